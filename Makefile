@@ -16,7 +16,7 @@ BENCH_TOOLS ?=
 BENCH_ONLY  ?= ours,relay,direct,nginx,haproxy,socat
 BENCH_ARGS  ?=
 
-# Another clone of this tree, or CI, finds in the cache what this one has compiled.
+# Other clones of this tree, and CI, reuse compiled files from the cache.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 

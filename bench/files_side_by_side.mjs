@@ -1,6 +1,6 @@
 // Compares builtin-files (in the gateway, over stdio, confined) with
-// @modelcontextprotocol/server-filesystem on the same files in one run: tools, latency, memory, and
-// behaviour in a hostile workspace.
+// @modelcontextprotocol/server-filesystem in one run, on the same files: tools, latency, memory,
+// and behaviour in a hostile workspace.
 //   node bench/files_side_by_side.mjs [CALLS]     (default: 200 for each measurement)
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const calls = Number(process.argv[2] ?? 200);
 const dir = mkdtempSync(join(tmpdir(), 'bulkhead-side-'));
 const work = join(dir, 'work');
 const outside = join(dir, 'outside');
-const callBound = 5000; // milliseconds; slower calls count as hanging
+const callBound = 5000; // milliseconds; slower calls count as hangs
 
 function fill() {
   rmSync(work, { recursive: true, force: true });
@@ -137,7 +137,7 @@ async function hostile(start) {
   return { ...out, ...(await races(start)) };
 }
 
-// A folder is replaced by a link to the outside and restored while files in it are read and
+// Replaces a folder by a link to a folder outside and restores it, while files in it are read and
 // written.
 async function races(start) {
   const peer = start();
@@ -151,10 +151,10 @@ async function races(start) {
       try {
         symlinkSync(outside, join(work, 'race'));
       } catch {
-        // a write has created the folder again
+        // a write has recreated the folder
       }
       await new Promise(setImmediate);
-      // A write may have created the folder again in between.
+      // A write may have recreated the folder in the meantime.
       rmSync(join(work, 'race'), { recursive: true, force: true, maxRetries: 50, retryDelay: 1 });
       try {
         renameSync(join(work, 'race-real'), join(work, 'race'));

@@ -33,7 +33,7 @@ const client = new HttpClient(gateway.url);
 try {
   await client.initialize();
   const { pid } = (await statusOf(gateway)).compartments.find((one) => one.name === 'files');
-  // Processor time of only the compartment, independent of other load.
+  // Returns the processor time of the compartment alone, which is independent of other load.
   const processor = () => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -1,7 +1,7 @@
-// Measures the time that a client waits for an npm server started by npx: directly and behind
-// `bulkhead stdio`, with empty and with filled caches, interleaved. Needs npx and the registry.
-// Prints milliseconds from the client's first byte until the list has the server's tools, and until
-// the first call is answered.
+// Measures how long a client waits for an npm server that npx starts: directly and behind `bulkhead
+// stdio`, with empty and with filled caches, interleaved. Needs npx and the registry. Prints
+// milliseconds from the client's first byte until the list has the server's tools, and until the
+// first call is answered.
 //
 //   BULKHEAD_BUILD=build tests/e2e/run.sh bench/first_start.mjs [ROUNDS]
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ async function start(command, args, home) {
   let tools = [];
   while (tools.length === 0) {
     tools = await client.toolNames();
-    if (tools.length === 0) await sleep(20); // the server is not listed yet; a real client waits for list_changed
+    if (tools.length === 0) await sleep(20); // the server is not listed yet; a real client would wait for list_changed
   }
   const listed = performance.now() - began;
   await client.tool(tools[0], call);

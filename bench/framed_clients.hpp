@@ -1,4 +1,4 @@
-// The clients of micro_framed: one connection and one in-flight call each.
+// The clients of micro_framed. Each has one connection and one in-flight call.
 #pragma once
 
 #include <netinet/in.h>
@@ -38,7 +38,8 @@ class Client {
     started_ = Clock::now();
     send_text(request(++number_));
   }
-  // Returns true if the answer is complete; *us is the duration of the call.
+  // Reads from the socket. Returns true if the answer is complete; *us is then the duration of the
+  // call.
   bool readable(double *us) {
     char buffer[8192];
     const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
@@ -56,7 +57,7 @@ class Client {
 
  protected:
   static std::string mark(std::uint64_t number) { return "call " + std::to_string(number) + " "; }
-  // `more` has additional arguments, each preceded by a comma.
+  // `more` contains additional arguments, each preceded by a comma.
   static std::string json(std::uint64_t number, std::string_view more = {}) {
     const std::string text = mark(number);
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) +
@@ -64,18 +65,18 @@ class Client {
            std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
   }
   virtual std::string request(std::uint64_t number) = 0;
-  // Returns true if this is the answer to that call.
+  // Returns true if `answer` is the answer to this call.
   virtual bool right(std::string_view answer, std::uint64_t number) const {
     return answer.find(mark(number)) != std::string_view::npos;
   }
-  // Returns the size of the answer at the front of `in`, or 0 if it is incomplete.
+  // Returns the size of the answer at the beginning of `in`, or 0 if it is incomplete.
   virtual std::size_t whole(std::string_view in) const = 0;
   void send_text(std::string_view text) const {
     if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
       die("send");
     }
   }
-  // Blocking; used for the handshake.
+  // Blocks; used for the handshake.
   std::string receive() {
     std::string in;
     char buffer[8192];

@@ -1,5 +1,5 @@
-// Many clients of one gateway, each with one in-flight call: calls per second, latency, and the
-// gateway's processor time per call.
+// Measures many clients of one gateway, each with one in-flight call: calls per second, latency,
+// and the gateway's processor time per call.
 #pragma once
 
 #include <sys/epoll.h>
@@ -81,7 +81,6 @@ inline Cell median_of(const std::vector<Cell> &cells) {
   return {of(&Cell::per_second), of(&Cell::p50_us), of(&Cell::p99_us), of(&Cell::cpu_us)};
 }
 
-// A temporary folder.
 class Folder {
  public:
   Folder() {

@@ -1,4 +1,4 @@
-// Measures one evaluation of a typical condition in nanoseconds, best of several rounds.
+// Measures one evaluation of a typical condition in nanoseconds; prints the best of several rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,11 +1,11 @@
 // Measures calls per second of the gateway's builtin `echo` over frames and over HTTP, alternating
-// within one run, and the latency of a call that the policy rejects.
+// in one run, and the latency of a call that the policy rejects.
 //
 // Starts the program named by BULKHEAD with both transports and builtin-http, pinned to one
-// processor, and calls it from another. Each client has its own connection and one in-flight call.
-// Arguments: seconds per cell (default 3), repetitions (3). Prints medians: calls per second, p50
-// and p99 of the latency, the gateway's processor time per call. Then prints the goals B40 and B41
-// with the measured values.
+// processor, and calls it from another processor. Each client has its own connection and one
+// in-flight call. Arguments: seconds per cell (default 3), repetitions (3). Prints medians: calls
+// per second, p50 and p99 of the latency, the gateway's processor time per call. Then prints the
+// goals B40 and B41 with the measured values.
 #include <poll.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ using namespace framed;
 constexpr int counts[] = {1, 10, 50, 200};
 constexpr int blocked_calls = 1000, blocked_warm_up = 100;
 
-// ---- rejected calls
+// ---- rejected calls ----------------------------------------------------------------------------
 
 struct Refusals {
   double median_us = 0, p95_us = 0;
 };
 
-// One client that sends one call after another.
+// Measures one client that makes calls one after another.
 Refusals refused_calls(const char *program, const Setup &setup, const std::string &folder) {
   const Gateway gateway(program, folder, setup);
   BlockedClient client(gateway);
@@ -50,7 +50,7 @@ Refusals refused_calls(const char *program, const Setup &setup, const std::strin
   return {times[times.size() / 2], times[times.size() * 95 / 100]};
 }
 
-// ---- goals
+// ---- goals -------------------------------------------------------------------------------------
 
 const char *met(bool yes) {
   return yes ? "met" : "MISSED";

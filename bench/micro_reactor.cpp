@@ -1,6 +1,6 @@
 // Measures the cost of a readiness event: the same echo loop on core/reactor and on Asio in two
-// modes. Prints this process's processor time (user and system) per round trip with a forked echo
-// process, and the number of loop iterations. Medians of five runs each.
+// modes. Prints the processor time (user and system) of this process per round trip with a forked
+// echo process, and the number of loop iterations, as medians of five runs.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ double cpu_us() {
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-// An echo process behind a socket; ends when the socket closes.
+// An echo process behind a socket. It ends when the socket is closed.
 struct Echo {
   int fd = -1;
   pid_t child = -1;
@@ -99,7 +99,7 @@ double asio_read() {
   return (cpu_us() - start) / rounds;
 }
 
-// Asio with readiness only: async_wait, then a read by the caller.
+// Asio with readiness only: async_wait, after which the caller reads.
 double asio_wait() {
   Echo echo;
   boost::asio::io_context io(1);

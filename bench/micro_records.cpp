@@ -1,12 +1,12 @@
 // Measures the cost of the session database: calls per second of the gateway's builtin `echo` over
-// frames without telemetry, with mode "batch" and with mode "full", alternating within one run.
+// frames without telemetry, with mode "batch" and with mode "full", alternating in one run.
 //
-// Starts the program named by BULKHEAD in compartments (so that a separate process writes the
-// records), pinned to one processor, and calls it from another. Arguments: seconds per cell
+// Starts the program named by BULKHEAD in compartments (so a separate process writes the records),
+// pinned to one processor, and calls it from another processor. Arguments: seconds per cell
 // (default 3), repetitions (3), clients (16). Prints medians, ratios to "off", and the goal with
 // the measured value: "batch" at least 90 % of "off". Records and calls share one processor here,
-// so the difference is the processor time of a record; an idle gateway spends it on another
-// processor.
+// so the difference is the processor time of a record. With more processors, another one would
+// write the records.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // Measures the processor time of one row of the session database, step by step: SQLite alone (the
 // same table, columns and settings), the store (rows in a hash chain), and the writer (masking,
-// queue and thread, signatures). The first step is the minimum cost of a record. Argument: rows per
-// step (default 60000). Prints medians of three in microseconds per row; the first step also
-// without the two indexes of the table.
+// queue and thread, signatures). SQLite alone is the minimum cost of a record. Argument: rows per
+// step (default 60000). Prints medians of three runs in microseconds per row; SQLite alone is also
+// measured without the two indexes of the table.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <sodium.h>
@@ -59,7 +59,7 @@ double processor_us() {
   return us(used.ru_utime) + us(used.ru_stime);
 }
 
-// A call of `echo` with 1 KB in each direction.
+// Returns the row of a call of `echo` with 1 KB in each direction.
 Row row_of(std::uint64_t number) {
   std::string text;
   while (text.size() < 1'000)

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns the best time of one f() in nanoseconds over rounds of about 20 ms.
+// Returns the best time of one call of f() in nanoseconds, over rounds of about 20 ms.
 template <class F>
 double best_ns(F &&f) {
   double best = 1e30;
@@ -88,7 +88,7 @@ std::string filled(const std::string &pattern, std::size_t size) {
   return text;
 }
 
-// About 1 KB with nested structure, like the messages of clients.
+// Returns a message of about 1 KB with nested structure, like messages from clients.
 std::string small_call() {
   std::string items;
   for (int i = 0; i < 12; ++i) {

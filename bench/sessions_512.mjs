@@ -1,7 +1,7 @@
-// node sessions_512.mjs [rounds]: measures 512 concurrent client sessions over HTTP, each with one
-// call after another, through the program and through the relay, alternating: memory, rate and
-// processor time per call. Environment: GATEWAY_BIN, and BENCH_DIR, whose bin/ has the built
-// benchmark tools (load, relay, upstream). `make bench BENCH_TOOLS=DIR` runs it last.
+// node sessions_512.mjs [rounds]: measures 512 concurrent client sessions over HTTP, each making
+// calls one after another. The program and the relay alternate. Prints memory, rate and processor
+// time per call. Environment: GATEWAY_BIN, and BENCH_DIR, whose bin/ contains the built benchmark
+// tools (load, relay, upstream). `make bench BENCH_TOOLS=DIR` runs this benchmark last.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

@@ -13,8 +13,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(BULKHEAD_PLUGIN_DIR "${CMAKE_BINARY_DIR}/lib/bulkhead/plugins")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
-# Half of a file's compile time is spent on the standard library's headers, so they are read once
-# per unit. Names in anonymous namespaces must therefore be unique within a library.
+# The standard library's headers take half of a file's compile time, so they are read once per unit.
+# Therefore names in anonymous namespaces must be unique within a library.
 set(CMAKE_UNITY_BUILD ${BULKHEAD_JUMBO})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "Files per unit; 0: all of a library")
 include(GNUInstallDirs)
@@ -37,12 +37,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(BULKHEAD_JUMBO)
     target_compile_options(bulkhead_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
-  # A static local of an inline function (STB_GNU_UNIQUE) would keep a library mapped, and be shared
-  # with the library that replaces it.
+  # Otherwise, a static local of an inline function (STB_GNU_UNIQUE) would keep a library mapped,
+  # and would be shared with the library that replaces it.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
 endif()
 if(BULKHEAD_SANITIZE)
-  # pointer-overflow: RapidJSON's stack adds an offset to null in nearly every parse.
+  # The check pointer-overflow is off, because RapidJSON's stack adds an offset to a null pointer in
+  # nearly every parse.
   add_compile_options(-fsanitize=${BULKHEAD_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND BULKHEAD_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined)
@@ -54,7 +55,7 @@ endif()
 
 if(BULKHEAD_TESTS)
   enable_testing()
-  # 2.13 (Debian 12), 3.4 (Ubuntu 24.04) or 3.7 (Debian 13).
+  # Catch2 is 2.13 (Debian 12), 3.4 (Ubuntu 24.04) or 3.7 (Debian 13).
   find_package(Catch2 REQUIRED)
   if(Catch2_VERSION VERSION_LESS 3)
     add_library(bulkhead_catch_main STATIC "${CMAKE_SOURCE_DIR}/tests/catch_main.cpp")
@@ -67,8 +68,8 @@ if(BULKHEAD_TESTS)
 endif()
 
 # bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): adds a Catch2 program that ctest
-# runs as NAME. SEPARATE: its files are never compiled as one unit, since their fixtures have the
-# same names.
+# runs as NAME. With SEPARATE, its files are not compiled as one unit, because their fixtures have
+# the same names.
 function(bulkhead_add_test name)
   if(NOT BULKHEAD_TESTS)
     return()

@@ -1,23 +1,23 @@
 # Corrections of header-only libraries, applied to a copy in the build folder.
 #
 # A probe program runs at configure time and prints the name of each defect of the installed
-# library. Only those defects are corrected, by replacing text of the versions known to have them.
-# If that text is not found, the configure step stops and names the defect. Afterwards the probe
-# must find no defect in the copy.
+# library. Only those defects are corrected, by replacing text of versions that are known to have
+# them. If that text is not found, the configure step stops and names the defect. Afterwards the
+# probe must find no defect in the copy.
 #
 #   bulkhead_correction(LIBRARY DEFECT FILE name... FROM text TO text)
-#       Declares one replacement; a defect may need several. FILE: the names that the header has in
+#       Declares one replacement; a defect may need several. FILE lists the header's names in
 #       different versions, relative to the library's folder.
 #   bulkhead_correct(LIBRARY SOURCE folder COPY folder FOLDER name PROBES file... VERSION text)
 #       Creates a corrected copy of SOURCE/FOLDER in COPY/FOLDER. Each probe is built separately and
 #       run; a probe that does not compile indicates the defect in its name (DEFECT.compiles.cpp).
 #
-# The copy is made once per version of the library, the compiler and these files: a new copy at each
-# configure step would rebuild its users.
+# The copy is made once for each version of the library, the compiler and these files. A new copy at
+# each configure step would cause its users to be rebuilt.
 
 function(bulkhead_correction library defect)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM;TO" "FILE")
-  # The texts contain semicolons, so they are not stored in lists.
+  # The texts contain semicolons, so they cannot be stored in lists.
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   if(NOT count)
     set(count 0)
@@ -30,7 +30,7 @@ function(bulkhead_correction library defect)
   set_property(GLOBAL PROPERTY "corrections_${library}_count" ${count})
 endfunction()
 
-# Runs the probes against the headers in `include`; sets `out` to the names of the defects.
+# Runs the probes against the headers in `include`. Sets `out` to the names of the defects.
 function(bulkhead_probe library include probes out)
   set(found)
   foreach(probe ${probes})
@@ -45,7 +45,8 @@ function(bulkhead_probe library include probes out)
       endif()
     else()
       file(MAKE_DIRECTORY "${work}")
-      # Undefined behaviour ends one part of the probe; it is the defect that this part detects.
+      # With these options, undefined behaviour ends the child process of a probe, which indicates
+      # the defect.
       execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O1
           -fsanitize=signed-integer-overflow,unreachable -fsanitize-undefined-trap-on-error
           -isystem "${include}" "${probe}" -o "${work}/probe"
@@ -82,7 +83,8 @@ function(bulkhead_correct library)
   file(MAKE_DIRECTORY "${arg_COPY}")
   file(COPY "${arg_SOURCE}/${arg_FOLDER}" DESTINATION "${arg_COPY}")
 
-  # Not against SOURCE: -isystem /usr/include would hide the C library's headers from C++ headers.
+  # The headers in SOURCE are not used directly: -isystem /usr/include would hide the C library's
+  # headers from C++ headers.
   bulkhead_probe(${library} "${arg_COPY}" "${arg_PROBES}" defects)
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   foreach(defect ${defects})

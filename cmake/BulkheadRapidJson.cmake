@@ -1,4 +1,4 @@
-# RapidJSON 1.1.0 as packaged by distributions, with corrections on a copy at build time:
+# RapidJSON 1.1.0 as packaged by distributions, with corrections of a copy at build time:
 #  - const-assignment: document.h declares an assignment operator that writes const members; clang
 #    rejects it (Debian 12, not Debian 13);
 #  - exponent: reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517; Debian 12, not
@@ -17,7 +17,8 @@ endif()
 bulkhead_correction(RapidJSON const-assignment FILE document.h
   FROM "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
   TO "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
-# 100,000,000 is far below any double, and far enough from INT_MIN for the digits after the point.
+# An exponent of 100,000,000 is beyond any double, and far enough from INT_MIN to add the digits
+# after the point.
 bulkhead_correction(RapidJSON exponent FILE reader.h
   FROM "if (exp >= 214748364) {" TO "if (exp >= 100000000) {")
 set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")

@@ -1,4 +1,4 @@
-# toml++ 3.3 (Debian 12) and 3.4 (Debian 13, Ubuntu 24.04), with corrections on a copy at build
+# toml++ 3.3 (Debian 12) and 3.4 (Debian 13, Ubuntu 24.04), with corrections of a copy at build
 # time. A fuzzer of this repository found two of the defects:
 #  - unreachable: a character from U+00A1 to U+0499 outside a string reaches
 #    __builtin_unreachable();

@@ -39,7 +39,7 @@ struct HostStatus {
   std::vector<PluginStatus> plugins;
   std::vector<std::string> endpoints;
   std::vector<std::string> collisions;  // names that are not offered, each with a reason
-  // Missing parts of the sandboxes of servers started here; see Spawner::missing().
+  // Parts that the sandboxes of servers started here lack; see Spawner::missing().
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::vector<ClientStatus> clients;
@@ -52,15 +52,15 @@ struct HostStatus {
 // The result of Host::apply().
 struct ApplyReport {
   std::vector<std::string> added, changed, removed;  // server names, in order
-  std::vector<std::string> adjusted;       // with changed tool lists or limits, not reconnected
+  std::vector<std::string> adjusted;       // tool lists or limits changed; not reconnected
   std::uint32_t unchanged = 0;             // servers
-  std::vector<std::string> policy;         // changes of rules and policies that were applied
+  std::vector<std::string> policy;         // applied changes of rules and policies
   std::vector<std::string> settings;       // "naming", "limits.call_timeout_ms": applied
   std::vector<std::string> files;          // "tools.X: file changed; new version runs"
   std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
   PolicyMark policy_mark;                  // of the current policies and rules
 
-  // Returns true if no server changed; policies and settings are checked separately.
+  // Returns true if no server changed, regardless of policies and settings.
   bool nothing_changed() const noexcept {
     return added.empty() && changed.empty() && removed.empty() && adjusted.empty();
   }
@@ -72,11 +72,11 @@ struct ApplyReport {
 
 class Host {
  public:
-  // Loads the plugins but does not start anything. On failure, the error names the plugin.
+  // Loads the plugins without starting them. On failure, the error names the plugin.
   static Result<std::unique_ptr<Host>> create(Profile profile, HostOptions options);
   virtual ~Host() = default;
 
-  // Starts plugins, transports and (eager) upstreams.
+  // Starts plugins, transports and upstreams (if HostOptions::eager is set).
   virtual Result<void> start() = 0;
   // Runs until request_stop(), or until all transports have finished and all answers have been
   // sent. Then ends sessions, lanes and plugins within the profile's limits.
@@ -84,37 +84,38 @@ class Host {
   // May be called on any thread or in a signal handler (async-signal-safe).
   virtual void request_stop() noexcept = 0;
 
-  // Hot reload: makes `next` the current profile. Unchanged servers and tools plugins keep their
-  // connections; new ones are connected. Removed and changed ones leave the lists immediately, and
-  // end when their in-flight calls have ended, at the latest after limits.drain_ms. New calls to a
-  // changed server use its new connection. Clients stay connected and are notified of changed
-  // lists. Naming, expose and most limits are applied; other settings are kept and named in the
-  // report. If an error is returned (a new required tools plugin cannot be loaded), nothing has
-  // changed. Called on the reactor thread, from on_status or a posted function, but never inside a
-  // callback of a plugin or client.
+  // Hot reload: makes `next` the current profile.
+  // - Unchanged servers and tools plugins keep their connections; new ones are connected.
+  // - Removed and changed ones leave the lists immediately. They end after their in-flight calls,
+  //   at the latest after limits.drain_ms. New calls to a changed server use its new connection.
+  // - Clients stay connected and are notified of changed lists.
+  // - Naming, expose and most limits are applied. Other settings are kept and named in the report.
+  // Changes nothing if an error is returned (a new required tools plugin cannot be loaded). Called
+  // on the reactor thread, from on_status or a posted function, but never inside a callback of a
+  // plugin or client.
   virtual Result<ApplyReport> apply(Profile next) = 0;
-  // The same, with changed servers and tools plugins in other processes. Policies and telemetry
+  // Also replaces changed servers and tools plugins in other processes. Policies and telemetry
   // plugins are not moved.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
-  // Returns true once everything that apply() removed has ended, including child processes.
+  // Returns true once all parts that apply() removed have ended, including child processes.
   virtual bool drained() const = 0;
-  // Connects the started or restarted process of a compartment through the socket `trunk`. Until
-  // then, and during a restart, its servers are in the "connecting" state.
+  // Connects a compartment's process through the socket `trunk`, after it has been started or
+  // restarted. Until then, its servers are in the "connecting" state.
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
-  // The process will not be restarted; its servers fail with this reason.
+  // Called if the process will not be restarted. Its servers fail with this reason.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
   // Sets the needs (BH_TELEMETRY_...) that an earlier process of that compartment's telemetry
-  // plugin reported. They apply until its current process reports its own needs. Called on the
-  // reactor thread.
+  // plugin reported. They apply until the current process reports its needs. Called on the reactor
+  // thread.
   virtual void telemetry_wants(const std::string &compartment, std::uint32_t needs) = 0;
 
-  // Returns calls pending approval, oldest first. watch_ms: the caller is an approval surface that
-  // will ask again within this time (at most 60,000). Until then, new calls wait for approval
-  // instead of being refused. 0: a single query.
+  // Returns calls pending approval, oldest first. If `watch_ms` is not 0, the caller is an approval
+  // surface that calls again within this time (at most 60,000 ms). Until then, new calls wait for
+  // approval instead of being refused.
   virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
-  // Returns BH_E_NOT_FOUND if that approval is not pending, or BH_E_INVALID if the scope is
-  // unknown. Both approval functions must be called on the reactor thread, but never inside a
-  // callback of a plugin or client.
+  // Returns BH_E_NOT_FOUND if the approval is not pending, or BH_E_INVALID if the scope is unknown.
+  // Both approval functions must be called on the reactor thread, but never inside a callback of a
+  // plugin or client.
   virtual Result<void> answer_approval(const ApprovalAnswer &answer) = 0;
 
   virtual HostStatus status() const = 0;
@@ -123,10 +124,10 @@ class Host {
   virtual bool settled() const = 0;
 
   // Creates a client inside the program. on_message is called inside the router, so it must only
-  // store the message and return. It must not send messages, connect clients, or destroy a client.
+  // store the message. It must not send messages, connect clients, or destroy a client.
   virtual std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) = 0;
-  // Runs the loop until the predicate is true or timeout_ms have passed; for programs without their
+  // Runs the loop until the predicate is true or timeout_ms have passed, for programs without their
   // own loop.
   virtual bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
 };

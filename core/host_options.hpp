@@ -1,4 +1,4 @@
-// The options that a program passes to its host, and the functions that the host calls.
+// The options and callbacks that a program passes to its host.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ class Ledger;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
-// A server or plugin that runs in another process: its compartment, and the plugin's name on the
-// link there. The name is used instead of the number because a reload renumbers the plugins of a
-// compartment.
+// A server or plugin in another process: its compartment, and the plugin's name on the
+// compartment's link. A name is used instead of a number because a reload renumbers the plugins of
+// a compartment.
 struct RemoteUse {
   std::string compartment;
   std::string plugin;
@@ -41,47 +41,44 @@ struct HostOptions {
   LogLevel log_level = LogLevel::info;
   // Called on the reactor thread when a server's state or tool count has changed.
   std::function<void()> on_status;
-  // true: start upstreams immediately; false: start them when the first client has sent its
+  // If true, upstreams start immediately. If false, they start when the first client has sent its
   // capabilities.
   bool eager = true;
   // Plugins linked into the program: entry functions by plugin name. They take precedence over
   // files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and checked before this process gave up permission to read them, by the
-  // plugin's name in the profile. They take precedence over the folders.
+  // Files opened and checked before this process gave up permission to read them, by the plugin's
+  // name in the profile. They take precedence over the folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // The servers and plugins of the profile that are behind a link, by remote_name(); see attach().
+  // Servers and plugins of the profile that are behind a link, by remote_name(); see attach().
   std::map<std::string, RemoteUse> remote;
-  // Called on the reactor thread when the process of that compartment is unresponsive or has
-  // violated the protocol.
+  // Called on the reactor thread when a compartment's process is unresponsive or has violated the
+  // protocol.
   std::function<void(const std::string &compartment)> on_unhealthy;
-  // Called when an approval has ended, with any outcome, which is also logged. Called on the
-  // reactor thread, inside the router, so it must only store the outcome and return.
+  // Called when an approval has ended with any outcome. The outcome is also logged. Called on the
+  // reactor thread, inside the router, so it must only store the outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Appended to the refusal of a call that no surface could approve. It explains how to approve
-  // calls, for example with a command; may be empty.
+  // Appended to the error of a call that has no approver. Explains how to approve calls, for
+  // example with a command; may be empty.
   std::string approval_hint;
   // Receives new or changed tool definitions (see profile/pins.hpp). A program that stores them
-  // sets them in the next profile as `pinned`. Called like on_approval.
+  // passes them in the next profile as `pinned`. Called like on_approval.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // Called when the list of a lazy server is new or has changed. A program that stores it sets it
-  // in the next profile as the server's `kept`, with its `definition`. Only for servers whose
-  // kept.definition is set. Called like on_approval.
+  // Called when the list of a lazy server is new or has changed. A program that stores it passes it
+  // in the next profile as the server's `kept`, with its `definition`. Called only for servers
+  // whose kept.definition is set. Called like on_approval.
   std::function<void(const ListNews &)> on_list;
   // The key that seals client sessions: 32 bytes, the same in every run of this gateway. With the
-  // key, client sessions can be resumed by the next process, and by this process if they were
-  // evicted. If empty, sessions end with the process or when they are evicted. `epoch` increases
-  // with each run.
+  // key, the next process can resume client sessions, and this process can resume evicted ones. If
+  // empty, sessions end with the process or when they are evicted. `epoch` increases with each run.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  // Session state from the previous process and for the next one. If null, a resumed session has
-  // lost its subscriptions and log level, and the client of the process (standard input) is a new
-  // client.
+  // Session state from the previous process and for the next process. If null, a resumed session
+  // has lost its subscriptions and log level, and the client on standard input is a new client.
   std::shared_ptr<Ledger> ledger;
-  // Servers without a PID namespace are always ended together with all their descendants. With this
-  // option, this also holds if the process that watches them is killed: the program becomes a child
-  // subreaper, and when a server ends, orphaned children in their own sessions are killed. Must not
-  // be set in a program that starts such processes itself.
+  // Ends the descendants of servers without a PID namespace even if the process that watches them
+  // is killed. The program becomes a child subreaper; when a server ends, orphaned children in
+  // their own sessions are killed. Must not be set in a program that starts such processes itself.
   bool adopt_orphans = false;
   // Services that another process provides to this one.
   HostServices services;

@@ -4,13 +4,13 @@
 
 namespace bulkhead {
 
-// A client inside the program that sends and receives messages through the same sessions, name
-// resolution, policies and lanes as any other client. Destroying the client closes its session. It
-// may be destroyed inside its own callback, which is then not called again.
+// A client inside the program. Its messages pass the same sessions, name resolution, policies and
+// lanes as those of any other client. Destroying the client closes its session. It may be destroyed
+// inside its own callback, which is then not called again.
 class LocalClient {
  public:
   virtual ~LocalClient() = default;
-  // Sends one message; answers and notifications arrive through the callback given to connect().
+  // Sends one message. Answers and notifications are passed to the callback given to connect().
   virtual void send(std::string_view message) = 0;
 };
 

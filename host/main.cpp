@@ -17,10 +17,10 @@ namespace bulkhead::program {
 
 namespace {
 
-// Message buffers are allocated for every call. By default, the C library returns large blocks and
-// free memory at the end of the heap to the kernel each time, and the next call incurs page faults
-// again: with an argument of 100 KB, these take 40 % of a call's processor time. Therefore up to
-// kept_bytes are kept instead.
+// By default, the C library returns large blocks and free memory at the end of the heap to the
+// kernel. Buffers are allocated for every call, so each call would incur the page faults again:
+// with an argument of 100 KB, they take 40 % of a call's processor time. Therefore up to kept_bytes
+// are kept.
 void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);

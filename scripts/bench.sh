@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench.sh [args for run.mjs]: if BENCH_TOOLS is set, one interleaved run of that folder's tools
-# with this tree's program; otherwise the micro-benchmarks of this tree.
+# bench.sh [args for run.mjs]: if BENCH_TOOLS is set, runs that folder's tools once, interleaved,
+# with this tree's program; otherwise runs the micro-benchmarks of this tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# configure.sh BUILD: configures the build folder BUILD of this tree if needed; quick otherwise.
+# configure.sh BUILD: configures the build folder BUILD of this tree if needed; fast otherwise.
 #
-# A build folder of another tree or compiler (the tree was copied or moved with it) would compile
-# and install the files of that tree. It is therefore configured again, and its build results are
-# removed.
+# A build folder that belongs to another tree (because the tree was copied or moved with it) or to
+# another compiler would compile and install files of the other tree. Therefore it is configured
+# again, and its build results are removed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 cache=$build/CMakeCache.txt
 
-# Prints the difference between BUILD's configuration and this tree; prints nothing if they match.
+# Prints how BUILD's configuration differs from this tree; prints nothing if they match.
 foreign() {
   local home folder compiler version now
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
@@ -30,7 +30,7 @@ foreign() {
   fi
 }
 
-# Plugins that other users can modify are not loaded, so the tree is built with umask 022.
+# Plugins that other users can modify are not loaded. Therefore the tree is built with umask 022.
 umask 022
 if [ -f "$cache" ]; then
   was=$(foreign)

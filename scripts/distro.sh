@@ -26,7 +26,8 @@ fail() {
   exit 1
 }
 
-# The inner part: this script again, in private namespaces, then as the system's first program.
+# The inner part: this script starts itself again, first in private namespaces, then as the first
+# program of the system.
 if [ "${1:-}" = --enter ]; then
   root=$2
   mount --bind "$root" "$root"
@@ -38,7 +39,8 @@ if [ "${1:-}" = --enter ]; then
   mount -t proc proc proc
   [ -z "${DISTRO_CCACHE:-}" ] || mount --bind "$DISTRO_CCACHE" ccache
   mkdir -p old
-  # No chroot: a process in a chroot cannot enter a user namespace, which sandboxes need.
+  # chroot is not suitable: a process in a chroot cannot create a user namespace, which sandboxes
+  # need.
   pivot_root . old
   exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     ${DISTRO_CCACHE:+CCACHE_DIR=/ccache} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
@@ -76,10 +78,11 @@ http_proxy=${proxy:-${http_proxy:-}} debootstrap --variant=minbase "$suite" "$ro
   echo "deb $mirror $suite-updates main"
   echo "deb ${mirror%/}-security $suite-security main"
 } >"$root/etc/apt/sources.list"
-# Copies proxies, time-outs and checks, but neither this machine's packages nor its credentials.
+# Copies proxies, time-outs and checks, but neither this machine's package sources nor its
+# credentials.
 apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|Retries|Check|ForceIPv)[^ ]* "' >"$root/etc/apt/apt.conf.d/90host" || true
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-# The certificates that this machine trusts, for npm (for example of an intercepting proxy).
+# The certificates that this machine trusts (for example, of an intercepting proxy), for npm.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/machine-ca.crt" 2>/dev/null || : >"$root/machine-ca.crt"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 git bundle create -q "$root/bulkhead.bundle" HEAD
@@ -89,7 +92,7 @@ cat >"$root/trial.sh" <<'TRIAL'
 # Runs in the fresh system as root without a terminal.
 set -euo pipefail
 cd /root
-port=8808  # default port of make run
+port=8808  # the default port of make run
 since=$SECONDS
 # answers PORT: checks that `initialize` on the endpoint has a result.
 answers() {
@@ -103,7 +106,7 @@ answers() {
 }
 more=()
 if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then
-  port=18808  # the default port may belong to a gateway of this machine
+  port=18808  # another port, because a gateway of this machine may use the default port
   more=("LISTEN=127.0.0.1:$port")
 fi
 
@@ -144,6 +147,6 @@ if [ -n "$DISTRO_ONLY" ]; then
 fi
 seconds() { sed -n "s/^@@ TIME $1 //p" "$log"; }
 summary=$(grep -E '^[0-9]+% tests passed' "$log" | tail -1 || true)
-# The tests that ctest did not run, with the reason.
+# The tests that ctest did not run, with the reasons.
 grep -E '^SKIP |\(Skipped\)' "$log" | sort -u || true
 echo "$suite: make run answered after $(seconds run) s, make test passed after $(seconds test) s (${summary:-not run})"

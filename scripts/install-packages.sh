@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # install-packages.sh SET...: installs the Debian packages that this tree needs. No other file lists
-# them.
+# packages.
 #
-# Quick if everything is installed: one dpkg-query and no apt call. An entry "a|b" is also satisfied
-# by b, a command or file that was installed in another way. In an entry "a,b" the package's name
-# differs between releases (Debian 12, Debian 13, Ubuntu 24.04); the first name that the release has
-# is installed.
+# Fast if everything is installed: one dpkg-query and no apt call. In an entry "a|b", b is a command
+# or file that was installed in another way and replaces package a. In an entry "a,b", the package
+# has different names in different releases (Debian 12, Debian 13, Ubuntu 24.04); the first name
+# that the release has is installed.
 set -euo pipefail
 
 declare -A sets=(
@@ -71,7 +71,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq </dev/null
 
-# A fresh machine has no package list before the update.
+# On a fresh machine, package names are unknown until apt-get update has run.
 chosen=()
 for packages in "${missing[@]}"; do
   IFS=, read -ra names_of_entry <<<"$packages"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the kernel features that tests use and this kernel lacks, one "SKIP feature: reason" per
-# line. Never fails: the tests skip the parts that need a missing feature.
+# line. Never fails, because the tests skip the parts that need a missing feature.
 set -u
 
 skip() { echo "SKIP $1: $2"; }

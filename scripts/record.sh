@@ -11,12 +11,12 @@ scripts/install-packages.sh build full
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs" --target fuzzers
 
-# libFuzzer counts wall time, and a busy machine gives it less processor time. The fuzzer therefore
-# runs in parts until it has used its processor time. Each part starts with the inputs that the
-# previous part found.
+# libFuzzer measures wall time, but a busy machine gives it less processor time. Therefore the
+# fuzzer runs in parts until it has used its processor time. Each part starts with the inputs that
+# the previous part found.
 fuzz() {
   local name=$1 log="build-fuzz/$1.log" spent=0 corpora seeds piece units
-  corpora=("build-fuzz/corpus/$name")  # new inputs go into the first corpus
+  corpora=("build-fuzz/corpus/$name")  # new inputs are written to the first corpus
   mkdir -p "${corpora[0]}" build-fuzz/findings
   for seeds in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name%_fuzz}"; do
     [ ! -d "$seeds" ] || corpora+=("$seeds")
@@ -26,7 +26,7 @@ fuzz() {
   [ ! -f "tests/fuzz/$name.dict" ] || dict=("-dict=tests/fuzz/$name.dict")
   while [ "$spent" -lt "$seconds" ]; do
     piece=$((seconds - spent < 60 ? seconds - spent : 60))
-    # -timeout is per input; -rss_limit_mb detects unlimited allocation by the parser.
+    # -timeout is per input; -rss_limit_mb detects unlimited allocation in the parser.
     "build-fuzz/fuzz/$name" "${corpora[@]}" -max_total_time="$piece" -timeout=10 \
       -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 "${dict[@]}" \
       -artifact_prefix="build-fuzz/findings/$name-" >>"$log" 2>&1 || {
@@ -34,7 +34,7 @@ fuzz() {
       echo "FINDING in $name, see build-fuzz/findings" >&2
       return 1
     }
-    times >"build-fuzz/$name.times"  # not in a pipe, which would be another process
+    times >"build-fuzz/$name.times"  # without a pipe, which would start another process
     spent=$(awk 'NR == 2 {  # user and system time of children
       for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += part[1] * 60 + part[2] }
       print int(sum)

@@ -15,8 +15,7 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "nothing changed since $base"
   exit 0
 fi
-# A file without findings is checked again only if the file, its includes or the checks have
-# changed.
+# A file without findings is checked again only if the file, its includes or the checks change.
 mkdir -p "$build/tidy-clean"
 tidy_one() {  # BUILD CHECKS FILE
   local whole key
@@ -31,7 +30,7 @@ tidy() {  # EXTRA-CHECKS; the files are read from standard input
 }
 status=0
 printf '%s\n' "${files[@]}" | { grep -v '_test\.cpp$' || true; } | tidy '' || status=1
-# clang-tidy does not know that REQUIRE(x) ends a test.
+# clang-tidy does not know that a failed REQUIRE(x) ends a test.
 printf '%s\n' "${files[@]}" | { grep '_test\.cpp$' || true; } |
   tidy '-bugprone-unchecked-optional-access' || status=1
 exit $status

@@ -1,4 +1,4 @@
-// Tests of the SDK's client with the real program, as a host process uses them.
+// Tests of the SDK's client with the real program, as in a host process.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ using Kind = Reply::Kind;
 
 namespace {
 
-// Isolates the program from the environment of the tests, and leaves no files behind.
+// Isolates the program from the environment of the tests, and removes its files.
 class Home {
  public:
   Home() {
@@ -52,7 +52,7 @@ Options real(const std::string &definitions, Codec codec = Codec::msgpack) {
   options.program = BULKHEAD_PROGRAM;
   options.definitions = "[" + definitions + "]";
   options.codec = codec;
-  options.timeout_ms = 600'000;  // failures must have a reason other than the time-out
+  options.timeout_ms = 600'000;  // failures must not be caused by the time-out
   options.restart_pause_ms = 0;
   return options;
 }
@@ -89,7 +89,8 @@ TEST_CASE("the client and the program communicate in both codecs") {
 }
 
 TEST_CASE(
-    "A23 the program is killed with ten calls pending: all fail at once, the next one works") {
+    "A23 if the program is killed with ten pending calls, all fail at once and the next call "
+    "works") {
   const Home home;
   Client client(real(server("a", {"--tool", "say", "--tool", "hang", "--hang", "tool:hang"})));
   REQUIRE(client.call_tool("a__say").ok());

@@ -2,11 +2,10 @@
 # as_ordinary.sh BUILD COMMAND ARG...: runs COMMAND as an ordinary user, with a tree and a build
 # folder that belong to root. HOME and TMPDIR are a new folder of that user.
 #
-# If it is started by an ordinary user, the result is 77 (skipped), since the tests already run as
-# an ordinary user. If only root can access the tree (in /root, or cloned under umask 077), the user
+# If an ordinary user starts it, the result is 77 (skipped), since the tests already run as an
+# ordinary user. If only root can access the tree (in /root, or cloned under umask 077), the user
 # sees it in a mount namespace under the same path: a readable copy of its files, and the build
-# folder itself. If it is started by root, no test is skipped: a failure is reported with its
-# reason.
+# folder itself. If root starts it, no test is skipped: a failure is reported with its reason.
 set -euo pipefail
 uid=60999  # belongs to no account
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -24,15 +23,15 @@ fail() {
 as_user() { setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all -- "$@"; }
 command -v setpriv >/dev/null || fail "setpriv is missing: apt-get install util-linux"
 
-# Lists files and folders of the tree that the user cannot read; empty if there are none.
+# Lists files and folders of the tree that the user cannot read; prints nothing if there are none.
 unreadable() {
   as_user test -x "$tree" || { echo "$tree" && return; }
   as_user find "$tree" \( -path "$tree/build*" -o -path "$tree/.git" \) -prune -o ! -readable -print -quit 2>&1 | head -1
   as_user find "$build/bin" "$build/lib" "$build/tests" ! -readable -print -quit 2>&1 | head -1
 }
 
-# Makes the tree readable under the same path, in a private mount namespace. `hold` is an empty
-# folder.
+# Makes the tree readable under the same path, in a private mount namespace. $1 is an empty folder
+# for mounts.
 show_tree() {
   local hold=$1 top part
   mount -t tmpfs -o mode=755 tmpfs "$hold" || fail "no file system can be mounted here, and $(unreadable) is closed to other users"
@@ -41,7 +40,8 @@ show_tree() {
   tar -C "$tree" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$hold/tree" --no-same-owner -xf -
   chmod -R go+rX "$hold/tree"
   [ ! -d "$tree/build/npm" ] || mount --rbind "$tree/build/npm" "$hold/npm"
-  # Covers the first folder of the path that the user cannot enter, or else the tree itself.
+  # Mounts over the first folder of the path that the user cannot enter, otherwise over the tree
+  # itself.
   top=$tree
   part=$tree
   while [ "$part" != / ]; do

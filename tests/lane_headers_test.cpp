@@ -1,5 +1,5 @@
-// Tests of headers of a message from the router's end of a link to a server over HTTP: through the
-// link and the connector to a socket.
+// Tests that headers of a message reach a server over HTTP: from the router's end of a link,
+// through the link and the connector, to a socket.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -40,7 +40,8 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// The compartment: the plugin, its host, and the server stub in place of the router.
+// The compartment of a connector: the plugin, its host, and the server stub. The test acts as the
+// router.
 struct Compartment {
   bh::testing::FakeHost host;
   bh_limits limits = bh::testing::limits();
@@ -85,7 +86,7 @@ struct Compartment {
 
 }  // namespace
 
-TEST_CASE("headers reach a server over HTTP through a link; invalid ones do not") {
+TEST_CASE("valid headers reach a server over HTTP through a link") {
   Server server([](const Request &r, Peer &peer) {
     if (!connector_http::testing::handshake_step(r, peer)) {
       peer.answer(200, connector_http::testing::result(2));
@@ -146,7 +147,7 @@ TEST_CASE("headers reach a server over HTTP through a link; invalid ones do not"
 
   CHECK(send(3, call, 0, {header("Mcp-Name", "x\r\nHost: elsewhere")}) == BH_E_INVALID);
   CHECK(bh::text(error) == R"(the value of header "Mcp-Name" contains a control character)");
-  // The link does not know the names that the connector reserves.
+  // The link does not know which names the connector reserves.
   CHECK(send(4, call, 0, {header("Authorization", "Bearer s3cret")}) == BH_OK);
   REQUIRE(until([&] { return heard.failures.size() == 1; }));
   CHECK(heard.failures[0].find(R"(header "Authorization" cannot be set)") != std::string::npos);

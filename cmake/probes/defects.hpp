@@ -7,7 +7,8 @@
 
 #include <cstdio>
 
-// Runs `fine` in a child process. A result of false or a signal indicates the defect.
+// Runs `fine` in a child process. If it returns false or a signal ends the child, the defect
+// exists.
 inline void probe(const char *defect, bool (*fine)()) {
   std::fflush(stdout);
   const pid_t child = ::fork();

@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns whether a text that must be rejected is rejected with an error.
+// Returns true if the parser rejects this invalid text with an error.
 bool refused(const std::string &text) {
   const toml::parse_result result = toml::parse(text);
   return !result && !result.error().description().empty();

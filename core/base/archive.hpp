@@ -1,8 +1,8 @@
-// Serialization between processes of this program, without names or versions. The input may come
-// from a compromised process, so every length is checked. After an error, a reader stays in the
-// failed state and returns empty values.
+// Serializes data exchanged between processes of this program, without names or versions. The input
+// may come from a compromised process, so every length is checked. After an error, a reader stays
+// in the failed state and returns empty values.
 //
-//   template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
+//  template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
 //
 // The structured binding is required: if a member is added to the struct but not to the binding,
 // the code does not compile.
@@ -84,7 +84,7 @@ class ArchiveReader {
   void operator()(T &...values) {
     (one(values), ...);
   }
-  // Returns true if reading succeeded and no input is left.
+  // Returns true if reading succeeded and all input was consumed.
   bool done() const noexcept { return !failed_ && bytes_.empty(); }
 
  private:

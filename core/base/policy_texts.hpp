@@ -1,5 +1,5 @@
-// The list of all text members of bh_policy_request, for code that copies, counts or sends
-// requests. A text that is added to the ABI must be added here and where it is filled in.
+// Lists all text members of bh_policy_request, for code that copies, counts or sends requests. A
+// text member that is added to the ABI must also be added here and to the code that fills it in.
 #pragma once
 
 #include <array>

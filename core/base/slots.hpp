@@ -6,8 +6,8 @@
 
 namespace bulkhead {
 
-// T has no special requirements. A handle is (generation << 32 | index + 1) and never 0. Pointers
-// returned by get() are valid until the next insert().
+// A handle is (generation << 32 | index + 1) and never 0. Pointers returned by get() are valid
+// until the next insert().
 template <class T>
 class Slots {
  public:

@@ -41,7 +41,7 @@ std::string all(const Catalogue &catalogue, ItemKind kind) {
 
 }  // namespace
 
-TEST_CASE("only the name of an item changes, no other byte") {
+TEST_CASE("merging changes the name of an item and no other byte") {
   Tools tools{
       {"fs"},
       {list_of(ItemKind::tool,
@@ -93,7 +93,7 @@ TEST_CASE("an alias can be called, is not listed, and never shadows a tool") {
             "alias \"hidden\" is not used: no server offers \"fs__hidden\""});
 }
 
-TEST_CASE("an alias does not shadow a tool of a server that is down") {
+TEST_CASE("an alias does not shadow a tool of an unavailable server") {
   Naming naming;
   naming.aliases = {{"git__push", "fs__write"}, {"git__new", "fs__write"}, {"push", "git__push"}};
   Tools tools{{"fs", "git"},
@@ -113,14 +113,14 @@ TEST_CASE("an alias does not shadow a tool of a server that is down") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // No collision is reported for a tool that may still be listed.
+  // Tools that may still be listed cause no collision report.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
         "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
   CHECK(merged.collisions()[1].find("alias \"git__push\" is not used") == 0);
 }
 
-TEST_CASE("without prefix an alias is used after all servers have listed their tools") {
+TEST_CASE("without prefixes, an alias is used once all servers have listed their tools") {
   Naming naming;
   naming.prefix = false;
   naming.aliases = {{"mine", "alone"}, {"theirs", "other"}};
@@ -146,7 +146,7 @@ TEST_CASE("without prefix an alias is used after all servers have listed their t
   }
 }
 
-TEST_CASE("an alias for a name of several servers does not resolve") {
+TEST_CASE("an alias for a name that several servers list does not resolve") {
   Naming naming;
   naming.prefix = false;
   naming.aliases = {{"both", "alone"}, {"mine", "alone"}, {"theirs", "both"}};
@@ -177,7 +177,7 @@ TEST_CASE("a long name is shortened deterministically and resolves") {
   CHECK(refused.collisions()[0].find("too long") != std::string::npos);
 }
 
-TEST_CASE("shortening does not split a character") {
+TEST_CASE("shortening does not split a UTF-8 character") {
   std::string name;
   for (int i = 0; i < 40; ++i) name += "\xc3\xa9";
   const std::string shown = Names(Naming{}).compose("s", name).value();
@@ -186,7 +186,7 @@ TEST_CASE("shortening does not split a character") {
   CHECK(quoted.find("\xef\xbf\xbd") == std::string::npos);
 }
 
-TEST_CASE("a name that several servers have is not offered, and the servers are reported") {
+TEST_CASE("a name that several servers list is not offered, and the servers are reported") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -203,7 +203,7 @@ TEST_CASE("a name that several servers have is not offered, and the servers are 
         R"(tool "x" is not offered: servers "a", "b" have the same name)");
 }
 
-TEST_CASE("without prefix the names of a server that is down stay reserved") {
+TEST_CASE("without prefixes, the names of an unavailable server stay reserved") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -231,7 +231,7 @@ TEST_CASE("a name hidden by a policy stays reserved for its server") {
   CHECK(merged.count(ItemKind::tool) == 0);
 }
 
-TEST_CASE("a URI that several servers list does not resolve, not even by a template") {
+TEST_CASE("a URI that several servers list does not resolve, not even through a template") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -255,7 +255,7 @@ TEST_CASE("a name that a server lists twice is offered once") {
   CHECK(merged.collisions().size() == 1);
 }
 
-TEST_CASE("pages are contiguous") {
+TEST_CASE("pages neither overlap nor leave gaps") {
   std::string array = "[";
   for (int i = 0; i < 7; ++i) {
     array += (i != 0 ? "," : "") + std::string(R"({"name":"t)") + std::to_string(i) + R"("})";
@@ -281,7 +281,7 @@ TEST_CASE("pages are contiguous") {
   CHECK(empty.page(ItemKind::tool, 0, 3, 1)->items.empty());
 }
 
-TEST_CASE("pages are limited in bytes and have at least one item") {
+TEST_CASE("a page is limited in bytes but has at least one item") {
   const std::string item = R"({"name":"s__t"})";  // 15 bytes in the list
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};
   const Catalogue merged = tools.build({});
@@ -314,7 +314,7 @@ TEST_CASE("allow and deny lists apply to listing and calling") {
   CHECK(list_of(ItemKind::prompt, array, def).items.size() == 3);
 }
 
-TEST_CASE("invalid items are skipped, an invalid list is an error") {
+TEST_CASE("invalid items are skipped, and an invalid list is an error") {
   CHECK(list_of(ItemKind::tool, R"([1,"x",{"nam":"y"},{"name":3},{"name":""},{"name":"ok"}])")
             .items.size() == 1);
   ItemList items;
@@ -328,7 +328,7 @@ TEST_CASE("invalid items are skipped, an invalid list is an error") {
   CHECK(over.error().code == BH_E_LIMIT);
 }
 
-TEST_CASE("the next cursor is returned unchanged, also an empty one") {
+TEST_CASE("the next cursor is returned unchanged, even if it is empty") {
   ItemList items;
   CHECK(append_page(ItemKind::tool, R"({"tools":[],"nextCursor":"a\u0062"})", {}, {}, &items)
             .value() == R"("a\u0062")");
@@ -338,7 +338,7 @@ TEST_CASE("the next cursor is returned unchanged, also an empty one") {
                   ->has_value());
 }
 
-TEST_CASE("resource URIs: composed, unlisted, original") {
+TEST_CASE("composed, unlisted and original resource URIs resolve") {
   Tools resources{{"a", "b"},
                   {list_of(ItemKind::resource, R"([{"uri":"file:///x/1"},{"uri":"same://"}])"),
                    list_of(ItemKind::resource, R"([{"uri":"mem://2"},{"uri":"same://"}])")}};
@@ -359,8 +359,8 @@ TEST_CASE("resource URIs: composed, unlisted, original") {
 }
 
 TEST_CASE(
-    "without prefix an unlisted URI resolves to the only server, or to the only one with a "
-    "matching template") {
+    "without prefixes, an unlisted URI resolves to the only server or to the only matching "
+    "template") {
   Naming bare;
   bare.prefix = false;
   const Names names(bare);
@@ -374,7 +374,7 @@ TEST_CASE(
   CHECK_FALSE(merged.resolve_uri("c://7", names).has_value());
 }
 
-TEST_CASE("an unlisted name shows which servers may have it") {
+TEST_CASE("an unlisted name reports which servers may have it") {
   Naming naming;
   const Names names(naming);
   CHECK(names.may_be_of("a", "a__x"));
@@ -383,14 +383,14 @@ TEST_CASE("an unlisted name shows which servers may have it") {
   CHECK_FALSE(names.may_be_of("a", "ab__x"));
   CHECK_FALSE(names.may_be_of("a", "x"));
   CHECK_FALSE(names.may_be_of("a", "a"));
-  // A server's name may end with part of a separator.
+  // The name of a server may end with part of a separator.
   CHECK(names.may_be_of("a", "a___x"));
   CHECK(names.may_be_of("a_", "a___x"));
 
   CHECK(names.uri_may_be_of("a", "bulkhead://a/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://b/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://a"));
-  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original URI of any server
+  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original URI, which any server may have
 
   naming.prefix = false;
   const Names bare(naming);
@@ -398,12 +398,12 @@ TEST_CASE("an unlisted name shows which servers may have it") {
   CHECK(bare.uri_may_be_of("a", "bulkhead://b/x"));
 }
 
-TEST_CASE("a shortened name may belong to each server that can produce it") {
+TEST_CASE("a shortened name may belong to any server that can produce it") {
   Naming naming;
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The cut falls inside the prefix, whatever the length and characters of the tool name.
+  // The name is cut inside the prefix for all lengths and characters of the tool name.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -416,12 +416,14 @@ TEST_CASE("a shortened name may belong to each server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // cannot be distinguished
+  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // the two servers cannot be
+                                                                 // distinguished
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }
 
-TEST_CASE("an item whose name has control characters is left out and reported") {
-  // Names as escapes and as bytes: C0, DEL, C1, line and paragraph separators, direction overrides.
+TEST_CASE("an item whose name has control characters is skipped and reported") {
+  // Names with raw and escaped characters: C0, DEL, C1, line and paragraph separators, direction
+  // overrides.
   const std::string array =
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
       "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"
@@ -449,7 +451,7 @@ TEST_CASE("an item whose name has control characters is left out and reported") 
         "its name");
 }
 
-TEST_CASE("an item whose name has invisible characters is left out and reported") {
+TEST_CASE("an item whose name has invisible characters is skipped and reported") {
   const struct {
     const char *escaped, *shown;
   } cases[] = {{"\\u00ad", "\\u00ad"},

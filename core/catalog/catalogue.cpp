@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the JSON token of a composed name. It adds the part before the original name and keeps
-// the original's escape sequences.
+// Returns the JSON token of a composed name: the quoted prefix, followed by the original token with
+// its escape sequences.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -27,13 +27,13 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
-// Returns true if a tool of this server could have this name when prefixes are used.
+// Returns true if the name has the prefix of this server.
 bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// Returns a configured server other than `own` whose tools could have this name; empty if there is
-// none.
+// Returns a configured server other than `own` whose tools could have this name, or an empty view
+// if there is none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -86,7 +86,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   return catalogue;
 }
 
-// Used for names with prefixes. Unused capacity is released.
+// Reserves memory for names with prefixes, and releases unused capacity.
 void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
   const auto k = static_cast<std::size_t>(kind);
   std::size_t bytes = 0, items = 0;
@@ -101,8 +101,8 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Includes items that a policy hides: hiding an item from one client must not change the server
-// that a name refers to.
+// Includes items that a policy hides: hiding an item from one client must not change which server a
+// name refers to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);
@@ -184,7 +184,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// Tools that servers list or may list have precedence: an alias never shadows them.
+// An alias never shadows a tool that a server lists or may list.
 void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
   const Naming &naming = names.naming();

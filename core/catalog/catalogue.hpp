@@ -1,11 +1,11 @@
-// The merged list of one group of clients: prebuilt bytes for list answers, and the map from client
+// The merged list of one group of clients: prebuilt bytes for list answers, and a map from client
 // names to (lane, original name). It is rebuilt when a list changes, never per request.
 //
-// Invariant: a listed name resolves to the upstream that listed it. An unlisted name does not
-// resolve unless the profile defines it as an alias of a listed name (for resources, see
-// resolve_uri). An alias never shadows a name that an unavailable server has listed or may list.
-// Without prefixes, a name that several upstreams list is neither listed nor resolved: start order
-// and availability must not determine which server receives a call.
+// Invariant: a listed name resolves to the upstream that listed it. An unlisted name resolves only
+// if the profile defines it as an alias of a listed name (for resources, see resolve_uri). An alias
+// never shadows a name that an unavailable server has listed or may list. Without prefixes, a name
+// that several upstreams list is neither listed nor resolved: start order and availability must not
+// determine which server receives a call.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 
 namespace bulkhead {
 
-// The contribution of one upstream. Pointers are used during build() only.
+// The items of one upstream. Pointers are used during build() only.
 struct CatalogueSource {
   std::string_view server;
-  std::array<const ItemList *, item_kinds> lists{};  // null: no items of that kind
-  // If false, the server is down: its last listed items are not offered, but their names stay
+  std::array<const ItemList *, item_kinds> lists{};  // null if there are no items of that kind
+  // False if the server is down. Its last listed items are then not offered, but their names stay
   // reserved.
   bool up = true;
   // Returns false if the server has not listed anything yet, so its names are unknown.
@@ -54,31 +54,31 @@ class Catalogue {
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
                          const Keep &keep);
 
-  // Returns null if the name is not listed. The pointer is valid for the lifetime of the catalogue.
+  // Returns null if the name is not listed. The result is valid for the lifetime of the catalogue.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // For a name that does not resolve without prefixes: returns the servers that list it (several,
-  // or one that is down), or an empty list if there is none. The views are valid for the lifetime
-  // of the catalogue.
+  // Returns the servers of a name that does not resolve without prefixes: several servers that list
+  // it, one server that is down, or none. The views are valid for the lifetime of the catalogue.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
-  // Resolves a resource URI. Listed URIs are tried first, then composed URIs of any source, because
-  // templates produce unlisted URIs. Original URIs come last, if exactly one source lists them or
-  // has a matching template: results contain original URIs, and clients send them back.
+  // Resolves a resource URI in this order: listed URIs; composed URIs of any source, because
+  // templates produce unlisted URIs; original URIs, if exactly one source lists them or has a
+  // matching template. Original URIs are accepted because results contain them and clients send
+  // them back.
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {
     std::string_view items;             // comma-separated
     std::optional<std::uint32_t> next;  // first item of the next page
   };
-  // Returns at most page_items items in page_bytes bytes, but at least one item; 0 means no limit.
-  // Returns nullopt if `first` is past the end.
+  // Returns a page of at most page_items items and page_bytes bytes, but with at least one item. A
+  // limit of 0 means unlimited. Returns nullopt if `first` is past the end.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
                            std::uint64_t page_bytes = 0) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
-  // Messages for the operator, such as: tool "x" is not offered: servers "a", "b" have the same
-  // name. Limited to 100 messages.
+  // Messages for the operator, for example: tool "x" is not offered: servers "a", "b" have the same
+  // name. At most 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
   bool same_list(ItemKind kind, const Catalogue &other) const {
@@ -114,8 +114,8 @@ class Catalogue {
 
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
-  std::array<Holders, item_kinds> held_;  // names that must not resolve, with their servers
-  Map aliases_;  // aliases of tools; none of them is a listed or reserved name
+  std::array<Holders, item_kinds> held_;  // unresolvable names and the servers that list them
+  Map aliases_;                           // aliases of tools; never a listed or reserved name
   // Aliases of tools of unavailable servers.
   std::set<std::string, std::less<>> unavailable_aliases_;
   Holders originals_;

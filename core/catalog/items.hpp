@@ -23,26 +23,26 @@ struct ItemKindFacts {
   mcp::Method list_method;
   std::string_view list_method_text;
   std::string_view member;  // of the list result
-  std::string_view key;     // the member of an item that contains its name
+  std::string_view key;     // the member of an item that has its name
   std::string_view noun;
 };
 const ItemKindFacts &facts(ItemKind kind) noexcept;
 
-// The hash of an item's definition as the server wrote it: 128 bits of BLAKE2b, so a second
-// definition with the same hash cannot be found. All zeros if there is no definition.
+// The hash of an item's definition as the server wrote it. 128 bits of BLAKE2b are enough to
+// prevent a second definition with the same hash. All zeros if there is no definition.
 using DefinitionHash = std::array<std::uint8_t, 16>;
 std::string to_hex(const DefinitionHash &hash);
 DefinitionHash definition_hash(std::string_view raw);
 
-// All items of one kind that one upstream listed. `bytes` contains the concatenated items.
+// All items of one kind that one upstream lists. `bytes` contains the concatenated items.
 struct ItemList {
   struct Item {
-    mcp::Range raw;         // in bytes
-    mcp::Range key;         // the string token of the name, with quotes, in bytes
+    mcp::Range raw;         // position in `bytes`
+    mcp::Range key;         // position in `bytes` of the name's string token, including its quotes
     DefinitionHash hash{};  // of raw
   };
-  // Names of items that were skipped because of hidden characters (mcp::hidden_character), written
-  // here as \uXXXX. Limited to max_left_out names of max_shown_name bytes, without duplicates.
+  // Names of skipped items that contain hidden characters (mcp::hidden_character), written as
+  // \uXXXX. Limited to max_left_out names of max_shown_name bytes, without duplicates.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
@@ -54,14 +54,14 @@ struct ItemList {
 };
 
 // Appends the items of one list result (validated JSON). Returns the next cursor token (with
-// quotes), or nullopt on the last page. Skips items without a name and tools that the allow and
-// deny lists hide. Items whose name has hidden characters are also skipped and added to `left_out`.
-// Fails with BH_E_LIMIT if a limit of the profile is exceeded.
+// quotes), or nullopt on the last page. Skips items without a name and tools hidden by the allow
+// and deny lists. Items whose names have hidden characters are skipped and added to `left_out`.
+// Returns BH_E_LIMIT if a limit of the profile is exceeded.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);
 
-// Removes the tools that this definition hides. Returns true if any were removed.
+// Removes the tools that this definition hides. Returns true if any tool was removed.
 bool hide_tools(const ServerDef &definition, ItemList *tools);
 
 }  // namespace bulkhead

@@ -1,10 +1,10 @@
-// The mapping between the names of upstreams and the names that clients see.
+// Maps the names of upstreams to the names that clients see.
 //
 // Composed names are server + separator + original for tools and prompts, and
 // scheme://server/original for resources. With prefix "never", the original name is used. A
-// composed tool or prompt name that exceeds the limit is truncated and gets a hash of the whole
+// composed tool or prompt name that exceeds the limit is truncated and gets a hash of the full
 // name, so a tool has the same name on every start. Tool names are never split to find the server;
-// the catalogue looks up the whole name.
+// the catalogue looks up the full name.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class Names {
  public:
   explicit Names(const Naming &naming) : naming_(naming) {}
 
-  // Returns nullopt if the name is too long and the profile makes that an error.
+  // Returns nullopt if the name is too long and the profile treats this as an error.
   std::optional<std::string> compose(std::string_view server, std::string_view original) const;
   std::string compose_uri(std::string_view server, std::string_view original) const;
 
@@ -27,21 +27,21 @@ class Names {
   struct Uri {
     std::string_view server, original;
   };
-  std::optional<Uri> split_uri(std::string_view uri) const;  // nullopt if not composed
+  std::optional<Uri> split_uri(std::string_view uri) const;  // nullopt if not a composed URI
 
-  // Returns the name that the profile assigns to this alias, or the name itself if it is not an
-  // alias.
+  // Returns the tool name that the profile assigns to this alias, or the name itself if it is not
+  // an alias.
   std::string_view aliased(std::string_view tool) const;
 
-  // Returns true if a tool or prompt of this server can have this composed name. The result is
-  // exact if the name contains its server: for a shortened name, only the part before the hash is
-  // compared. Without prefixes, any server can have any name.
+  // Returns true if a tool or prompt of this server can have this composed name. If the name is
+  // shortened, only the part before the hash is compared. Without prefixes, any server can have any
+  // name.
   bool may_be_of(std::string_view server, std::string_view name) const;
-  // The same for a resource URI. An original URI (without the gateway's scheme) names no server, so
-  // any server may have it.
+  // Same as may_be_of(), for a resource URI. An original URI (without the gateway's scheme) does
+  // not name a server, so any server may have it.
   bool uri_may_be_of(std::string_view server, std::string_view uri) const;
 
-  // The server that a composed name appears to belong to; for error texts only.
+  // Returns the server that a composed name appears to belong to. For error texts only.
   std::string_view server_of(std::string_view name) const;
 
   const Naming &naming() const noexcept { return naming_; }

@@ -1,5 +1,5 @@
-// Serialized requests from another process to the endpoint about pending approvals. Intermediate
-// processes forward the bytes without reading them.
+// Serialized requests about pending approvals, sent to the endpoint by another process.
+// Intermediate processes forward the bytes without reading them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ struct ApprovalWatch {
   std::uint64_t watch_ms = 0;  // see Host::approvals()
 };
 
-// Answers a request from a process that may be compromised. Returns the value of the answer, or an
-// error.
+// Answers a request from a process that may be compromised.
 Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
                                             std::string_view value);
 

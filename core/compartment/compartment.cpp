@@ -29,8 +29,7 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Far more than a compartment needs. These limits restrict the resources that hostile code in a
-// compartment can use.
+// Limits on the resources that hostile code in a compartment can use; far above normal use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
 // Environment variables needed by started programs, or by a library that opens connections.
@@ -39,8 +38,8 @@ constexpr const char *kept_variables[] = {
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
     "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
-// Writes one packet to a socket, either completely or not at all. If the queue is full, the line is
-// lost. Never blocks. Thread-safe.
+// Sends one log line as a packet. If the queue is full, the line is dropped. Never blocks.
+// Thread-safe.
 void send_log(std::int32_t level, std::string_view component, std::string_view text) {
   control::LogLine line{level, std::string(component.substr(0, 256)),
                         std::string(text.substr(0, control::max_log_bytes - 1024))};
@@ -54,15 +53,16 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Makes the kernel kill this process when the supervisor ends. A change of user clears this
-// setting, so it is set again afterwards.
+// Makes the kernel kill this process when the supervisor ends. Changing the user clears this
+// setting, so this function is called again afterwards.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
 }
 
-// Opens files whose paths a library reads from environment variables, and sets each variable to the
-// descriptor's path. This also works after switching to a user who cannot traverse the folders.
+// Opens the files that a library finds through environment variables, and sets each variable to the
+// path of the descriptor. The files then remain readable after switching to a user who cannot
+// traverse their folders.
 std::vector<OwnedFd> open_certificates() {
   std::vector<OwnedFd> opened;
   for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
@@ -99,7 +99,7 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   wish.hide = may.hide;
   wish.mode = may.required ? ConfineMode::require : ConfineMode::best_effort;
   if (may.uid != 0) wish.ids = {may.uid, may.gid};
-  if (may.exec) return wish;  // its children get their own file rules and limits
+  if (may.exec) return wish;  // child programs get their own file rules and limits
   wish.memory_bytes = most_memory;
   // The kernel does not enforce the thread limit for root.
   if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
@@ -123,7 +123,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// If a plugin cannot be opened, the error is reported later, where its `required` setting is known.
+// Opens the libraries of all plugins. A failure is reported later, where the plugin's `required`
+// setting is known.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -149,8 +150,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates a telemetry plugin's storage folder before the confinement; afterwards the plugin may
-// write only there.
+// Creates the storage folders of telemetry plugins. After the confinement, plugins may write only
+// to these folders.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -164,7 +165,7 @@ Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   return folders;
 }
 
-// ---- after the confinement -------------------------------------------------------------------
+// ---- after confinement -----------------------------------------------------------------------
 
 class Runner final : public link::Channel::Receiver {
  public:
@@ -409,7 +410,7 @@ int run_compartment(const MakeService &make_service) {
   }
   link::Frame frame;
   std::string bytes;
-  OwnedFd passed;  // control: service socket; endpoint: ledger
+  OwnedFd passed;  // the control compartment's service socket, or the endpoint's ledger
   Slice slice;
   if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
                      &bytes, &passed) ||
@@ -423,7 +424,7 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // Programs started by a launcher get the variable unchanged.
+  // A launcher passes the variables unchanged to the programs that it starts.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -438,7 +439,8 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // After the confinement, even root cannot create groups in folders that it does not own.
+  // Created before the confinement, because then not even root can create groups in folders that it
+  // does not own.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {

@@ -1,5 +1,6 @@
-// Runs the process of one compartment until shutdown. It receives its slice, opens the resources
-// that it needs, and confines itself. Only then does it run plugins and read data from outside.
+// Runs the process of one compartment until shutdown. The process receives its slice, opens the
+// resources that it needs, and confines itself. Only then does it run plugins and read external
+// data.
 #pragma once
 
 #include <functional>
@@ -10,14 +11,14 @@
 
 namespace bulkhead {
 
-// Creates the server for the service socket. The server ends when the returned object is destroyed.
-// `requests` is the socket to the supervisor; `end` ends the process. Called once, after the
+// Creates the server for the service socket; destroying the returned object stops the server.
+// `requests` is the socket to the supervisor; `end` ends the process. Called once, after
 // confinement, in the compartment that has the service socket.
 using MakeService = std::function<std::shared_ptr<void>(
     Reactor &reactor, OwnedFd listener, OwnedFd requests, std::function<void()> end)>;
 
-// Runs until the supervisor sends stop or ends, using the descriptors in control.hpp. Returns the
-// exit code of the process; errors have been sent to the supervisor.
+// Runs until the supervisor sends `stop` or exits, using the descriptors in control.hpp. Returns
+// the exit code of the process; errors have been sent to the supervisor.
 int run_compartment(const MakeService &make_service);
 
 // The HostOptions::approval_hint of a gateway with a service socket.

@@ -1,5 +1,5 @@
 // Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
-// socket on which a compartment requests resources from the supervisor.
+// socket that a compartment uses to request resources from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace bulkhead::control {
 
-// The descriptors with which a compartment is started.
+// Descriptors that a compartment inherits.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
-// One packet per log line, from any thread; also receives standard error. See LogLine.
+// One packet per log line, from any thread; also standard error. See LogLine.
 inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
@@ -25,16 +25,16 @@ inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 enum Kind : std::uint16_t {
   // Sent by the supervisor.
   slice = 1,        // first; payload: archived Slice
-  trunk,            // fd; payload: the compartment at its other end; value: trunk number
+  trunk,            // fd; payload: the compartment at the other end; value: trunk number
   gave_up,          // router; payload: archived GaveUp
-  telemetry_wants,  // router; code: BH_TELEMETRY_... needs last reported by a compartment's
-                    // telemetry plugin; payload: the compartment. Sent before its trunk
+  telemetry_wants,  // router; code: the BH_TELEMETRY_... needs that a compartment's telemetry
+                    // plugin reported last; payload: the compartment. Sent before its trunk
   stop,             // orderly shutdown
   status_wanted,    // answered by status
   definitions,  // not router; value: a number; payload: archived map of definitions; answered by
                 // definitions_taken
   apply,        // router; value: a number; payload: archived Apply; answered by applied
-  ping,         // answered by pong; checks that the compartment is responsive
+  ping,         // answered by pong; checks that the compartment responds
   approvals,  // router; exchange: a number; code: an ApprovalRequest; payload: its value; answered
               // by approvals_answer
 
@@ -43,31 +43,32 @@ enum Kind : std::uint16_t {
   failed,             // payload: the reason; the compartment exits
   status,             // router; payload: archived HostStatus; code: `asked` if it was requested
   definitions_taken,  // value: the number of the definitions frame
-  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or why
-            // nothing has changed
+  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or the reason
+            // why nothing has changed
   pong,
   trunk_lost,        // not router; value: the number of the lost trunk
   unhealthy,         // router; payload: the unresponsive or misbehaving compartment
-  finished,          // router; no more clients can connect and all requests have been answered; the
-                     // compartment exits
+  finished,          // router; clients can no longer connect and all requests have been answered;
+                     // the compartment exits
   approvals_answer,  // router; exchange: the number; code: status; payload: the value of the
                      // answer, or the error message
   pins,              // router; payload: archived vector of at most max_pins_told PinNews
   kept_list,         // router; payload: archived ListNews
   servers_missing    // a compartment that starts servers; payload: archived vector of at most
-                     // max_ready_parts identifiers: everything that their sandboxes lack so far
+                     // max_ready_parts identifiers: all parts that the servers' sandboxes have
+                     // lacked so far
 };
 
 inline constexpr std::uint32_t asked = 1;
 
-// Frames on the request socket. Only one request is sent at a time. It is answered by a frame of
-// the same type; its code is a status, and its payload is the value or the error message.
+// Frames on the request socket, one request at a time. The answer is a frame of the same type; its
+// code is a status, and its payload is the value or the error message.
 enum Request : std::uint16_t {
   listen = 1,  // payload: archived Listen; the answer contains the fd. Only before `ready`
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen. Only before `ready`
-  dial,        // payload: archived Listen announced by will_dial; the answer contains the fd
+  dial,        // payload: archived Listen that will_dial announced; the answer contains the fd
   sign         // payload: archived Secret whose value is the statement; the answer is an archived
                // AuditSignature
 };
@@ -93,8 +94,8 @@ void archive(Ar &ar, Ready &v) {
   ar(in_force, missing, telemetry);
 }
 
-// Sent on log_fd after the byte log_mark. A packet without log_mark is text written to standard
-// error.
+// A log line on log_fd, after the byte log_mark. Packets without log_mark are text written to
+// standard error.
 inline constexpr char log_mark = 1;
 inline constexpr std::size_t max_log_bytes = 8192;
 struct LogLine {
@@ -110,7 +111,7 @@ void archive(Ar &ar, LogLine &v) {
 struct Listen {
   std::string address;  // a sockaddr
   std::string as_configured;
-  bool for_everybody = false;  // for the file of a Unix socket
+  bool for_everybody = false;  // whether all users may use a Unix socket's file
 };
 template <class Ar>
 void archive(Ar &ar, Listen &v) {

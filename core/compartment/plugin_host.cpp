@@ -149,8 +149,8 @@ Result<void> PluginHost::bring_up(Part &part) {
   return started;
 }
 
-// Returns an error if the profile requires the plugin. If a connector plugin is missing, its
-// servers fail.
+// Returns an error if the profile requires the plugin. A missing connector is not an error here:
+// its servers fail instead.
 Result<void> PluginHost::note_failure(Part &part, const Error &error, const std::string &text) {
   plugins_[part.number].failure = error.text;
   const bool connector = slice_.plugins[part.number].kind == PluginKind::connector;
@@ -176,8 +176,8 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// Returns the plugin type that the profile expects if the plugin does not have that type, otherwise
-// null.
+// Stores the tables of the plugin. Returns null if it has the type that the profile expects,
+// otherwise the error text.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];
@@ -223,12 +223,12 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  // Remaining calls end here. A gateway that is stopping has already cancelled them or closed the
+  // Ends the remaining calls. A gateway that is stopping has already cancelled them or closed the
   // trunk.
   stub_->drain();
   wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
   stub_->close_lanes();
-  // Children get the grace period twice: after stdin is closed and after SIGTERM.
+  // Child processes get two grace periods: after stdin is closed, and after SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
            [this] { return stub_->lanes() == 0; });
   PluginRuntime::stop_all(parts_);

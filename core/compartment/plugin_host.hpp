@@ -1,5 +1,5 @@
-// A process with plugins but no router: either connectors, tools and services behind the server
-// stub of a link, or one policy or telemetry plugin behind its own type of stub.
+// A process with plugins but no router. It has either connectors, tools and services behind the
+// server stub of a link, or one policy or telemetry plugin behind its own type of stub.
 //
 // Owner: the compartment. Runs on the reactor thread.
 #pragma once
@@ -23,16 +23,16 @@ namespace bulkhead {
 class PluginHost {
  public:
   // `options` contains log, log_level, services, and this process's resources for plugins and their
-  // child programs. The other members are set by PluginHost.
+  // child programs. PluginHost sets the other members.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
 
-  // Maps and starts the plugins. Returns an error if a required plugin cannot start.
+  // Loads and starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start();
-  // The missing parts of its servers' sandboxes so far (see Spawner::missing()), and a function
-  // that is called when the list grows.
+  // Returns the parts that the sandboxes of its servers have lacked so far (see
+  // Spawner::missing()). The callback runs when this list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
@@ -41,8 +41,8 @@ class PluginHost {
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }
-  // Closes lanes in order, then stops plugins. Runs the event loop for at most the shutdown grace
-  // period of the profile.
+  // Closes the lanes in order, then stops the plugins. Runs the event loop for at most the
+  // profile's shutdown grace period.
   void stop();
 
   // Returns the BH_TELEMETRY_... needs of the plugin, or 0 if it is not a telemetry plugin or has
@@ -54,8 +54,8 @@ class PluginHost {
     PluginHost *host = nullptr;
     std::uint32_t number = 0;
   };
-  // Receives calls from the plugins. This process has no clients, so it does not provide a
-  // transport table.
+  // Receives calls from the plugins. There is no transport table because this process has no
+  // clients.
   struct Receiver;
   using Tables = host_tables::TableSet<
       host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,

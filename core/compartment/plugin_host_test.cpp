@@ -53,7 +53,7 @@ TEST_CASE("compartment: two hosts in one process have separate tables") {
   CHECK(second->limits->message_bytes == 2'000);
 }
 
-TEST_CASE("compartment: no client connects there, so no transport table is offered") {
+TEST_CASE("compartment: no transport table is offered, because clients never connect there") {
   seen().clear();
   Compartment compartment(PluginKind::tools, 1'000);
   REQUIRE(compartment.host->start().has_value());
@@ -61,7 +61,7 @@ TEST_CASE("compartment: no client connects there, so no transport table is offer
   CHECK(seen()[0].table<void>(BH_EXT_HOST_TRANSPORT) == nullptr);
 }
 
-TEST_CASE("compartment: a required plugin that fails is an error, except a connector") {
+TEST_CASE("compartment: a required plugin that fails is an error, unless it is a connector") {
   seen().clear();
   Compartment tools(PluginKind::tools, 1'000, testing::fail_config);
   CHECK_FALSE(tools.host->start().has_value());
@@ -74,7 +74,7 @@ TEST_CASE("compartment: a required plugin that fails is an error, except a conne
   CHECK(connector.lines.size() == 1);
 }
 
-TEST_CASE("compartment: a plugin of the wrong kind is an error") {
+TEST_CASE("compartment: a plugin of the wrong type is an error") {
   seen().clear();
   Compartment compartment(PluginKind::policy, 1'000);
   const auto started = compartment.host->start();
@@ -82,7 +82,7 @@ TEST_CASE("compartment: a plugin of the wrong kind is an error") {
   CHECK(started.error().text == "plugin \"noting\" of \"noting\": the plugin is not a policy");
 }
 
-TEST_CASE("compartment: its plugins stop with the host") {
+TEST_CASE("compartment: plugins stop with the host") {
   seen().clear();
   {
     Compartment compartment(PluginKind::tools, 1'000);
@@ -91,7 +91,7 @@ TEST_CASE("compartment: its plugins stop with the host") {
   CHECK(seen()[0].steps.back() == "stop");
 }
 
-TEST_CASE("compartment: an HTTP service is started for the first request") {
+TEST_CASE("compartment: an HTTP service starts at the first request") {
   seen().clear();
   Compartment compartment(PluginKind::service, 1'000);
   REQUIRE(compartment.host->start().has_value());

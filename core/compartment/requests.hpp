@@ -1,6 +1,6 @@
 // A compartment's blocking requests to its supervisor, one at a time.
 //
-// Thread-safe. All requests except `dial` are made only while plugins start and are configured,
+// Thread-safe. All requests except `dial` are made only while plugins are configured and started,
 // never on the request path. `sign` must not be called on the reactor thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The slice: a compartment's part of the profile as sent by the supervisor.
+// The slice: the part of the profile that the supervisor sends to a compartment.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// Returns a plugin's name on the link of its compartment. Instances of different types may have the
-// same id: the built-in profile has a tool "http" and a service "http".
+// Returns a plugin's name on its compartment's link. The type is part of the name because instances
+// of different types may have the same id: the built-in profile has a tool "http" and a service
+// "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -39,16 +40,17 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// The permissions of the compartment, which are converted to a Confinement.
+// The permissions of the compartment, from which its Confinement is built.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;          // fail if the kernel cannot enforce all of it
-  std::vector<std::string> dial;  // paths of Unix sockets that the supervisor connects for it
+  bool required = false;          // fail if the kernel cannot enforce every part
+  std::vector<std::string> dial;  // paths of Unix sockets to which the supervisor connects on its
+                                  // behalf
   bool stores = false;            // whether its telemetry plugins have a storage folder
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: hidden from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
-  // With `network`: the only TCP ports that may be connected to; empty means all ports.
+  // If `network` is set: the TCP ports that it may connect to; empty means all ports.
   std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
 };
@@ -60,8 +62,8 @@ void archive(Ar &ar, SlicePrivileges &v) {
 
 struct Slice {
   std::string name;      // name of the compartment
-  bool router = false;   // the endpoint, which has a Host; others have plugins
-  bool service = false;  // the control compartment: no plugins, no link
+  bool router = false;   // true for the endpoint. It has a Host; other compartments have plugins
+  bool service = false;  // true for the control compartment. It has no plugins and no link
   std::int32_t log_level = 1;
   bool eager = true;                        // router
   std::string sealing_key;                  // router; see HostOptions

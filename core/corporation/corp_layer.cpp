@@ -17,7 +17,7 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The default verdict of a policy has two spellings; rules have four.
+// Returns the equivalent paths: the default verdict of a policy has two, rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -28,18 +28,19 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// Keys that control how layers are read take effect before directives change values.
+// Returns true for sections that control how layers are read. They take effect before directives
+// change values.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// Returns true if the path means all servers and no key of them.
+// Returns true if the path denotes all servers rather than a key of them.
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// Returns true if a layer's tools plugin differs from the plugin of the same name in `known`.
+// Returns true unless `known` has a tools plugin of the same name with the same `plugin`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -87,7 +88,8 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Rejects a directive that would remove values of its own file, because it must be a mistake.
+// Reports an error for a directive that would remove values of its own file. Such a directive must
+// be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -152,7 +154,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, before directives are applied: set it "
                            "as a key in this file, and \"lock\" it");
-  // Errors beyond kProfileErrors are not counted.
+  // Errors above kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -164,8 +166,8 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // each spelling is held separately
-    // A wider lock does not conflict with a narrower one.
+    if (held.implied && holding) continue;  // each equivalent path is held separately
+    // A broader lock does not conflict with a narrower one.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
                           : paths_meet(held.path, directive.path);
@@ -233,8 +235,8 @@ void CorpLayer::hold_servers(const Node &layer) {
   }
 }
 
-// Rules depend on the policy that evaluates them, and a policy with an external decision point
-// depends on the service that connects to it. Therefore both are held.
+// Holds the policies and the services. Rules depend on the policy that evaluates them, and a policy
+// with an external decision point depends on the service that connects to it.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -254,7 +256,7 @@ void CorpLayer::hold_policies(const Node &layer) {
   hold_section("services", "only that profile can define the services that policies use");
 }
 
-// ---- layers above ------------------------------------------------------------------------------
+// ---- higher layers ------------------------------------------------------------------------------
 
 void CorpLayer::screen(Node &layer, const Node &below, bool tolerant) {
   for (const Hold &held : holds_) {
@@ -278,7 +280,7 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
 }
 
 // In a held section, changed values of existing entries are dropped with a note. Added entries are
-// left to reject(), because dropping them silently would be misleading.
+// errors (see reject()), because dropping them silently would be misleading.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -309,8 +311,8 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin of the same name replace each other. Where servers cannot be added, a
-// tools plugin counts as a server.
+// A server and a tools plugin of the same name replace each other. If adding servers is forbidden,
+// adding tools plugins is too.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);
@@ -384,7 +386,7 @@ void CorpLayer::replace(Directive &directive, Node &root, std::vector<RuleLayer>
     member.value = directive.value;
   }
   if (there.empty() || !is_rule_section(directive.path.front())) return;
-  // The replaced rules are removed; the new ones belong to the corporation's layer.
+  // The replaced rules are removed; the new rules belong to the corporation's layer.
   for (RuleLayer &layer : *rules) {
     std::vector<Touch> old = find_members(layer.sections, directive.path);
     erase_all(old);

@@ -1,5 +1,5 @@
-// The corporation's layer binds the layers above it: it has directives, and servers and rules that
-// no other layer can change (docs/corp.md). Internal to the profile libraries.
+// The corporation's layer. It constrains higher layers: it has directives, and servers and rules
+// that no other layer can change (docs/corp.md). Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -22,15 +22,16 @@ class CorpLayer {
   // Removes the directives from the canonical corp layer and applies their holds.
   void read_directives(Node &layer, std::uint16_t index);
 
-  // Locks a section that [editable] of the corp layer excludes. Called before read_directives().
+  // Locks a section that [editable] of the corp layer sets to false. Called before
+  // read_directives().
   void lock_section(const LockedSection &fixed);
 
-  // Returns true if the path, or a part that contains it, is held. Called after read_directives().
+  // Returns true if the path or one of its parents is held. Called after read_directives().
   bool holds(const CorpPath &path) const;
 
-  // Checks a layer above the corp layer before it is merged over `below`. Locked or forbidden
-  // values are errors at their locations. They are dropped with a note instead if no person writes
-  // the layer (`tolerant`), or if they belong to servers that the corp layer also has.
+  // Checks a higher layer before it is merged over `below`. Locked or forbidden values are errors
+  // at their locations. They are dropped with a note instead if `tolerant` is set (see
+  // LayerStack::is_tolerant()), or if they belong to servers that the corp layer also defines.
   void screen(Node &layer, const Node &below, bool tolerant);
 
   // Adds, replaces and removes values. Called after all layers are merged.
@@ -55,7 +56,7 @@ class CorpLayer {
     CorpPath path;
     bool forbids = false;
     bool tolerated = false;  // a conflicting value is dropped with a note instead of an error
-    bool implied = false;    // another spelling of a directive's path
+    bool implied = false;    // for an equivalent of a directive's path
     std::string reason;
     Place place;
     bool keeps_values = false;  // changed values are dropped; additions are errors

@@ -1,4 +1,4 @@
-// The corporation's layer: directives, and the changes that they prevent in higher layers.
+// Tests directives of the corporation's layer, and the changes that they prevent in higher layers.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("a higher layer may change plain values of the corp layer") {
   CHECK(shown(profile, "limits.call_timeout_ms").origin.layer == "file");
 }
 
-TEST_CASE("A27 a server of the corp layer stays, even if another layer has one of the same name") {
+TEST_CASE("A27 a server of the corp layer is kept if another layer has a server of the same name") {
   const ProfileLayer theirs = corp("[mcpServers.search]\nurl = \"https://corp.example/mcp\"\n");
   const Profile profile = good(
       {base, theirs,
@@ -123,7 +123,7 @@ TEST_CASE("a higher layer cannot change locked values") {
             .limits.grace_ms == 7);
 }
 
-TEST_CASE("a lock inside a plugin's table holds if the whole table is replaced") {
+TEST_CASE("a lock inside a plugin's table applies if the whole table is replaced") {
   const std::string text =
       "[transports.http]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n" +
       directive("lock", "transports.http.listen");
@@ -136,7 +136,7 @@ TEST_CASE("a lock inside a plugin's table holds if the whole table is replaced")
   CHECK(has(all(bad(with("enabled = false\n"))), "transports.http: the corporation"));
   CHECK(
       has(all(bad(with("listen = \"127.0.0.1:2\"\n"))), "transports.http.listen: the corporation"));
-  // The command line is an ordinary layer.
+  // The command line is a layer like any other.
   CHECK(
       has(all(bad({base,
                    corp(text),
@@ -144,7 +144,7 @@ TEST_CASE("a lock inside a plugin's table holds if the whole table is replaced")
           "--listen:2:1: transports.http.listen: the corporation"));
 }
 
-TEST_CASE("a lock of rules holds in each of their spellings") {
+TEST_CASE("a lock of rules applies in all equivalent forms") {
   const std::string texts[] = {
       "[security.rules.mcp.a]\nif = \"true\"\n",
       "[security.servers.a]\nallowed_tools = [\"x\"]\n",
@@ -161,7 +161,7 @@ TEST_CASE("a lock of rules holds in each of their spellings") {
       }
     }
   }
-  // Different spellings of the same rule do not conflict.
+  // Equivalent forms of the same rule do not conflict.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
@@ -172,7 +172,7 @@ TEST_CASE("a lock of rules holds in each of their spellings") {
             "conflicts with an earlier directive"));
 }
 
-TEST_CASE("if no other servers are allowed, no tools plugins are") {
+TEST_CASE("if adding servers is forbidden, so is adding tools plugins") {
   const std::string files = "[tools.files]\nplugin = \"builtin-files\"\npath = \"/x\"\n";
   for (const std::string path : {"mcpServers", "mcpServers.*"}) {
     const ProfileLayer locked = corp(
@@ -192,7 +192,7 @@ TEST_CASE("if no other servers are allowed, no tools plugins are") {
             .tools.size() == 2);
 }
 
-TEST_CASE("the corporation's holds on servers go with the profile, those of users do not") {
+TEST_CASE("the profile reports the corporation's holds on servers, but not those of users") {
   const Profile profile =
       good({base,
             corp(directive("lock", "mcpServers.*.sandbox") + directive("lock", "limits") +
@@ -212,7 +212,7 @@ TEST_CASE("the name of a server that the corporation adds is reserved") {
   CHECK(has(notes(profile), "tools.search is skipped: the corporation's profile has a server"));
 }
 
-TEST_CASE("no directive removes values of its own file") {
+TEST_CASE("a directive that would remove values of its own file is an error") {
   const std::string rule = "[security.rules.mcp.a]\nif = \"true\"\n";
   for (const std::string operation : {"forbid", "remove"}) {
     for (const std::string path :
@@ -270,7 +270,7 @@ TEST_CASE("a corporation profile in another format extends no profile") {
   good({base, file(text)});
 }
 
-TEST_CASE("the corporation's plugin folders precede those of other layers") {
+TEST_CASE("the corporation's plugin folders are searched before those of other layers") {
   const std::string dirs = "plugin_dirs = [\"/opt/corp\", \"plugins\"]\n";
   const auto of = [&](const std::string &theirs, const std::string &mine) {
     return good({base, corp(theirs), file(mine)}).plugin_dirs;
@@ -285,7 +285,7 @@ TEST_CASE("the corporation's plugin folders precede those of other layers") {
            "plugin_dirs = [\"q\"]\n") == List{"/only"});
 }
 
-TEST_CASE("forbidden values are absent, and setting them is an error") {
+TEST_CASE("forbidden values are removed, and setting them is an error") {
   const ProfileLayer no = corp(directive("forbid", "mcpServers.shell", "reason = \"no shells\"") +
                                directive("forbid", "tools.files"));
   const Profile profile = good({base, no});
@@ -293,7 +293,7 @@ TEST_CASE("forbidden values are absent, and setting them is an error") {
   CHECK(has(all(bad({base, no, file("[mcpServers.shell]\ncommand = \"sh\"\n")})),
             "p.toml:1:13: mcpServers.shell: the corporation's profile forbids mcpServers.shell "
             "(/etc/b/corp.toml:1): no shells [forbidden]"));
-  // A layer that no person writes does not stop the gateway.
+  // In a tolerant layer, the value is dropped instead.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
   CHECK(has(notes(given), "mcpServers.shell is skipped: the corporation's profile forbids"));
@@ -303,7 +303,7 @@ TEST_CASE("forbidden values are absent, and setting them is an error") {
   CHECK(good({base, no, project}).servers.empty());
 }
 
-TEST_CASE("add, replace and remove are applied last") {
+TEST_CASE("add, replace and remove are applied after all layers are merged") {
   const Profile profile = good(
       {base,
        corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }") +
@@ -331,7 +331,7 @@ TEST_CASE("add, replace and remove are applied last") {
             "tools.files.plugin: already exists"));
 }
 
-TEST_CASE("directives reach the rules of all layers") {
+TEST_CASE("directives apply to the rules of all layers") {
   const std::string rule = "[security.rules.mcp.a]\nif = \"true\"\n";
   const auto rules = [&](const std::string &directives) {
     return good({base, corp(directives), file(rule)}).policies.at(0).config_json;
@@ -415,7 +415,7 @@ TEST_CASE("E05 the corporation's value of a policy takes precedence over the use
             "the corporation's profile locks policies.default.tool_permissions"));
 }
 
-TEST_CASE("B28 a directive after a lock is refused, and so is an invalid one") {
+TEST_CASE("B28 a directive after a conflicting lock is rejected, and so is an invalid directive") {
   const auto refused = [](const std::string &text) { return all(bad({base, corp(text)})); };
   CHECK(refused(directive("lock", "mcpServers.a") +
                 directive("replace", "mcpServers.a.url", "value = \"https://x/\"")) ==
@@ -448,7 +448,7 @@ TEST_CASE("B28 a directive after a lock is refused, and so is an invalid one") {
             "only the corporation's profile can have directives"));
 }
 
-TEST_CASE("paths of directives") {
+TEST_CASE("paths of directives are parsed") {
   using namespace bulkhead::profiles;
   std::string why;
   CHECK(parse_corp_path(R"(mcpServers."a.b".url)", &why) == CorpPath{"mcpServers", "a.b", "url"});

@@ -18,7 +18,7 @@ bool same(std::string_view wanted, std::string_view name) {
   return is_any(wanted) || wanted == name;
 }
 
-// A key of a server may have several spellings.
+// Compares a path's part with a key. Keys of servers may have aliases.
 bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
   if (same(path[depth], name)) return true;
   if (depth != 2 || path.front() != "mcpServers") return false;
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Replaces the spellings that canonical_layer() replaces.
+// Replaces aliases of sections, like canonical_layer().
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -77,7 +77,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // Rules replace each other completely, in all of their spellings.
+  // Rules replace each other completely, in all equivalent forms.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
@@ -85,7 +85,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
 // Walks a tree along a path.
 struct Walk {
   const CorpPath &path;
-  bool exact;  // only members that are exactly at the end of the path
+  bool exact;  // match only members whose path is the complete path
   std::vector<Touch> *out;
 
   void into(Node &table, std::size_t depth, const CorpPath &above, const Node *below) const {
@@ -159,7 +159,7 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // Touches in one table are adjacent and in the order of the table.
+  // Members of one table are adjacent and in table order, so erasing backwards keeps indexes valid.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

@@ -15,9 +15,9 @@ using CorpPath = std::vector<std::string>;
 inline constexpr std::size_t kCorpPathBytes = 512;
 inline constexpr std::size_t kCorpPathParts = 16;
 
-// Parses names separated by dots; names with dots or spaces are in double quotes, and "*" stands
-// for any name. Alternative spellings of a section become canonical ("servers.x" is
-// "mcpServers.x"). If the text is not a path, returns nullopt and sets *why to the reason.
+// Parses names separated by dots. Names with dots or spaces are in double quotes; "*" matches any
+// name. Aliases of a section are replaced ("servers.x" becomes "mcpServers.x"). If the text is not
+// a path, returns nullopt and sets *why to the reason.
 std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why);
 
 std::string to_string(const CorpPath &path);
@@ -31,20 +31,20 @@ bool covers(const CorpPath &above, const CorpPath &path);
 // A member of a layer's tree that sets a value at or above a path.
 struct Touch {
   Node *parent = nullptr;
-  std::size_t index = 0;  // among parent->members
+  std::size_t index = 0;  // index in parent->members
   CorpPath path;
   const Member &member() const { return parent->members[index]; }
 };
 
-// Returns the members by which `layer` changes `path` when it is merged over `below`: the member
-// itself, or a member that contains it and replaces it completely (a server, or a plugin instance
-// with a different plugin).
+// Returns the members by which `layer` changes `path` when it is merged over `below`. Each is the
+// member at `path`, or a member that contains it and is replaced as a whole (a server, or a plugin
+// instance with a different plugin).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
-// Returns the members that are exactly at `path`.
+// Returns the members whose path is exactly `path`.
 std::vector<Touch> find_members(Node &root, const CorpPath &path);
 
-// Erases the members, which invalidates the touches.
+// Erases the members and clears `touches`.
 void erase_all(std::vector<Touch> &touches);
 
 }  // namespace bulkhead::profiles

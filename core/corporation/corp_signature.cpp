@@ -17,7 +17,7 @@ std::unexpected<Error> refuse(std::string_view file, const std::string &why, con
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
 }
 
-// Parses the text into a table, or returns the parser's first error.
+// Parses the text into a table. Returns the parser's first error if it is invalid.
 Result<Node> read_tree(std::string_view text, std::string_view file) {
   const std::vector<ProfileLayer> layers{{"corp", std::string(file), std::string(text)}};
   Diagnostics diagnostics(layers);
@@ -66,7 +66,7 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   return Entry{*status, *hash, *current};
 }
 
-// Returns the entry as it is before the checks.
+// Converts the entry without checking it.
 CorpRevision revision_of(const Entry &entry, const std::string &id, const std::string &revision) {
   return {id, revision, entry.current, entry.status == "deprecated", entry.status == "revoked"};
 }
@@ -86,7 +86,8 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
                 "catalogue");
 }
 
-// The content of corp.pub: keys, and the accepted profiles (none: any profile of the catalogue).
+// The content of corp.pub: keys, and the ids of accepted profiles. Without ids, any profile of the
+// catalogue is accepted.
 struct Trust {
   std::string keys;
   std::vector<std::string> ids;
@@ -129,7 +130,7 @@ Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   if (!listed) return refuse(given.catalogue_file, listed.error().text, "signature");
   const auto payload = verify_minisign(given.payload, given.payload_signature, *keys);
   if (!payload) return refuse(given.payload_file, payload.error().text, "signature");
-  // From here on, both texts are authentic.
+  // Both texts are authentic from here on.
   const auto catalogue = read_tree(given.catalogue, given.catalogue_file);
   if (!catalogue) return fail(BH_E_DENIED, catalogue.error().text);
   const auto profile = read_tree(given.payload, given.payload_file);

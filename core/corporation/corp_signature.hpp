@@ -1,4 +1,4 @@
-// Verification of a signed corp profile before it is used (docs/corp.md).
+// Verifies a signed corp profile before it is used (docs/corp.md).
 //
 // Thread-safe. Does not access files.
 #pragma once
@@ -18,7 +18,7 @@ struct SignedCorp {
   std::string_view catalogue, catalogue_signature;  // JSON
   // Public keys in minisign's format. Lines "id ID" list the accepted profiles.
   std::string_view keys;
-  std::string_view payload_file, catalogue_file;  // names, for messages
+  std::string_view payload_file, catalogue_file;  // for messages
 };
 
 struct CorpRevision {
@@ -28,11 +28,11 @@ struct CorpRevision {
   bool revoked = false;
 };
 
-// Verifies that the catalogue is signed, that the payload is signed, that its hash, id and revision
-// are those of its catalogue entry, and that the entry is not revoked. An error names the failed
-// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If
-// `seen` is given and both signatures are valid, it receives the catalogue's entry for the
-// payload's revision, even if a later check rejects the payload; otherwise its id is empty.
+// Verifies that the catalogue and the payload are signed, that the payload's hash, id and revision
+// match its catalogue entry, and that the entry is not revoked. An error names the failed check and
+// ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If `seen` is given
+// and both signatures are valid, it receives the catalogue entry of the payload's revision, even if
+// a later check rejects the payload; otherwise its id is empty.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

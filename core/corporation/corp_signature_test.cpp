@@ -1,4 +1,4 @@
-// The checks of a signed corp profile. Each failure has its own reason.
+// Tests the checks of a signed corp profile. Each failure is reported with its own reason.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>
@@ -60,7 +60,7 @@ TEST_CASE("B38 a signed corp profile that passes all checks is accepted") {
   CHECK(old.check() == "deprecated acme-base 2026.0131.2 2026.0201.1");
 }
 
-TEST_CASE("B38 a change of any byte after signing is refused") {
+TEST_CASE("B38 changing any byte after signing is detected") {
   const Signed good;
   const std::string catalogue = good.catalogue();
   const std::string of_catalogue = good.signer.sign(catalogue, "c", true);
@@ -88,7 +88,7 @@ TEST_CASE("B38 a change of any byte after signing is refused") {
   CHECK(has(other_key.check(), "not a minisign public key [signature]"));
 }
 
-TEST_CASE("B38 hash, id, revision and status have separate errors") {
+TEST_CASE("B38 mismatches of hash, id, revision and status have separate errors") {
   Signed hash;
   hash.hash = "blake3:" + std::string(64, '0');
   CHECK(has(hash.check(), "does not match the catalogue's hash for revision 2026.0131.2 [hash]"));
@@ -128,7 +128,7 @@ TEST_CASE("B38 the machine's configuration restricts the accepted profiles") {
   CHECK(has(pinned.check(), "no public key"));
 }
 
-TEST_CASE("a signed catalogue's entry is reported even if the profile is refused") {
+TEST_CASE("the entry of a signed catalogue is reported even if the profile is rejected") {
   const auto seen_of = [](const Signed &one, bool catalogue = true) {
     const std::string text = one.catalogue();
     CorpRevision seen{"x", {}, {}, false};
@@ -147,7 +147,7 @@ TEST_CASE("a signed catalogue's entry is reported even if the profile is refused
   CHECK(seen_of(one) == "acme-base 2026.0131.2 2026.0201.1 revoked");
 }
 
-TEST_CASE("invalid catalogues") {
+TEST_CASE("invalid catalogues are rejected") {
   const Signed good;
   const std::string of_payload = good.signer.sign(good.payload, "p", true);
   for (const auto &[text, said] : std::initializer_list<std::pair<std::string, std::string>>{

@@ -8,7 +8,7 @@ namespace {
 
 struct Section {
   std::string_view name;
-  std::vector<std::vector<std::string>> paths;  // of its keys; empty: no meaning here
+  std::vector<std::vector<std::string>> paths;  // paths of its keys; empty: ignored here
 };
 
 const std::vector<Section> &sections() {

@@ -11,13 +11,13 @@ namespace bulkhead::profiles {
 
 // A section that must not be edited, and the paths of its keys.
 struct LockedSection {
-  std::vector<std::vector<std::string>> paths;  // empty: no meaning here
+  std::vector<std::vector<std::string>> paths;  // empty: ignored here
   std::string name;
   Place place;
 };
 
-// Returns the sections that [editable] of a canonical layer sets to false, and reports errors in
-// it.
+// Returns the sections that [editable] of a canonical layer sets to false. Reports errors in
+// [editable].
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

@@ -1,4 +1,4 @@
-// minisign's format, with signatures made by minisign and by libsodium; BLAKE3.
+// Tests minisign's format, with signatures made by minisign and libsodium, and BLAKE3.
 #include "corporation/minisign.hpp"
 
 #include <catch2/catch.hpp>
@@ -46,7 +46,7 @@ TEST_CASE("signatures by minisign are accepted in both formats") {
   }
 }
 
-TEST_CASE("a change of any byte of a signature is detected") {
+TEST_CASE("changing any byte of a signature is detected") {
   const Signer signer;
   const std::string text = "some profile";
   for (const bool prehashed : {true, false}) {
@@ -69,12 +69,12 @@ TEST_CASE("a change of any byte of a signature is detected") {
   }
 }
 
-TEST_CASE("another key, and a trusted comment of another signature, are refused") {
+TEST_CASE("another key, or the trusted comment of another signature, is rejected") {
   const Signer ours, theirs;
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed with a different key");
-  // A matching key number alone proves nothing.
+  // A matching key number proves nothing by itself.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -88,7 +88,7 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
-TEST_CASE("invalid keys") {
+TEST_CASE("invalid keys are rejected") {
   for (const std::string_view text :
        {std::string_view(), std::string_view("untrusted comment: x\n"), std::string_view("AAAA\n"),
         std::string_view("RURn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\n"),  // "ED"
@@ -101,8 +101,8 @@ TEST_CASE("invalid keys") {
   CHECK(read_minisign_keys(many).error().text == "more than 8 public keys");
 }
 
-TEST_CASE("BLAKE3 of texts with all shapes of its tree") {
-  // b3sum's digests of n bytes 0, 1 ... 250, 0 ...
+TEST_CASE("BLAKE3 is correct for all tree shapes") {
+  // Digests by b3sum of n bytes 0, 1 ... 250, 0 ...
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -1,4 +1,4 @@
-// Signs like minisign, with a generated key. Only for tests.
+// Signs like minisign, with a generated key. For tests only.
 #pragma once
 
 #include <sodium.h>

@@ -1,4 +1,4 @@
-// Tests calls that require human approval: who is asked, and how the calls end.
+// Tests calls that require human approval: who can approve them, and how they end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -37,7 +37,8 @@ struct ApprovalWorld : JudgedWorld {
     };
     JudgedWorld::start(std::move(options));
   }
-  // The host reconnects to servers for clients with more capabilities than earlier clients.
+  // Waits for lanes to open. The host opens new lanes if a client has more capabilities than
+  // earlier clients.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -53,7 +54,7 @@ struct ApprovalWorld : JudgedWorld {
   }
   std::vector<ApprovalQuestion> pending() { return host->approvals(0).questions; }
   std::vector<ApprovalGrant> grants() { return host->approvals(0).grants; }
-  // Returns true if the client's tool list, as text, contains `text`.
+  // Returns true if the client's tool list contains `text`.
   bool lists(Client &c, std::string_view text) {
     c.got.clear();
     c.end->send(list_tools);
@@ -78,7 +79,7 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the id token of the elicitation that a client has received, or an empty string.
+// Returns the id token of the elicitation that the client has received, or an empty string.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -90,11 +91,12 @@ std::string form_id(const Client &c) {
 
 }  // namespace
 
-TEST_CASE("without an approver a call is refused immediately, with the reason") {
+TEST_CASE("a call is rejected immediately with a reason if there is no approver") {
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  Client c(*w.host, R"({"elicitation":{}})");  // capable, but not allowed by the profile
+  Client c(*w.host, R"({"elicitation":{}})");  // the client is capable, but the profile does not
+                                               // allow elicitation
   w.settle();
   c.call("1", "a__x");
   CHECK(c.has("blocked by policy (r1): needs approval, but no approval surface is available"));
@@ -111,7 +113,7 @@ TEST_CASE("without an approver a call is refused immediately, with the reason") 
   CHECK(w.pending().size() == 1);
 }
 
-TEST_CASE("sessions of another gateway have other numbers, also after a restart") {
+TEST_CASE("session numbers differ between gateways and between runs") {
   std::set<std::uint64_t> sessions;
   for (int i = 0; i < 3; ++i) {
     ApprovalWorld w;
@@ -119,12 +121,12 @@ TEST_CASE("sessions of another gateway have other numbers, also after a restart"
     Client c(*w.host);
     c.call("1", "a__x");
     sessions.insert(w.pending().at(0).session);
-    CHECK(*sessions.rbegin() < (1ull << 53));  // some programs read numbers as doubles
+    CHECK(*sessions.rbegin() < (1ull << 53));  // some programs store numbers as doubles
   }
   CHECK(sessions.size() > 1);
 }
 
-TEST_CASE("an approval request shows the call, and the call waits for the answer") {
+TEST_CASE("an approval request describes the call, and the call waits for the answer") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -179,7 +181,7 @@ TEST_CASE("an invalid answer changes nothing") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("an unanswered approval expires and refuses the call") {
+TEST_CASE("an unanswered approval expires and the call is rejected") {
   ApprovalWorld w;
   w.profile.limits.approval_timeout_ms = 60;
   w.start();
@@ -193,7 +195,7 @@ TEST_CASE("an unanswered approval expires and refuses the call") {
   CHECK(w.outcomes == std::vector<std::string>{"expired nobody once"});
 }
 
-TEST_CASE("approval for a session: the same call passes, others require approval") {
+TEST_CASE("approval for a session applies to the same call only; other calls require approval") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host), other(*w.host);
@@ -231,7 +233,7 @@ TEST_CASE("approval for a session: the same call passes, others require approval
   CHECK(w.sent_calls() == 3);
 }
 
-TEST_CASE("a tool that is approved with any arguments is that one, of that session, by that rule") {
+TEST_CASE("a tool approved with any arguments is approved only for that tool, session and rule") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host), other(*w.host);
@@ -315,7 +317,7 @@ TEST_CASE("a tool that is approved with any arguments is that one, of that sessi
   CHECK(ended != w.outcomes.end());
 }
 
-TEST_CASE("a tool is not approved because of rules that were replaced while a person read") {
+TEST_CASE("a tool approval given for replaced rules does not apply") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -357,7 +359,7 @@ TEST_CASE("the end of an approval is recorded") {
   CHECK(bh::json::member_text(details[2], "scope") == "tool for session");
 }
 
-TEST_CASE("an answer that stays is for the program that it was given for") {
+TEST_CASE("a remembered approval applies only to the server program that it was given for") {
   ApprovalWorld w;
   w.profile.limits.grace_ms = 2000;
   w.start();
@@ -384,7 +386,7 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  if (!w.pending().empty()) {  // the call was for the previous program
+  if (!w.pending().empty()) {  // the call was meant for the previous program
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);
   }
@@ -392,10 +394,10 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   c.call("2", "a__x");
   CHECK(w.pending().size() == 1);
   w.turn(20);
-  CHECK(w.sent_calls() == 0);  // none on the new connection
+  CHECK(w.sent_calls() == 0);  // no call was sent on the new connection
 }
 
-TEST_CASE("rules that have changed at the time of the approval are applied") {
+TEST_CASE("a call is evaluated by the current rules when it is approved") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -460,7 +462,7 @@ TEST_CASE("rules that have changed at the time of the approval are applied") {
   CHECK(w.judge.asked[1].number == w.judge.asked[0].number);
 }
 
-TEST_CASE("if several rules required approval, each may require it again") {
+TEST_CASE("each of several rules that require approval can require it again") {
   ApprovalWorld w;
   static const char *rule = nullptr;
   rule = "r1, p1";
@@ -512,7 +514,7 @@ TEST_CASE("a later verdict can require approval") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("a cancelled call no longer waits for approval") {
+TEST_CASE("a cancelled call is no longer pending approval") {
   ApprovalWorld w;
   w.start();
   {
@@ -530,7 +532,7 @@ TEST_CASE("a cancelled call no longer waits for approval") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("calls that wait for approval use no slot of the server or the session") {
+TEST_CASE("calls pending approval occupy no slot of the server or the session") {
   ApprovalWorld w;
   w.profile.limits.in_flight_per_session = 2;
   for (ServerDef &def : w.profile.servers) def.max_in_flight = 1;
@@ -552,7 +554,7 @@ TEST_CASE("calls that wait for approval use no slot of the server or the session
   CHECK(w.pending().size() == 5);
 }
 
-TEST_CASE("when a server is removed, its pending approvals end") {
+TEST_CASE("removing a server ends its pending approvals") {
   ApprovalWorld w;
   w.profile.limits.drain_ms = 20;
   w.start();
@@ -581,7 +583,7 @@ TEST_CASE("a result cannot require approval") {
 
 // ---- elicitation -----------------------------------------------------------------------------
 
-TEST_CASE("a client with elicitation allowed approves its own calls") {
+TEST_CASE("a client that supports elicitation approves its own calls if the profile allows it") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();
@@ -629,7 +631,7 @@ TEST_CASE("a client with elicitation allowed approves its own calls") {
   CHECK(w.pending().empty());
 }
 
-TEST_CASE("a client without form elicitation is not asked") {
+TEST_CASE("a client without form elicitation receives no approval form") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();
@@ -644,7 +646,7 @@ TEST_CASE("a client without form elicitation is not asked") {
   }
 }
 
-TEST_CASE("a client's error is no answer while another approver is connected") {
+TEST_CASE("a client's error does not end an approval while another approver is connected") {
   ApprovalWorld w;
   w.profile.approval = {true, true};
   w.start();
@@ -657,7 +659,7 @@ TEST_CASE("a client's error is no answer while another approver is connected") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("no other client can answer a form") {
+TEST_CASE("a client cannot answer another client's form") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();

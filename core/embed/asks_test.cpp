@@ -1,5 +1,5 @@
-// Tests server-initiated requests on one connection: the client that receives them, their lifetime,
-// and the calls that they delay.
+// Tests server-initiated requests on one connection: which client receives them, how long they stay
+// open, and which calls they delay.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -53,7 +53,7 @@ struct Asked : World {
 }  // namespace
 
 TEST_CASE(
-    "a server-initiated request lasts until the last call that may have caused it has ended") {
+    "a server-initiated request stays open until the last call that may have caused it ends") {
   Asked w;
   w.begin();
   SECTION("another call is answered") {
@@ -89,7 +89,7 @@ TEST_CASE(
   CHECK(w.host->status().in_flight <= 1);
 }
 
-TEST_CASE("while a client is asked, calls that may have caused the request do not time out") {
+TEST_CASE("calls that may have caused a request do not time out while the client answers it") {
   Asked w;
   w.profile.servers[0].tool_timeouts_ms = {{"x", 80}, {"y", 80}};
   w.begin();
@@ -102,7 +102,7 @@ TEST_CASE("while a client is asked, calls that may have caused the request do no
       [&] { return w.client->has(R"("id":1,"error")") && w.client->has(R"("id":2,"error")"); }));
 }
 
-TEST_CASE("a request that the connector attributes belongs to that call alone") {
+TEST_CASE("a request that the connector attributes to a call belongs only to that call") {
   Asked w;
   w.begin();
   w.accept();
@@ -114,7 +114,7 @@ TEST_CASE("a request that the connector attributes belongs to that call alone") 
   CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s2","result":{"action":"cancel"}})"));
 }
 
-TEST_CASE("requests caused by cancelled calls never reach another client, however many there are") {
+TEST_CASE("requests caused by cancelled calls never reach another client") {
   World w;
   w.start();
   Client one(*w.host, able), two(*w.host, able);
@@ -123,7 +123,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client, howeve
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server has finished all calls that can be remembered, except for the first few.
+  // The server finishes all but the first few of the calls that the gateway can remember.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {
@@ -150,7 +150,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client, howeve
   CHECK(one.has("elicitation/create"));
 }
 
-TEST_CASE("a client may answer a server-initiated request while it is being cancelled") {
+TEST_CASE("a client may answer a server-initiated request that is being cancelled") {
   Asked w;
   w.begin();
   w.finish(w.second);

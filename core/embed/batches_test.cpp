@@ -1,4 +1,5 @@
-// Tests JSON-RPC batches of clients and servers: they are not nested, and their size is limited.
+// Tests JSON-RPC batches of clients and servers: batches cannot be nested, and their size is
+// limited.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -45,7 +46,7 @@ struct LoggedWorld : World {
 
 }  // namespace
 
-TEST_CASE("a client's batch inside a batch is an error, and not looked into") {
+TEST_CASE("a batch inside a client's batch is an error, and its messages are not processed") {
   World w;
   w.start();
   Client c(*w.host, "{}", "2025-03-26");
@@ -59,7 +60,7 @@ TEST_CASE("a client's batch inside a batch is an error, and not looked into") {
   CHECK(c.has(R"({"jsonrpc":"2.0","id":3,"result":{}})"));
 }
 
-TEST_CASE("a client's batch holds at most 256 messages") {
+TEST_CASE("a client's batch is limited to 256 messages") {
   World w;
   w.start();
   Client c(*w.host, "{}", "2025-03-26");
@@ -69,7 +70,7 @@ TEST_CASE("a client's batch holds at most 256 messages") {
   CHECK(count(c.got[0], "at most 256") == 1);
 }
 
-TEST_CASE("answers that wait in a client's batches are bounded, over all of them") {
+TEST_CASE("pending answers of a client's batches are limited in total size") {
   World w;
   w.profile.limits.message_bytes = 4096;
   w.profile.limits.write_queue_bytes = 8192;
@@ -92,7 +93,7 @@ TEST_CASE("answers that wait in a client's batches are bounded, over all of them
   REQUIRE(calls.size() == 6);
   answer(0, large);
   answer(3, large);
-  answer(1, large);  // exceeds the limit together with the results of the other batch
+  answer(1, large);  // together with the other batch's results, exceeds the limit
   answer(4, "y");    // fits
   CHECK(c.got.empty());
   answer(2, "z");
@@ -106,7 +107,9 @@ TEST_CASE("answers that wait in a client's batches are bounded, over all of them
   CHECK(count(c.got[1], large) == 2);
 }
 
-TEST_CASE("a server's batch is taken message by message, and what is none costs one line") {
+TEST_CASE(
+    "messages of a server's batch are processed one by one, and an invalid message is logged "
+    "once") {
   LoggedWorld w;
   w.start();
   Client c(*w.host);
@@ -120,7 +123,7 @@ TEST_CASE("a server's batch is taken message by message, and what is none costs 
   CHECK(w.warnings[0].find("and 3 more in its batch") != std::string::npos);
 }
 
-TEST_CASE("a server's batch has a bound") {
+TEST_CASE("the size of a server's batch is limited") {
   LoggedWorld w;
   w.start();
   Client c(*w.host);

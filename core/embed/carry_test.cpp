@@ -1,5 +1,5 @@
-// Tests bh.host.resume/1 with two processes that are simulated one after the other. The ledger of
-// the first process is copied while it is running, as if it had been killed at that point.
+// Tests bh.host.resume/1 with two simulated processes, one after the other. The first process's
+// ledger is copied while it is running, as if the process had been killed at that moment.
 #define BH_STATIC_PLUGIN
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ struct TestTransport {
             R"({"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{)"
             R"("name":"t","version":"1"}})");
   }
-  // ---- sessions that clients identify by a sealed id ----
+  // ---- sessions identified by a sealed id ----
   bh_session open() const {
     const bh_peer who = peer();
     bh_session out = 0;
@@ -138,7 +138,7 @@ struct Life : World {
     REQUIRE(turn_until([&] { return host->settled(); }));
     host->run_until([] { return false; }, 5);
   }
-  // Returns the state that a process started now would find.
+  // Returns a copy of the ledger, as a replacement process would receive it.
   OwnedFd leave() const {
     auto copy = Ledger::make();
     REQUIRE(copy);
@@ -151,8 +151,8 @@ struct Life : World {
     ::munmap(to, size);
     return std::move(*copy);
   }
-  // Returns a message of this method that server "a" received on its newest connection, or an empty
-  // string.
+  // Returns a message with this method that server "a" received on its newest connection, or an
+  // empty string.
   std::string sent(std::string_view method) {
     for (const std::string &text : up.lane("a").sent) {
       if (text.find(method) != std::string::npos) return text;
@@ -174,7 +174,7 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// Runs the first process: its client has sent list requests, set a log level, subscribed, and is
+// Runs the first process. Its client has sent list requests, set a log level, subscribed, and is
 // waiting for a call.
 OwnedFd first_process() {
   Life life(nothing(), 1);
@@ -193,14 +193,14 @@ OwnedFd first_process() {
   CHECK(test_transport.count("\"id\":4") == 1);
   test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 4);
   test_transport.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
-  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer was not sent
+  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
   test_transport.resume()->note(test_transport.host->ctx, test_transport.session, 77);
   return life.leave();
 }
 
 }  // namespace
 
-TEST_CASE("a carried session resumes without a handshake, and its pending requests get an error") {
+TEST_CASE("a restored session resumes without a handshake, and its pending requests fail") {
   Life life(first_process(), 2);
   REQUIRE(test_transport.carry() == BH_OK);
   CHECK(test_transport.before.restored == 1);
@@ -215,7 +215,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(test_transport.got[1].first == 6);
   CHECK(test_transport.count("tools/list_changed") == 1);
   CHECK(test_transport.count("prompts/list_changed") == 0);  // the client has never listed prompts
-  // The subscriptions and the log level of the server are restored.
+  // The subscriptions and the log level are restored at the server.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
@@ -223,7 +223,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(life.sent("tools/call").empty());
   const std::size_t before = test_transport.got.size();
   life.answer("resources/subscribe");
-  CHECK(test_transport.got.size() == before);  // the client did not send this request
+  CHECK(test_transport.got.size() == before);  // this client did not send the request
   life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                     R"({"uri":"fake://x"}})");
   CHECK(test_transport.count("resources/updated") == 1);
@@ -231,7 +231,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(test_transport.count("\"id\":7,\"result\"") == 1);
 }
 
-TEST_CASE("an answer stays pending until the transport reports that it is sent") {
+TEST_CASE("an answer stays pending until the transport reports it as sent") {
   OwnedFd left;
   {
     Life life(first_process(), 2);
@@ -249,7 +249,7 @@ TEST_CASE("an answer stays pending until the transport reports that it is sent")
   CHECK(test_transport.count("\"id\":6,\"error\"") == 1);
 }
 
-TEST_CASE("an ended client leaves no state") {
+TEST_CASE("a client that has ended leaves no state") {
   OwnedFd left;
   {
     Life life(first_process(), 2);
@@ -266,7 +266,7 @@ TEST_CASE("an ended client leaves no state") {
   CHECK(test_transport.got.empty());
 }
 
-TEST_CASE("a handshake without a sent answer is repeated by the client") {
+TEST_CASE("a client repeats its handshake if the answer was not sent") {
   OwnedFd left;
   {
     Life life(nothing(), 1);
@@ -285,7 +285,7 @@ TEST_CASE("a handshake without a sent answer is repeated by the client") {
   CHECK(test_transport.count("protocolVersion") == 1);
 }
 
-TEST_CASE("input that was read but not processed is restored, and nothing else") {
+TEST_CASE("only input that was read but not processed is restored") {
   OwnedFd at_first, at_last;
   const std::string line = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})";
   {
@@ -314,7 +314,7 @@ TEST_CASE("input that was read but not processed is restored, and nothing else")
   CHECK(test_transport.count("was restarted") == 1);
 }
 
-TEST_CASE("without a ledger nothing is carried, and neither is a second client") {
+TEST_CASE("nothing is restored without a ledger, and only one client can be restored") {
   {
     Life life(nothing(), 1, false);
     CHECK(test_transport.carry() == BH_E_UNSUPPORTED);
@@ -324,7 +324,7 @@ TEST_CASE("without a ledger nothing is carried, and neither is a second client")
   CHECK(test_transport.carry() == BH_E_UNSUPPORTED);
 }
 
-TEST_CASE("a session that its client names resumes with its subscriptions and level") {
+TEST_CASE("a session that its client identifies resumes with its subscriptions and log level") {
   OwnedFd left;
   std::string sealed;
   {
@@ -347,7 +347,7 @@ TEST_CASE("a session that its client names resumes with its subscriptions and le
   CHECK(test_transport.count("list_changed") == 0);  // the client has never listed anything
 }
 
-TEST_CASE("an evicted session is resumed after any number of others") {
+TEST_CASE("an evicted session resumes, however many other sessions follow") {
   Life life(nothing(), 1);
   const std::string sealed = test_transport.open_sealed("mine");
   test_transport.close(BH_SESSION_EVICTED);
@@ -363,7 +363,7 @@ TEST_CASE("an evicted session is resumed after any number of others") {
   CHECK(test_transport.reopen("mine", sealed) == BH_OK);
 }
 
-TEST_CASE("a session that its client has ended is not resumed, in this process or the next") {
+TEST_CASE("a session that its client has ended is not resumed by this process or the next") {
   OwnedFd left;
   std::string mine, others;
   {

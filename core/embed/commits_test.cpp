@@ -1,5 +1,5 @@
-// Tests a telemetry plugin that commits records: a message is sent or answered only after its
-// record has been committed. Also tests records of types other than calls.
+// Tests a telemetry plugin that commits records. A message is sent or answered only after its
+// record is committed. Also tests record types other than calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// Offset between this program's clocks and the system clocks.
+// Offset of this program's clocks from the system clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -78,12 +78,12 @@ constexpr std::uint32_t commits = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_
 
 }  // namespace
 
-TEST_CASE("nothing is sent or answered before its record is committed") {
+TEST_CASE("messages are sent and answered only after their record is committed") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
   w.turn(20);
-  CHECK(w.got.empty());  // not even the handshake was answered
+  CHECK(w.got.empty());  // even the handshake is not answered
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
 
@@ -113,7 +113,7 @@ TEST_CASE("nothing is sent or answered before its record is committed") {
   CHECK(w.of_kind(BH_RECORD_CALL).size() == 2);
 }
 
-TEST_CASE("answers keep their order, and errors wait as well") {
+TEST_CASE("answers and errors wait for their records and keep their order") {
   CommitWorld w(commits);
   w.start();
   w.client->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
@@ -127,7 +127,7 @@ TEST_CASE("answers keep their order, and errors wait as well") {
   CHECK(w.got[2].find("Method not found") != std::string::npos);
 }
 
-TEST_CASE("a call that is cancelled while its intent waits is never sent") {
+TEST_CASE("a call that is cancelled before its intent is committed is never sent") {
   CommitWorld w(commits);
   w.start();
   w.call("1", "a__x");
@@ -141,7 +141,7 @@ TEST_CASE("a call that is cancelled while its intent waits is never sent") {
   CHECK(w.of_kind(BH_RECORD_CALL)[2].outcome == BH_OUTCOME_CANCELLED);
 }
 
-TEST_CASE("a client that disconnects while answers wait leaves no state") {
+TEST_CASE("a client that disconnects while answers are pending leaves no state") {
   CommitWorld w(commits);
   w.start();
   w.call("1", "a__x");
@@ -152,9 +152,7 @@ TEST_CASE("a client that disconnects while answers wait leaves no state") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE(
-    "if a record is not committed in time, the message is refused immediately, as its kind "
-    "requires") {
+TEST_CASE("if a record is not committed in time, the message is rejected as its type requires") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
@@ -208,7 +206,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a refused call has no intent; a rewritten call has the intent of the sent text") {
+TEST_CASE("a rejected call has no intent; a rewritten call's intent has the text that is sent") {
   CommitWorld w(commits, BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS);
   w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
     out->verdict = asked.name == "x" ? BH_VERDICT_BLOCK : BH_VERDICT_REWRITE;
@@ -231,7 +229,7 @@ TEST_CASE("a refused call has no intent; a rewritten call has the intent of the 
   for (const auto &one : w.judge.records) CHECK(one.request.find("4111") == std::string::npos);
 }
 
-TEST_CASE("a plugin that wants only calls gets only calls, and no message waits") {
+TEST_CASE("a plugin that requests only calls receives only calls, and no message waits") {
   CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);  // an intent is an event
   w.start();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
@@ -239,7 +237,7 @@ TEST_CASE("a plugin that wants only calls gets only calls, and no message waits"
   CHECK(w.judge.records.size() == 1);
 }
 
-TEST_CASE("the gateway's identity is recorded first, and once") {
+TEST_CASE("the gateway's identity is the first record and occurs once") {
   CommitWorld w(BH_TELEMETRY_EVENTS);
   w.start();
   w.client->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
@@ -247,13 +245,13 @@ TEST_CASE("the gateway's identity is recorded first, and once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
-  // The next record contains the policies and rules that decide the following calls.
+  // The next record contains the policies and rules that decide later calls.
   CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
   CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
   CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);
 }
 
-TEST_CASE("an approval is recorded when it is requested and when it has ended") {
+TEST_CASE("an approval is recorded when it is requested and when it ends") {
   CommitWorld w(BH_TELEMETRY_EVENTS, BH_POLICY_DECIDES);
   w.profile.approval.api = true;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {

@@ -1,5 +1,5 @@
-// Tests connections that fail, are lost, or are still opening during a call, and the requests that
-// wait for them.
+// Tests connections that fail, are lost, or are still opening during a call, and requests that wait
+// for them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -8,14 +8,15 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a request that moves to other servers waits no longer than their limit") {
+TEST_CASE("a request that is moved to other servers waits no longer than their limit") {
   World w;
   w.start();
   w.up.hold_tools = true;
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without the server's tools
+  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // the list lacks the server's
+                                                                  // tools
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));
@@ -23,7 +24,7 @@ TEST_CASE("a request that moves to other servers waits no longer than their limi
   CHECK(g.has(R"("id":9,"result")"));
 }
 
-TEST_CASE("a lazy server that fails immediately does not end the wait for the next one") {
+TEST_CASE("a request waits for the next lazy server when one fails immediately") {
   World w;
   w.profile.servers[0].lazy = w.profile.servers[1].lazy = true;
   w.profile.limits.first_list_wait_ms = 60'000;
@@ -35,7 +36,7 @@ TEST_CASE("a lazy server that fails immediately does not end the wait for the ne
   CHECK(c.got[0].find("b__x") != std::string::npos);
 }
 
-TEST_CASE("a connection may be lost inside the end of its own request") {
+TEST_CASE("a connection may be lost while its own request ends") {
   World w;
   w.profile.limits.request_timeout_ms = 60;
   w.start();
@@ -54,14 +55,14 @@ TEST_CASE("a connection may be lost inside the end of its own request") {
   REQUIRE(w.turn_until([&] {
     return w.status("a").state == ServerState::ready && w.host->status().in_flight == 0;
   }));
-  // The request has ended and did not use the next connection.
+  // The request has ended without using the next connection.
   CHECK(w.up.lanes.size() == lanes + 1);
   Client c(*w.host);
   c.call("1", "a__x");
   CHECK(w.host->status().in_flight == 1);
 }
 
-TEST_CASE("a connection that is lost inside on_ready gets no further message") {
+TEST_CASE("a connection that is lost inside on_ready receives no more messages") {
   World w;
   w.profile.limits.grace_ms = 60'000;
   w.start();
@@ -86,7 +87,7 @@ TEST_CASE("a connection that is lost inside on_ready gets no further message") {
         }) == 1);
 }
 
-TEST_CASE("a removed server does not fill its pool for its last call") {
+TEST_CASE("a removed server opens no more connections for its last call") {
   World w;
   w.profile.servers[0].pool_size = 2;
   w.profile.servers[0].pool_safe_tools = {"x"};
@@ -104,7 +105,7 @@ TEST_CASE("a removed server does not fill its pool for its last call") {
   const auto first = std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                   [](const FakeLane &l) { return l.server == "a"; });
   w.up.lane_down(first->handle, bh::make_error(BH_E_UNAVAILABLE, "killed by the test"));
-  c.call("1", "a__y");  // is queued until the new connection is open
+  c.call("1", "a__y");  // queued until the new connection is open
   const auto list = [&]() -> std::string {
     const std::string &m = w.up.last("a");
     return m.find("tools/list") != std::string::npos ? FakeUpstreams::id_of(m) : std::string();

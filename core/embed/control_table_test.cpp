@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// The plugin; its functions are implemented by the test.
+// The plugin, whose functions the test implements.
 struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
@@ -125,7 +125,7 @@ struct ControlWorld : World {
 
 }  // namespace
 
-TEST_CASE("control: only for instances that the profile authorizes") {
+TEST_CASE("control: the table is offered only to instances that the profile authorizes") {
   {
     ControlWorld with;
     CHECK(stub.control != nullptr);
@@ -134,7 +134,7 @@ TEST_CASE("control: only for instances that the profile authorizes") {
   CHECK(stub.control == nullptr);
 }
 
-TEST_CASE("control: servers on hold by the profile's layers are refused") {
+TEST_CASE("control: servers that a layer of the profile protects are rejected") {
   ControlWorld w;
   stub.open();
   Profile held = w.profile;
@@ -148,14 +148,15 @@ TEST_CASE("control: servers on hold by the profile's layers are refused") {
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // If a reload adds the hold, servers that are already running are removed.
+  // If a reload adds a hold, running servers that it forbids are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
   CHECK(stub.servers().find(R"("name":"a")") != std::string::npos);
 }
 
-TEST_CASE("control: a list of definitions replaces the previous one, and nothing of the profile") {
+TEST_CASE(
+    "control: a list of definitions replaces the previous list and no server of the profile") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say","description":"d"}])";
@@ -164,7 +165,7 @@ TEST_CASE("control: a list of definitions replaces the previous one, and nothing
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(stub.reports.empty());  // never called from inside the request
+  CHECK(stub.reports.empty());  // the report is never called from inside the request
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -205,7 +206,7 @@ TEST_CASE("control: a list of definitions replaces the previous one, and nothing
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
 }
 
-TEST_CASE("control: the report waits for the old server's end, within the given limit") {
+TEST_CASE("control: the report waits for the old server to end, within the given limit") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say"}])";
@@ -227,7 +228,8 @@ TEST_CASE("control: the report waits for the old server's end, within the given 
   CHECK(stub.got[0].find(R"("id":7,"result")") != std::string::npos);
 }
 
-TEST_CASE("control: an invalid list changes nothing; values are neither expanded nor repeated") {
+TEST_CASE(
+    "control: an invalid list changes nothing; values are neither expanded nor quoted in errors") {
   ControlWorld w;
   stub.open();
   std::string why;
@@ -247,7 +249,8 @@ TEST_CASE("control: an invalid list changes nothing; values are neither expanded
   for (int i = 0; i < 16; ++i) w.report();
 }
 
-TEST_CASE("control: items without a session, of another session, and before the first list") {
+TEST_CASE(
+    "control: items require an initialized session of the plugin and the servers' first lists") {
   ControlWorld w;
   std::string items;
   CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);

@@ -1,4 +1,4 @@
-// Tests the router end to end in one process: the test acts as a client and as the servers.
+// Tests the router end to end in one process. The test acts as client and servers.
 #include "host.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,8 @@
 using namespace bulkhead;
 
 TEST_CASE(
-    "a call reaches its server with its own name and our id, and comes back with the client's") {
+    "a call reaches its server with the original name and the gateway's id; the answer has the "
+    "client's id") {
   World w;
   w.start();
   Client c(*w.host);
@@ -28,7 +29,7 @@ TEST_CASE(
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("an upstream's error passes with code, message and data unchanged") {
+TEST_CASE("an upstream's error is forwarded with unchanged code, message and data") {
   World w;
   w.start();
   Client c(*w.host);
@@ -40,7 +41,7 @@ TEST_CASE("an upstream's error passes with code, message and data unchanged") {
         R"({"jsonrpc":"2.0","id":5,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
 }
 
-TEST_CASE("unknown and unprefixed tools, and an unavailable server") {
+TEST_CASE("calls of unknown tools, unprefixed tools and unavailable servers fail") {
   World w;
   w.up.tools.erase("b");
   w.start();
@@ -57,7 +58,7 @@ TEST_CASE("unknown and unprefixed tools, and an unavailable server") {
   CHECK(w.status("b").reason.find("no list") != std::string::npos);
 }
 
-TEST_CASE("a server whose list failed is retried, and announced when it is available") {
+TEST_CASE("a server whose list request failed is retried and announced once available") {
   World w;
   w.up.tools.erase("b");
   w.start();
@@ -68,15 +69,14 @@ TEST_CASE("a server whose list failed is retried, and announced when it is avail
   const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
-  // The same connection is used: a new process would start with no state.
+  // The connection is reused: a new process would lose its state.
   CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE(
-    "calls that were sent when a connection was lost fail immediately and are never sent again") {
+TEST_CASE("calls in flight on a lost connection fail immediately and are not retried") {
   World w;
   w.start();
   Client c(*w.host);
@@ -94,7 +94,7 @@ TEST_CASE(
   CHECK_FALSE(c.has("list_changed"));
 }
 
-TEST_CASE("a client that calls again inside its call's failure is served by one new connection") {
+TEST_CASE("a client that calls again inside a failure callback causes only one new connection") {
   const bool lazy = GENERATE(false, true);
   World w;
   w.profile.servers[0].lazy = lazy;
@@ -124,7 +124,7 @@ TEST_CASE("a client that calls again inside its call's failure is served by one 
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("a server that ends at each call fails its callers, and not forever") {
+TEST_CASE("a server that exits at each call fails the calls, with a limited number of restarts") {
   const bool lazy = GENERATE(false, true);
   World w;
   w.profile.servers[0].lazy = lazy;
@@ -153,7 +153,7 @@ TEST_CASE("a server that ends at each call fails its callers, and not forever") 
   CHECK(opened == 3);
 }
 
-TEST_CASE("an unavailable server leaves the list after the grace period, with one notification") {
+TEST_CASE("an unavailable server is unlisted after the grace period, with one notification") {
   World w;
   w.start();
   Client c(*w.host);
@@ -172,7 +172,7 @@ TEST_CASE("an unavailable server leaves the list after the grace period, with on
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE("a cancelled call is cancelled upstream, under its upstream id, and not answered") {
+TEST_CASE("a cancelled call is cancelled upstream under its upstream id, and is not answered") {
   World w;
   w.start();
   Client c(*w.host);
@@ -188,7 +188,7 @@ TEST_CASE("a cancelled call is cancelled upstream, under its upstream id, and no
   CHECK(c.got.empty());
 }
 
-TEST_CASE("a call that times out ends with the server's name, and is cancelled") {
+TEST_CASE("a call that times out is cancelled, and its error names the server") {
   World w;
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   w.start();
@@ -203,7 +203,7 @@ TEST_CASE("a call that times out ends with the server's name, and is cancelled")
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("progress returns with the client's token, whatever other clients use") {
+TEST_CASE("progress carries the token of the client that sent the call") {
   World w;
   w.start();
   Client one(*w.host), two(*w.host);
@@ -221,7 +221,7 @@ TEST_CASE("progress returns with the client's token, whatever other clients use"
   CHECK(two.got.empty());
 }
 
-TEST_CASE("a server's request reaches only the client whose call caused it") {
+TEST_CASE("a server-initiated request reaches only the client whose call caused it") {
   World w;
   w.start();
   const std::string caps = R"({"elicitation":{},"sampling":{}})";
@@ -230,7 +230,7 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   const std::string ask =
       R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
 
-  w.up.send("a", ask);  // no client has made a call
+  w.up.send("a", ask);  // no client has sent a call
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
 
   one.call("1", "a__x");
@@ -241,21 +241,21 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   const std::string id = FakeUpstreams::id_of(one.got[0]);
   CHECK(id != "\"s1\"");
   two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the client that was asked
+  CHECK(w.up.last("a").find("accept") == std::string::npos);  // this client was not asked
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
-  two.call("1", "a__x");  // the request could come from either client's call
+  two.call("1", "a__x");  // either client's call may have caused the request
   w.up.send("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
-  w.up.send("a", ask, std::stoull(call));  // unless the connector attributes it to a call
+  w.up.send("a", ask, std::stoull(call));  // the connector attributes the request to a call
   CHECK(one.got.size() == 2);
   CHECK(two.got.empty());
 }
 
 TEST_CASE(
-    "clients with other capabilities get lanes of their own; without capabilities, nothing is "
-    "asked") {
+    "clients with different capabilities get separate lanes; without capabilities, no request is "
+    "forwarded") {
   World w;
   w.start();
   const std::size_t lanes = w.up.lanes.size();
@@ -267,11 +267,11 @@ TEST_CASE(
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
   CHECK(w.up.lanes.size() == lanes + 2);
-  // Roots belong to a single client, so a shared lane does not declare them.
+  // A shared lane does not declare roots because roots belong to a single client.
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 
-TEST_CASE("a per-client server has a lane for each session, and the lane ends with it") {
+TEST_CASE("a per-client server has one lane per session, and the lane ends with the session") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.start();
@@ -290,7 +290,7 @@ TEST_CASE("a per-client server has a lane for each session, and the lane ends wi
 }
 
 TEST_CASE(
-    "static roots on a client's own lane: the client is not asked and its changes are dropped") {
+    "with static roots, a client on its own lane is not asked and its root changes are dropped") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.profile.servers[1].roots = RootsMode::static_list;
@@ -308,7 +308,7 @@ TEST_CASE(
   CHECK(w.up.last("b") == answer);
 }
 
-TEST_CASE("shared lanes beside a per-client one stay open for a while, for the next client") {
+TEST_CASE("unused shared lanes stay open for a while for the next client") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.profile.limits.idle_view_ms = 40;
@@ -326,7 +326,7 @@ TEST_CASE("shared lanes beside a per-client one stay open for a while, for the n
   REQUIRE(w.turn_until([&] { return !w.up.lane("a").open; }));
 }
 
-TEST_CASE("subscriptions are counted: only the first and the last reach the upstream") {
+TEST_CASE("subscriptions are counted: the upstream receives only the first and the last") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.start();
@@ -359,7 +359,7 @@ TEST_CASE("subscriptions are counted: only the first and the last reach the upst
   CHECK(count("resources/unsubscribe") == 1);
 }
 
-TEST_CASE("calls above the limit of a server wait in its queue") {
+TEST_CASE("calls above the limit of a server are queued") {
   World w;
   w.profile.servers[0].max_in_flight = 2;
   w.start();
@@ -374,7 +374,7 @@ TEST_CASE("calls above the limit of a server wait in its queue") {
   CHECK(c.got.size() == 5);
 }
 
-TEST_CASE("an ambiguous message is refused before it is resolved") {
+TEST_CASE("an ambiguous message is rejected before its name is resolved") {
   World w;
   w.start();
   Client c(*w.host);
@@ -387,7 +387,7 @@ TEST_CASE("an ambiguous message is refused before it is resolved") {
   CHECK(c.got[1].find(R"("id":2,"error":{"code":-32600)") != std::string::npos);
 }
 
-TEST_CASE("batches: answered as one array in 2025-03-26, refused in every other revision") {
+TEST_CASE("a batch is answered as one array in 2025-03-26 and rejected in other revisions") {
   World w;
   w.start();
   const std::string batch =
@@ -408,7 +408,7 @@ TEST_CASE("batches: answered as one array in 2025-03-26, refused in every other 
   CHECK(newer.has("-32600"));
 }
 
-TEST_CASE("cursors are checked: forged, foreign and outdated ones are refused") {
+TEST_CASE("forged, foreign and outdated cursors are rejected") {
   World w;
   w.profile.limits.page_items = 1;
   w.start();
@@ -442,7 +442,7 @@ TEST_CASE("cursors are checked: forged, foreign and outdated ones are refused") 
   CHECK(c.has("-32602"));
 }
 
-TEST_CASE("a disabled feature is neither announced nor answered") {
+TEST_CASE("a disabled feature is neither announced nor available") {
   World w;
   w.profile.expose.resources = w.profile.expose.prompts = w.profile.expose.logging = false;
   w.profile.expose.completions = w.profile.expose.list_changed = false;
@@ -456,7 +456,7 @@ TEST_CASE("a disabled feature is neither announced nor answered") {
   CHECK(got[1].find("-32601") != std::string::npos);
 }
 
-TEST_CASE("an invalid message of a server fails its call and keeps the server connected") {
+TEST_CASE("an invalid message of a server fails its call, and the server stays connected") {
   World w;
   w.start();
   Client c(*w.host);
@@ -471,7 +471,7 @@ TEST_CASE("an invalid message of a server fails its call and keeps the server co
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("a client may disconnect while its calls run, and leaves no state") {
+TEST_CASE("a client that disconnects during its calls leaves no state") {
   World w;
   w.start();
   auto c = std::make_unique<Client>(*w.host, R"({"elicitation":{}})");
@@ -491,7 +491,7 @@ TEST_CASE("a client may disconnect while its calls run, and leaves no state") {
   CHECK(answered);
 }
 
-TEST_CASE("before initialize only initialize and ping are answered") {
+TEST_CASE("only initialize and ping are answered before initialization") {
   World w;
   w.start();
   std::vector<std::string> got;
@@ -551,7 +551,7 @@ TEST_CASE("a server-initiated request is cancelled when its call ends first") {
   CHECK(c.got[2].find(R"("id":1,"result")") != std::string::npos);
 }
 
-TEST_CASE("a change reported during the first listing does not make a server ready too early") {
+TEST_CASE("a list change during the first listing does not make a server ready too early") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{},"prompts":{}})";
   w.up.hold_tools = true;
@@ -583,7 +583,7 @@ TEST_CASE("a change reported during the first listing does not make a server rea
   CHECK(w.status("a").tools == 2);
 }
 
-TEST_CASE("requests that wait for servers can be cancelled, and end with their client") {
+TEST_CASE("requests that wait for servers can be cancelled and end with their client") {
   World w;
   w.up.hold_tools = true;
   w.profile.limits.first_list_wait_ms = 5000;

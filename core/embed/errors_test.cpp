@@ -1,5 +1,5 @@
-// Tests server errors and malformed results with a policy that reads results. An error can contain
-// as much data as a result.
+// Tests server errors and malformed results with a policy that reads results. Errors are evaluated
+// too, because they can contain as much data as results.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -31,7 +31,7 @@ struct ErrorWorld : PolicyWorld {
 
 }  // namespace
 
-TEST_CASE("a policy that reads results reads errors as equivalent results") {
+TEST_CASE("a policy that reads results receives an error as an equivalent result") {
   ErrorWorld w;
   w.start();
   Client c(*w.host);
@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results reads errors as equivalent results") {
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Members that have no equivalent in a result are included unchanged.
+  // Members without an equivalent in results are included unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");
@@ -52,7 +52,7 @@ TEST_CASE("a policy that reads results reads errors as equivalent results") {
   CHECK(seen(R"({"code":1,"message":{"m":"d"}})").find(R"({"m":"d"})") != std::string::npos);
 }
 
-TEST_CASE("an error that a policy refuses is replaced and not recorded") {
+TEST_CASE("an error that a policy rejects is replaced and not recorded") {
   ErrorWorld w;
   w.start();
   Client c(*w.host);
@@ -68,7 +68,7 @@ TEST_CASE("an error that a policy refuses is replaced and not recorded") {
     CHECK(w.record().response.empty());
     CHECK(w.record().error.find("sk-") == std::string::npos);
     w.turn(60);
-    CHECK(w.judge.records.size() <= 2);  // one for the handshake and one for the call
+    CHECK(w.judge.records.size() <= 2);  // the handshake and the call
     CHECK(w.host->status().in_flight == 0);
   };
   SECTION("blocked immediately") {
@@ -119,7 +119,7 @@ TEST_CASE("an error without an id is evaluated before it is quoted") {
   CHECK_FALSE(c.has("sk-"));
 }
 
-TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
+TEST_CASE("an ambiguous result is withheld, whatever the policy decides") {
   ErrorWorld w;
   w.judge.judge = nullptr;  // without a verdict function, everything is allowed
   w.start();
@@ -139,7 +139,7 @@ TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
   CHECK_FALSE(c.has("secret"));
 }
 
-TEST_CASE("the client receives the reason for which a result is blocked") {
+TEST_CASE("the client receives the reason why a result was blocked") {
   ErrorWorld w;
   w.set_verdict(BH_VERDICT_BLOCK);
   w.start();

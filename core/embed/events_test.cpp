@@ -16,7 +16,7 @@ constexpr const char *sample =
 constexpr const char *log_line =
     R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}})";
 
-// A world with an in-flight call of tool "x" at server "a".
+// A gateway with an in-flight call of tool "x" at server "a".
 struct EventWorld : PolicyWorld {
   std::unique_ptr<Client> client;
 
@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // Returns the record of the last refusal.
+  // Returns the record of the last rejection.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -171,7 +171,7 @@ TEST_CASE("a client's response is evaluated before the server receives it") {
   }
 }
 
-TEST_CASE("notifications are evaluated in both directions, and late ones are dropped") {
+TEST_CASE("notifications are evaluated in both directions, and late notifications are dropped") {
   EventWorld w(BH_POLICY_JUDGES_NOTIFICATIONS);
   w.begin();
   SECTION("a log line") {
@@ -197,11 +197,11 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     const auto message = GENERATE(
         std::string(log_line), std::string(R"({"jsonrpc":"2.0","method":"notifications/mine"})"));
     w.up.send("a", message);
-    CHECK(w.judge.last().name.empty());  // the call is not certain
+    CHECK(w.judge.last().name.empty());  // the call cannot be determined
     w.up.send("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
-    // The message is forwarded even if the call ended before the decision.
+    // The message is forwarded even if the call ends before the decision.
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -226,7 +226,7 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
   SECTION("of the client, about a server-initiated request") {
     w.up.send("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
                    R"({"message":"?","_meta":{"progressToken":"up"}}})");
-    CHECK(w.judge.asked.empty());  // the policy in this test evaluates only notifications
+    CHECK(w.judge.asked.empty());  // this policy evaluates only notifications
     w.set_verdict(BH_VERDICT_BLOCK);
     const std::string progress =
         R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
@@ -247,7 +247,7 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
   }
 }
 
-TEST_CASE("an event without a verdict is refused after its time-out") {
+TEST_CASE("an event without a verdict is rejected after its time-out") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.profile.limits.policy_timeout_ms = 60;
   w.begin();
@@ -259,7 +259,7 @@ TEST_CASE("an event without a verdict is refused after its time-out") {
   CHECK(w.client->got.empty());
 }
 
-TEST_CASE("a call with inputs is one call: decided, counted and recorded once") {
+TEST_CASE("a call with inputs is decided, counted and recorded once") {
   EventWorld w(BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS);
   w.set_verdict(BH_VERDICT_ALLOW);
   w.start();

@@ -25,7 +25,7 @@ Part &part_of(void *ctx) noexcept {
   return static_cast<Part &>(*static_cast<PluginPart *>(Instance::of(ctx).user));
 }
 
-// Forwards the calls of plugins to the router.
+// Forwards plugin calls to the router.
 struct HostTables::Receiver {
   Part &part;
   const HostParts &host;
@@ -47,8 +47,8 @@ struct HostTables::Receiver {
     return route().clients.sessions.deliver_message(*part.end, message, out);
   }
   void stream_gone(bh_session session, std::uint64_t stream) const {
-    // In protocol revisions with sessions, a lost stream does not cancel the call: it continues,
-    // and the transport either keeps or drops its answer.
+    // In protocol revisions with sessions, losing a stream does not cancel the call: the transport
+    // keeps or drops its answer.
     if (session == 0 && part.end != nullptr)
       route().clients.sessions.stream_gone(*part.end, stream);
   }

@@ -1,4 +1,4 @@
-// The tables that get_ext() returns to the host's plugins. Their ctx is the Instance.
+// The tables that get_ext() returns to this host's plugins. Their ctx is the Instance.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ struct Part;
 class HostTables {
  public:
   explicit HostTables(const bh_limits &limits);
-  // Returns null if the table is not offered to this plugin.
+  // Returns null if this plugin may not use the table.
   const void *find(const Part &part, std::string_view id) const noexcept;
 
  private:

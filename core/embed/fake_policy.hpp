@@ -1,4 +1,5 @@
-// A policy plugin and a telemetry plugin linked into the test, which decides and reads the records.
+// A policy plugin and a telemetry plugin that are linked into the test. The test decides requests
+// and reads the records.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,7 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/plugin.h"
 
-// The state of the fake plugins, which the test reads and sets. Only one instance may exist at a
-// time.
+// State of the fake plugins, read and set by the test. Only one instance may exist at a time.
 struct FakeJudge {
   static FakeJudge &get();
 
@@ -23,7 +23,7 @@ struct FakeJudge {
     std::uint32_t flags = 0, event = 0;
     std::string method;
   };
-  // Returns the status; may fill in the verdict, whose texts must outlive the call.
+  // Returns the status, and may fill in the verdict. The verdict's texts must outlive the call.
   std::function<bh_status(const Asked &, bh_verdict *)> judge;
   std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
   std::vector<Asked> asked;
@@ -46,7 +46,7 @@ struct FakeJudge {
   std::vector<Kept> records;
   std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;
   bool takes = true;  // whether records are accepted
-  // Reports that all records so far have been committed.
+  // Reports all records so far as committed.
   void commit() const;
 
   const bh_host *host = nullptr, *telemetry_host = nullptr;

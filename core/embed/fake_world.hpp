@@ -1,4 +1,4 @@
-// A gateway inside the test. The fake connector simulates its servers; its clients are local.
+// A gateway inside the test, with local clients and servers simulated by the fake connector.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -142,8 +142,8 @@ PluginRuntimeOptions HostImpl::plugin_options() {
   return options;
 }
 
-// Creates the stub of a plugin that runs in a compartment; returns false if it runs in this
-// process. Policy and telemetry plugins have their own compartment and therefore their own trunk.
+// Creates the stub of a plugin that runs in a compartment. Returns false if the plugin runs in this
+// process. Each policy and telemetry plugin has its own compartment, and therefore its own trunk.
 bool HostImpl::make_stub(std::string_view group, Part &part) {
   const RemoteUse *use = remote_.find(group, part.use.id);
   if (use == nullptr) return false;
@@ -277,7 +277,7 @@ void HostImpl::request_stop() noexcept {
   core_.reactor->wake();
 }
 
-// Ends the run once no more clients can connect and all requests have been answered.
+// Ends the run once no client can connect any more and all requests have been answered.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
   if (parts.empty() || finish_posted_ || core_.stopped) return;
@@ -313,7 +313,7 @@ void HostImpl::shut_down() {
   route.clients.sessions.end_all("the gateway is stopping");
   wait_until([this] { return transports_have_sent(); }, deadline);
   core_.router->close_lanes();
-  // Children get the grace period twice: after stdin is closed and after SIGTERM.
+  // Child processes get two grace periods: after stdin is closed, and after SIGTERM.
   wait_for([&route] { return route.servers.wires.closing() == 0; }, 2 * grace + 1'000);
   plugins_.stop_users();
   wait_for([this] { return sinks_.idle(); }, grace);

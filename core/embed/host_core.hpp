@@ -1,5 +1,5 @@
-// State shared by the host's classes. Owner: HostImpl. Used on the reactor thread, except for log()
-// and stop_requested.
+// State shared by the host's classes. Owner: HostImpl. Runs on the reactor thread, except log() and
+// stop_requested.
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,18 @@ struct HostCore {
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
   // Must only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // Returns true if closed sessions can be reopened: a session that was idle for longer than this
-  // process has been running would have ended anyway.
+  // Returns true if sessions of earlier processes may be resumed. They have expired once this
+  // process has run for longer than the idle limit.
   bool reopens_sessions() const noexcept;
-  // Returns true if everything that a reload removed has ended.
+  // Returns true if all parts that a reload removed have ended.
   bool drained() const;
-  // Reports that the process of a compartment is unresponsive or has violated the link protocol.
+  // Reports a compartment whose process is unresponsive or has violated the link protocol.
   void report_unhealthy(const std::string &compartment) const;
 
   Profile profile;  // the current profile
   HostOptions options;
-  const bh_limits limits;  // limits of the first profile; plugins keep pointers to them
-  // In the reactor, this object is the owner of functions that the host's classes post.
+  const bh_limits limits;  // the first profile's limits; plugins keep pointers to them
+  // Functions that the host's classes post are registered with this object as owner.
   std::unique_ptr<Reactor> reactor;
   std::unique_ptr<Router> router;  // null after shutdown
   std::uint64_t created_ns = 0;

@@ -30,7 +30,7 @@ class HostImpl final : public Host {
   HostImpl(Profile profile, HostOptions options);
   ~HostImpl() override;
 
-  Result<void> load();  // the part of create() that runs after the constructor
+  Result<void> load();  // the rest of create(), after the constructor
 
   Result<void> start() override;
   void run() override;
@@ -43,7 +43,7 @@ class HostImpl final : public Host {
   void telemetry_wants(const std::string &compartment, std::uint32_t needs) override;
   ApprovalList approvals(std::uint64_t watch_ms) override;
   Result<void> answer_approval(const ApprovalAnswer &answer) override;
-  HostStatus status() const override;  // defined in status.cpp
+  HostStatus status() const override;  // in status.cpp
   Reactor &reactor() noexcept override { return *core_.reactor; }
   bool settled() const override;
   std::unique_ptr<LocalClient> connect(

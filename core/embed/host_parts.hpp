@@ -1,4 +1,4 @@
-// The classes of the host that plugin calls reach through the extension tables. Owner: HostImpl.
+// Classes of the host to which the extension tables forward plugin calls. Owner: HostImpl.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct HostParts {
   Policies &policies;
   ServerChanges &changes;
   const Sealer &sealer;
-  std::function<void(Part &transport)> on_finished;  // no more clients can connect
+  std::function<void(Part &transport)> on_finished;  // no client can connect any more
 };
 
 }  // namespace bulkhead

@@ -40,7 +40,7 @@ std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
   return part;
 }
 
-// A plugin that runs in another process is not loaded in this process.
+// Creates a part, and loads its plugin unless the plugin runs in another process.
 Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
   auto part = new_part(use);
   part->keeps_records = group == "telemetry";
@@ -48,7 +48,8 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// If a part is not required, it is kept together with its failure so that status can show it.
+// Loads a part's plugin. A part that fails but is not required is kept with its failure, for status
+// output.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -82,14 +83,15 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   use.required = false;
   auto part = new_part(use);
   part->starts_children = connects_children(use.plugin);
-  connectors_.push_back(*load_part(std::move(part)));  // not required: the failure is kept
+  connectors_.push_back(*load_part(std::move(part)));  // not required: on failure, the part is kept
+                                                       // with the error
   Part &made = *connectors_.back();
   if (core_.started) static_cast<void>(start(made));
   if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
   return &made;
 }
 
-// Only the plugin that the profile names as the connector for stdio servers gets bh.host.spawn/1.
+// Only a connector that the profile assigns to stdio servers gets bh.host.spawn/1.
 bool HostPlugins::connects_children(const std::string &plugin) const {
   const Profile &profile = core_.profile;
   const auto is_connector_of = [&](const std::string &type) {
@@ -125,7 +127,7 @@ const bh_http_service *HostPlugins::http_service(void **self) {
 void HostPlugins::use_prints() {
   if (prints_key_.empty()) {
     prints_key_.resize(32);
-    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // terminates the process on failure
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // aborts the process on failure
   }
   runtime_->set_prints(std::make_shared<const SecretPrints>(prints_of(core_.profile, prints_key_)));
 }
@@ -184,19 +186,20 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Stops plugins that are no longer in the profile once no call is running in them.
+// Stops plugins that a reload has removed, once no call is running in them.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
     if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
       return false;
-    part->upstream = nullptr;  // it has ended, but the plugin may still report list changes
+    part->upstream = nullptr;  // the upstream has ended, but the plugin may still report list
+                               // changes
     ended.push_back(std::move(part));
     return true;
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // Functions that these plugins have posted run first; they still use their parts.
+  // Freed later, because functions that these plugins have posted still use their parts.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();

@@ -1,5 +1,4 @@
-// The host's plugins by type: loading them, starting them, and stopping those that a reload
-// removes.
+// Loads and starts the host's plugins, and stops those that a reload removes.
 #pragma once
 
 #include <deque>
@@ -18,15 +17,15 @@ class HostPlugins {
  public:
   HostPlugins(HostCore &core, HostParts &host) : core_(core), host_(host) {}
 
-  // Loads the plugins of the profile except connectors and services, which are loaded when they are
-  // first used. `make_stub` creates the stub of a part that runs in a compartment; it returns false
-  // if the part runs in this process.
+  // Loads all plugins of the profile except connectors and services, which are loaded at first use.
+  // `make_stub` creates the stub of a part that runs in a compartment. It returns false if the part
+  // runs in this process.
   using MakeStub = std::function<bool(std::string_view group, Part &part)>;
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
   // Starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
-  // Stops plugins in reverse start order, except telemetry and policies, because the last records
-  // are created after the others have stopped.
+  // Stops plugins in reverse start order, except telemetry and policies: the last records are
+  // created after the other plugins have stopped.
   void stop_users();
   void stop_recorders();
   void clear();
@@ -38,14 +37,14 @@ class HostPlugins {
   // Returns the plugin that provides bh.host.http/1, or null.
   const bh_http_service *http_service(void **self);
 
-  // Sets the secrets that plugins in this process mask to those of the current profile.
+  // Makes plugins in this process mask the secrets of the current profile.
   void use_prints();
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {
     return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();
   }
 
-  // Replaces the tools plugins with `next`; removed plugins end after their last call has ended.
+  // Replaces the tools plugins with `next`. A removed plugin is stopped after its last call.
   void exchange_tools(Parts next);
   void end_left();
 
@@ -55,7 +54,7 @@ class HostPlugins {
   const Parts &policies() const noexcept { return policies_; }
   const Parts &telemetry() const noexcept { return telemetry_; }
   const Parts &services() const noexcept { return services_; }
-  // Removes a tools plugin and returns it, for use with exchange_tools().
+  // Removes a tools plugin and returns it. Used by exchange_tools().
   std::unique_ptr<Part> take_tools(const Part *part);
 
  private:
@@ -73,7 +72,7 @@ class HostPlugins {
   MakeStub make_stub_;
   std::optional<PluginRuntime> runtime_;  // outlives the parts
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
-  Parts leaving_;            // tools plugins that a reload removed but that still run calls
+  Parts leaving_;            // removed by a reload but still running calls
   std::deque<Parts> ended_;  // stopped plugins, kept until their posted functions have run
   bool services_loaded_ = false;
 };

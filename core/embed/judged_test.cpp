@@ -1,5 +1,5 @@
-// Tests that a policy evaluates exactly what is executed, and that its verdicts on a list apply
-// only to that list.
+// Tests that a policy evaluates exactly the data that is executed, and that its verdicts on a list
+// apply only to that list.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a completion's type is read as the server reads it") {
+TEST_CASE("the type of a completion is read as the server reads it") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = nullptr;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{},"completions":{}})";
@@ -44,7 +44,7 @@ TEST_CASE("a completion's type is read as the server reads it") {
   }
 }
 
-TEST_CASE("a cursor of a filtered list is not valid for the whole list") {
+TEST_CASE("a cursor of a filtered list is not valid for the unfiltered list") {
   PolicyWorld w(BH_POLICY_FILTERS_LISTS);
   w.profile.limits.policy_timeout_ms = 80;
   w.profile.limits.page_items = 1;
@@ -61,7 +61,7 @@ TEST_CASE("a cursor of a filtered list is not valid for the whole list") {
   REQUIRE(at != std::string::npos);
   const std::string cursor = c.got[0].substr(at + 14, 24);
   c.got.clear();
-  w.judge.judge = nullptr;  // the policy lists all items
+  w.judge.judge = nullptr;  // without a verdict function, all items are listed
   c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":")" + cursor +
               R"("}})");
   REQUIRE(w.turn_until([&] { return !c.got.empty(); }));

@@ -1,5 +1,5 @@
-// Tests messages that are too large for an immediate check for duplicate members. They are checked
-// in a later turn, before a policy is asked or an answer is sent.
+// Tests messages that are too large to be checked immediately for duplicate members. They are
+// checked in a later turn, before a policy is asked or an answer is sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -27,7 +27,7 @@ bh_status allow(const FakeJudge::Asked &, bh_verdict *out) {
 }  // namespace
 
 TEST_CASE(
-    "a policy evaluates large arguments in a later turn, and other calls continue during it") {
+    "a policy evaluates large arguments in a later turn, and other calls continue meanwhile") {
   PolicyWorld w(decides);
   w.judge.judge = allow;
   w.start();
@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(w.record().outcome == BH_OUTCOME_OK);
 }
 
-TEST_CASE("large arguments with duplicate members are refused, and no policy is asked") {
+TEST_CASE("large arguments with duplicate members are rejected without asking a policy") {
   PolicyWorld w(decides);
   w.judge.judge = allow;
   w.start();
@@ -59,7 +59,7 @@ TEST_CASE("large arguments with duplicate members are refused, and no policy is 
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("large arguments that no policy reads are sent immediately, whatever they contain") {
+TEST_CASE("large arguments that no policy reads are sent immediately without a check") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = allow;
   w.start();
@@ -68,7 +68,7 @@ TEST_CASE("large arguments that no policy reads are sent immediately, whatever t
   CHECK(w.sent_call());
 }
 
-TEST_CASE("a large call may be decided even later, or be cancelled before it is checked") {
+TEST_CASE("a large call can be decided after the check or be cancelled before it") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -95,7 +95,7 @@ TEST_CASE("a large call may be decided even later, or be cancelled before it is 
   }
 }
 
-TEST_CASE("a large result is evaluated in a later turn; the original waits") {
+TEST_CASE("a large result is evaluated in a later turn and held until then") {
   PolicyWorld w(observes);
   w.judge.judge = allow;
   w.start();
@@ -159,7 +159,7 @@ TEST_CASE("large notifications and server-initiated requests are evaluated in a 
   }
 }
 
-TEST_CASE("messages that wait for the check count towards the limit for policies") {
+TEST_CASE("messages that wait for the check count towards the limit of data waiting for policies") {
   PolicyWorld w(decides);
   w.profile.limits.policy_waiting_bytes = 500'000;
   w.judge.judge = allow;
@@ -178,7 +178,7 @@ TEST_CASE("messages that wait for the check count towards the limit for policies
 
 namespace {
 
-// Replaces every text with this text.
+// Rewrites every text to this text.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;
@@ -189,7 +189,7 @@ auto rewriting(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a large rewrite is not checked inside the policy's answer") {
+TEST_CASE("a large rewrite is not checked inside the policy's callback") {
   const std::string broken = large("").substr(1);
   bh_verdict verdict{};
   verdict.size = sizeof verdict;
@@ -219,7 +219,7 @@ TEST_CASE("a large rewrite of a call is sent in a later turn") {
   CHECK(w.judge.asked.size() == 1);
 }
 
-TEST_CASE("an invalid large rewrite is a refusal, whenever it arrives") {
+TEST_CASE("an invalid large rewrite rejects the call, immediately or later") {
   const bool at_once = GENERATE(true, false);
   const auto &[text, fault] = GENERATE(table<std::string, std::string>(
       {{large(twins), "rewrite contains an object with duplicate"},
@@ -236,7 +236,7 @@ TEST_CASE("an invalid large rewrite is a refusal, whenever it arrives") {
   CHECK(w.record().rule == "policy-failed");
 }
 
-TEST_CASE("a large rewrite of a result reaches the client in a later turn, or never") {
+TEST_CASE("a large rewrite of a result reaches the client in a later turn if it is valid") {
   PolicyWorld w(observes);
   const bool good = GENERATE(true, false);
   const std::string text = large(good ? R"(,"by":"policy")" : twins);
@@ -251,7 +251,7 @@ TEST_CASE("a large rewrite of a result reaches the client in a later turn, or ne
   CHECK_FALSE(c.has("original"));
 }
 
-TEST_CASE("a policy is asked about a large rewrite of an earlier policy once it has been checked") {
+TEST_CASE("a large rewrite is checked before a later policy evaluates it") {
   PolicyWorld w(decides);
   w.profile.policies.push_back(use("fake-policy"));
   w.profile.policies.back().id = "second";

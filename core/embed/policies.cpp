@@ -55,11 +55,11 @@ Result<void> Policies::use() {
   return {};
 }
 
-// The stack and the watch have their own copies of the limits.
+// The stack and the watch copy the limits, so both are updated.
 void Policies::use_limits() {
   stack_.watch_with(nullptr);
   watch_.reset();
-  static_cast<void>(use());  // cannot fail, because it succeeded before
+  static_cast<void>(use());  // cannot fail, because the same engines were accepted before
 }
 
 void Policies::record(const std::vector<std::string> &changes) const {
@@ -79,7 +79,8 @@ void Policies::record(const std::vector<std::string> &changes) const {
 
 // The watch has its own thread, so it is created only if a policy decides.
 void Policies::watch(bool wanted) {
-  constexpr std::uint64_t least_ms = 1'000;  // with less, a busy machine would look like a hang
+  constexpr std::uint64_t least_ms = 1'000;  // below this limit, a busy machine could be mistaken
+                                             // for a hang
   if (!wanted || watch_ != nullptr || !policy_hang_handler()) return;
   watch_ = std::make_unique<PolicyWatch>(std::max(core_.profile.limits.policy_timeout_ms, least_ms),
                                          policy_hang_handler());
@@ -161,7 +162,7 @@ Result<bool> Policies::reconfigure(const std::vector<PluginUse> &uses) {
 
 void Policies::rules_changed() {
   stack_.rules_changed();
-  static_cast<void>(use());  // their needs may have changed
+  static_cast<void>(use());  // updates the needs of the policies
   core_.route().servers.reload.policy_changed();
 }
 

@@ -1,4 +1,5 @@
-// The policies of the host: which of them decide, how they are reloaded, and their answers.
+// Manages the host's policies: which of them decide, how they are reloaded, and their delayed
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +17,36 @@ namespace bulkhead {
 
 class Policies final : public link::PolicyEvents {
  public:
-  // `parts` contains the policy plugins in the order of the profile.
+  // `parts` contains the policy plugins in profile order.
   Policies(HostCore &core, const Parts &parts);
 
   // Connects the router's gate to the stack. Called once, after the router has been created.
   void connect();
-  // Makes the started policies decide. Called again if their needs have changed.
+  // Makes the started policies decide. Must be called again if their needs change.
   Result<void> use();
   // Applies the limits after the profile has changed.
   void use_limits();
-  // Records which policies decide from now on. `changes` lists the differences from the previous
+  // Records which policies are in effect. `changes` lists the differences from the previous
   // policies.
   void record(const std::vector<std::string> &changes) const;
 
-  // Removes from *next the policies that can be reconfigured at run time if nothing but their
-  // configuration has changed. *next keeps their current configuration; their new configurations
-  // are returned. A changed or unknown plugin file does not prevent this: the running code applies
-  // the new rules, and keep_fixed() reports the file.
+  // Removes policies from *next if only their configuration has changed and they can be
+  // reconfigured at run time. *next keeps their current configuration; the new configurations are
+  // returned. A changed or unknown plugin file does not prevent this: the running code applies the
+  // new rules, and keep_fixed() reports the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
   // Reconfigures the running policies. Returns true if the rules have changed. On an error, all
   // policies keep their configuration.
   Result<bool> reconfigure(const std::vector<PluginUse> &uses);
   void rules_changed();
 
-  // Receives a delayed answer of a policy. `policy` is its self, or null for the policy that was
-  // asked last.
+  // Receives a policy's delayed answer. `policy` is the `self` pointer of the policy, or null for
+  // the policy that was asked last.
   void answered(std::uint64_t exchange, Gate::Decision decision, const void *policy = nullptr);
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.
   void unanswered(std::uint64_t number, bool late);
-  // Returns true if each policy in another process either can decide or has failed.
+  // Returns true if every policy in another process can decide or has failed.
   bool settled() const;
 
  private:

@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// Returns a decision to require approval, without additional data.
+// Returns a decision that requires approval.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// Returns the bit of needs() that selects requests of this type.
+// Returns the bit of needs() for requests of this type.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // The request is stored before the policy is asked because later policies need its data.
+    // Stores the request before the policy is asked, because later policies need its data.
     if (!has_room(request, now)) {
       return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }
@@ -110,7 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
   return conclude(request.exchange, std::move(progress));
 }
 
-// Validates a replacement before later policies receive it.
+// Validates a rewritten text before later policies receive it.
 PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
                                         const void *who) const {
   if (read_later_) return read_later_(exchange, std::move(rewrite), who);
@@ -125,7 +125,7 @@ PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress pro
   return std::move(progress.so_far);
 }
 
-// Asks one engine, passing only the parts of the request that it reads.
+// Asks one engine. Passes only the parts of the request that the engine reads.
 PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_policy_request request,
                                        std::string_view text) const {
   const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
@@ -150,7 +150,7 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   return Gate::from(verdict);
 }
 
-// Merges one engine's decision into the decisions of earlier engines. Returns false if the result
+// Merges one engine's decision with the decisions of earlier engines. Returns false if the result
 // is final.
 bool PolicyStack::merge(Progress *progress, Decision decision) {
   Decision &so_far = progress->so_far;
@@ -215,8 +215,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // Earlier policies made their decisions under rules that may have changed. Asking them again
-    // would count the call twice.
+    // Earlier policies decided under rules that may have changed. Asking them again would count the
+    // call twice.
     if (kept.progress.look != Look::filter)
       return Gate::failed("the rules were replaced during evaluation; try again");
     decision = {};
@@ -249,7 +249,7 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// Reports a failure as an error with the same text that the policy reported.
+// Reports a failure as an error with the policy's own text.
 bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
   last_decision_ = std::move(decision);
   if (last_decision_.verdict == Verdict::pending) return BH_PENDING;
@@ -274,7 +274,7 @@ bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error
 struct PolicyStackFunctions {
   using Look = PolicyStack::Look;
   static PolicyStack &stack(void *self) { return *static_cast<PolicyStack *>(self); }
-  // Returns null if there are several policies.
+  // Returns the only engine, or null if there are several.
   static const PolicyStack::Engine *only(void *self) {
     return stack(self).engines_.size() == 1 ? &stack(self).engines_.front() : nullptr;
   }

@@ -1,8 +1,8 @@
-// Combines several policies into one. They are asked in the order of the profile, and the first
-// refusal is final: later policies are not asked and cannot override it. Each policy receives only
-// the parts that it reads, as rewritten by earlier policies. If some policies require approval and
-// none refuses, the approval names the rules of all policies that require it. Once the call is
-// approved, only these policies see BH_REQUEST_APPROVED.
+// Combines several policies into one. They are asked in profile order, and the first refusal is
+// final: later policies are not asked and cannot override it. Each policy receives only the data
+// that it reads, as rewritten by earlier policies. If policies require approval and none refuses,
+// the approval names the rules of all of them. Once the call is approved, only the policies that
+// required approval see BH_REQUEST_APPROVED.
 //
 // A single policy is asked directly. Policies in this process are monitored for hangs.
 //
@@ -31,31 +31,30 @@ class PolicyStack {
   struct Engine {
     const bh_policy *table = nullptr;
     void *self = nullptr;
-    const std::string *name = nullptr;  // of a policy in this process, for hang detection
-    std::uint32_t needs = 0;            // filled by use()
+    const std::string *name = nullptr;  // set for a policy in this process, for hang detection
+    std::uint32_t needs = 0;            // set by use()
   };
 
-  // `kept_bytes` limits the size of stored requests for which one of several policies answers
-  // later. May be called again with the same engines if their needs have changed.
+  // `kept_bytes` limits the size of stored requests; requests are stored while one of several
+  // policies is deciding. May be called again with the same engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // Called when the rules have changed. Pending requests were started under the previous rules:
-  // when their answers arrive, calls and results are refused, and list items are evaluated again.
+  // Called when the rules have changed. Pending requests began under the previous rules. When their
+  // answers arrive, calls and results are refused, and list items are evaluated again.
   void rules_changed() noexcept;
-  // `watch` must outlive the stack. If it is null, policies are not monitored for hangs.
+  // `watch` must outlive the stack. If `watch` is null, policies are not monitored for hangs.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
-  // Sets the function that validates large replacements. The result arrives through answered().
+  // Sets the function that validates large rewritten texts. Its result is passed to answered().
   void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
 
-  // Returns the table for the gate; its `self` is the PolicyStack.
+  // Returns the table for the gate; its `self` is a PolicyStack.
   static const bh_policy &table() noexcept;
 
-  // Receives the answer of one policy to a pending request; then the policies after it are asked.
-  // `who` is the self of that policy, or null if the answer is known to come from the policy that
-  // was asked. Returns pending if another policy answers later or if there is no such pending
-  // request.
+  // Receives one policy's answer to a pending request and asks the remaining policies. `who` is the
+  // self of that policy, or null if the answer is from the policy that was asked last. Returns
+  // pending if another policy answers later or if the request is not pending.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
   // Called when the answer is no longer needed or the call has ended.
@@ -70,8 +69,8 @@ class PolicyStack {
   struct Progress {
     Look look = Look::decide;
     bool call = true;             // false: an event other than a call
-    std::size_t next = 0;         // the engine after the last one that was asked
-    const void *asked = nullptr;  // self of that engine
+    std::size_t next = 0;         // the engine to ask next
+    const void *asked = nullptr;  // self of the engine that was asked last
     EngineBits askers = 0;        // engines that require approval
     EngineBits approved = 0;      // engines whose required approval was given
     Decision so_far;
@@ -82,7 +81,7 @@ class PolicyStack {
   struct Kept {
     Progress progress;
     bh_policy_request request{};
-    std::string bytes;  // the data of the request, followed by the text
+    std::string bytes;  // the request's data, followed by the text
     std::size_t text_at = 0;
     std::uint64_t cost = 0;
   };
@@ -102,9 +101,9 @@ class PolicyStack {
   PolicyWatch *watch_ = nullptr;
   Gate::ReadLater read_later_;
   std::vector<Engine> engines_;
-  std::uint32_t needs_ = 0;                       // the combined needs of all engines
+  std::uint32_t needs_ = 0;                       // combined needs of all engines
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty if there is only one engine
-  // Calls that require approval, with the engines that required it. Kept until forget(); empty if
+  // Calls that require approval, with the engines that required it. Kept until forget(). Empty if
   // there is only one engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;

@@ -1,4 +1,4 @@
-// Tests several policies that are asked one after another.
+// Tests several policies that are asked in order.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // The texts are destroyed on return, like the texts of messages.
+  // The texts are destroyed on return, like texts of messages.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
@@ -120,7 +120,7 @@ TEST_CASE("a call passes when every policy allows it") {
   for (const Engine &one : s.engines) CHECK(one.asked.size() == 1);
 }
 
-TEST_CASE("the first refusal is final: later policies are not asked and cannot lift it") {
+TEST_CASE("the first refusal is final: later policies are not asked and cannot override it") {
   Stack s(3);
   s.engines[0].verdict = BH_VERDICT_BLOCK;
   s.engines[0].rule = "corp";
@@ -132,7 +132,7 @@ TEST_CASE("the first refusal is final: later policies are not asked and cannot l
   CHECK(s.engines[2].asked.empty());
 }
 
-TEST_CASE("any failure of a policy is a refusal, at any position") {
+TEST_CASE("a failure of any policy is a refusal") {
   const auto at = GENERATE(0, 1);
   Stack s(2);
   Engine &bad = s.engines[static_cast<std::size_t>(at)];
@@ -155,7 +155,7 @@ TEST_CASE("any failure of a policy is a refusal, at any position") {
   CHECK(decision.rule == Gate::failed_rule);
 }
 
-TEST_CASE("each policy gets what it reads, as rewritten by earlier ones") {
+TEST_CASE("each policy receives the data that it reads, as rewritten by earlier policies") {
   Stack s(3);
   s.engines[0].verdict = BH_VERDICT_REWRITE;
   s.engines[0].rewrite = R"({"n":2})";
@@ -172,7 +172,7 @@ TEST_CASE("each policy gets what it reads, as rewritten by earlier ones") {
   CHECK(s.engines[2].asked[0] == Engine::Asked{"s", R"({"n":2})", R"({"name":"t"})", ""});
 }
 
-TEST_CASE("a policy that does not decide is not asked to") {
+TEST_CASE("a policy that does not decide is not asked for a decision") {
   Stack s(2);
   s.engines[0].needs = BH_POLICY_READS_RESULTS;
   s.engines[0].verdict = BH_VERDICT_BLOCK;
@@ -181,7 +181,7 @@ TEST_CASE("a policy that does not decide is not asked to") {
   CHECK(s.observe("{}").verdict == Gate::Verdict::refuse);
 }
 
-TEST_CASE("the approvals that several policies require are one approval") {
+TEST_CASE("approvals that several policies require are combined into one") {
   Stack s(3);
   s.engines[0].verdict = s.engines[2].verdict = BH_VERDICT_ASK;
   s.engines[0].rule = "a";
@@ -212,7 +212,7 @@ TEST_CASE("the approvals that several policies require are one approval") {
   }
 }
 
-TEST_CASE("only a policy that required approval is notified that it was given") {
+TEST_CASE("only a policy that required approval learns that it was given") {
   constexpr std::uint32_t again = BH_REQUEST_AGAIN, yes = BH_REQUEST_AGAIN | BH_REQUEST_APPROVED;
   Stack s(3);
   s.engines[1].verdict = BH_VERDICT_ASK;
@@ -250,7 +250,7 @@ TEST_CASE("only a policy that required approval is notified that it was given") 
   }
 }
 
-TEST_CASE("a later answer resumes the evaluation") {
+TEST_CASE("a delayed answer resumes the evaluation") {
   Stack s(3);
   s.engines[1].status = s.engines[2].status = BH_PENDING;
   s.engines[0].verdict = BH_VERDICT_REWRITE;
@@ -264,7 +264,7 @@ TEST_CASE("a later answer resumes the evaluation") {
     const auto decision = s.answered(2);
     CHECK(decision.verdict == Gate::Verdict::rewrite);
     CHECK(decision.replacement == R"({"n":2})");
-    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // a second answer is not expected
+    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // the second answer is dropped
   }
   SECTION("until one refuses") {
     s.engines[1].verdict = BH_VERDICT_BLOCK;
@@ -284,7 +284,7 @@ TEST_CASE("a later answer resumes the evaluation") {
   }
 }
 
-TEST_CASE("a request begun under former rules does not end under them") {
+TEST_CASE("a request that began under previous rules is not completed under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
   SECTION("a call is refused, and not counted twice") {
@@ -318,7 +318,9 @@ TEST_CASE("a request begun under former rules does not end under them") {
   }
 }
 
-TEST_CASE("results pass all policies, and the client gets what the last one has evaluated") {
+TEST_CASE(
+    "results pass all policies, and the client receives the result that the last policy "
+    "evaluated") {
   Stack s(2);
   s.engines[0].verdict = BH_VERDICT_REWRITE;
   s.engines[0].rewrite = R"({"masked":true})";
@@ -352,7 +354,7 @@ TEST_CASE("an item is listed if no policy hides it") {
   CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::yes);
 }
 
-TEST_CASE("requests kept for later policies have a limit; above it calls are refused") {
+TEST_CASE("stored requests are limited in size; above the limit, calls are refused") {
   Stack s(2, 50);
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide(1).verdict == Gate::Verdict::pending);
@@ -367,7 +369,7 @@ TEST_CASE("requests kept for later policies have a limit; above it calls are ref
   CHECK(s.decide(3).verdict == Gate::Verdict::pending);
 }
 
-TEST_CASE("one policy alone is asked without a detour") {
+TEST_CASE("a single policy is asked directly, without storing requests") {
   Stack s(1, 0);  // no requests may be stored
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide().verdict == Gate::Verdict::pending);
@@ -376,7 +378,7 @@ TEST_CASE("one policy alone is asked without a detour") {
   CHECK(s.answered(0).asks);
 }
 
-TEST_CASE("events reach the policies that evaluate them, and pass or are refused") {
+TEST_CASE("events are allowed or refused by the policies that evaluate them") {
   Stack s(2);
   s.engines[0].needs = BH_POLICY_DECIDES;
   s.engines[1].needs = BH_POLICY_JUDGES_INPUT;

@@ -1,4 +1,4 @@
-// Tests calls, results and lists that a policy decides later.
+// Tests calls, results and lists that a policy decides asynchronously.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -14,7 +14,7 @@ constexpr std::uint32_t filters = BH_POLICY_FILTERS_LISTS;
 
 }  // namespace
 
-TEST_CASE("a call that is decided later is then sent, unchanged or rewritten") {
+TEST_CASE("a call that is allowed later is sent, unchanged or rewritten") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -40,7 +40,7 @@ TEST_CASE("a call that is decided later is then sent, unchanged or rewritten") {
   CHECK(w.record().outcome == BH_OUTCOME_OK);
 }
 
-TEST_CASE("a call that is refused later is never sent, and recorded with its rule") {
+TEST_CASE("a call that is refused later is not sent, and is recorded with its rule") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -72,8 +72,7 @@ TEST_CASE("a call that is refused later is never sent, and recorded with its rul
 }
 
 TEST_CASE(
-    "a policy cannot add arguments to a call without any, so the record matches the executed "
-    "call") {
+    "a policy cannot add arguments to a call without arguments, so the record matches the call") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -95,7 +94,7 @@ TEST_CASE(
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("without a verdict a call is refused after the time-out") {
+TEST_CASE("a call without a verdict is refused after the time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -112,7 +111,7 @@ TEST_CASE("without a verdict a call is refused after the time-out") {
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("after a late decision the server has its full time-out") {
+TEST_CASE("a late decision does not shorten the server's time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.call_timeout_ms = 100;
@@ -126,7 +125,7 @@ TEST_CASE("after a late decision the server has its full time-out") {
   REQUIRE(w.turn_until([&] { return c.has("did not answer"); }));
 }
 
-TEST_CASE("a policy that throws or fails refuses") {
+TEST_CASE("a policy that throws or fails refuses the call") {
   PolicyWorld w(decides | observes);
   w.start();
   Client c(*w.host);
@@ -144,7 +143,7 @@ TEST_CASE("a policy that throws or fails refuses") {
   CHECK_FALSE(c.has("secret"));
 }
 
-TEST_CASE("a result waits for its verdict, and other calls do not") {
+TEST_CASE("a result waits for its verdict without delaying other calls") {
   PolicyWorld w(observes);
   w.profile.servers[0].max_in_flight = 1;
   w.start();
@@ -210,7 +209,7 @@ TEST_CASE("a result waits for its verdict, and other calls do not") {
   }
 }
 
-TEST_CASE("a result without a verdict in time is withheld") {
+TEST_CASE("a result without a verdict before the time-out is withheld") {
   PolicyWorld w(observes);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -223,7 +222,7 @@ TEST_CASE("a result without a verdict in time is withheld") {
   CHECK(w.record().server == "a");
 }
 
-TEST_CASE("a reload changes the limit of data that waits for several policies") {
+TEST_CASE("a reload changes the limit of data waiting for several policies") {
   PolicyWorld w(decides);
   w.profile.policies.push_back(use("fake-policy"));
   w.profile.policies.back().id = "second";
@@ -240,7 +239,7 @@ TEST_CASE("a reload changes the limit of data that waits for several policies") 
   CHECK(w.judge.asked.size() == 3);
 }
 
-TEST_CASE("data that waits for a policy is limited") {
+TEST_CASE("data waiting for a policy is limited") {
   PolicyWorld w(decides | observes);
   w.profile.limits.policy_waiting_bytes = 1024;
   w.start();
@@ -264,7 +263,7 @@ TEST_CASE("data that waits for a policy is limited") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("a list waits until each of its items has a verdict") {
+TEST_CASE("a list is sent once each of its items has a verdict") {
   PolicyWorld w(filters);
   w.start();
   Client c(*w.host);
@@ -275,7 +274,7 @@ TEST_CASE("a list waits until each of its items has a verdict") {
   SECTION("answered out of order") {
     w.judge.filtered(asked[2].number, true);
     w.judge.filtered(asked[1].number, false);
-    w.judge.filtered(asked[1].number, true);  // one verdict per item is enough
+    w.judge.filtered(asked[1].number, true);  // one verdict per item suffices
     w.turn(20);
     CHECK(c.got.empty());
     w.judge.filtered(asked[0].number, true);
@@ -288,7 +287,7 @@ TEST_CASE("a list waits until each of its items has a verdict") {
     c.end->send(list_tools);
     CHECK(c.has("a__x"));
     CHECK(w.judge.asked.size() == 3);
-    // The rules have changed, so all items are evaluated again.
+    // All items are evaluated again because the rules have changed.
     c.got.clear();
     w.judge.judge = nullptr;
     w.judge.changed();
@@ -328,7 +327,7 @@ TEST_CASE("a list waits until each of its items has a verdict") {
   }
 }
 
-TEST_CASE("items without a verdict in time are hidden, until the next list") {
+TEST_CASE("items without a verdict before the time-out are hidden until the next list") {
   PolicyWorld w(filters);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -363,7 +362,7 @@ TEST_CASE("a repeated handshake keeps the servers of its session and their calls
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
 }
 
-TEST_CASE("a call whose server is released before the decision ends") {
+TEST_CASE("a call ends if its server is released before the decision") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30;

@@ -1,5 +1,5 @@
-// Detects a policy in this process that does not return. The process cannot recover because the
-// policy blocks the reactor thread, so the handler terminates the process.
+// Detects a policy in this process that does not return. Such a policy blocks the reactor thread,
+// so the process cannot recover and the handler terminates it.
 //
 // A thread checks several times per time limit. The overhead is two stores per request.
 #pragma once
@@ -17,15 +17,15 @@ namespace bulkhead {
 
 class PolicyWatch {
  public:
-  // Called once, on the watch's thread, after one request has lasted between limit_ms and 1.25 *
+  // Called once, on the watch's thread, when a request has lasted between limit_ms and 1.25 *
   // limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // The state that the thread keeps between checks.
+  // State that the thread keeps between checks.
   class Looks {
    public:
     // `steps` is incremented when a request begins and when it ends. Returns true if the same
-    // request was already in progress at `most` earlier checks.
+    // request was in progress during the last `most` checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;
@@ -43,8 +43,8 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Constructed at the start of each request and destroyed at its end, on the reactor thread.
-  // `watch` may be null. `policy` must outlive the watch.
+  // Exists for the duration of one request, on the reactor thread. `watch` may be null. `policy`
+  // must outlive the watch.
   class Question {
    public:
     Question(PolicyWatch *watch, const std::string *policy) noexcept
@@ -79,16 +79,16 @@ class PolicyWatch {
   std::thread thread_;
 };
 
-// Sets the function that terminates this process when one of its policies hangs. If it is null,
-// policies are not monitored. The handler applies to the whole process and must be set once, before
-// the first Host is created.
+// Sets the function that terminates this process when one of its policies hangs. If the function is
+// null, policies are not monitored. The handler applies to the whole process and must be set once,
+// before the first Host is created.
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// The exit code of a compartment that ended because a policy hung; its log names the policy.
+// Exit code of a compartment whose policy hung; its log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
-// Returns the log message of a process that ends for this reason.
+// Returns the log message of a process that exits because a policy hung.
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms);
 
 }  // namespace bulkhead

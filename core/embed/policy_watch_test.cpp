@@ -1,4 +1,4 @@
-// Tests that a policy that does not return is detected, and that others are not reported.
+// Tests that hanging policies are detected, and that other policies are not reported.
 #include "embed/policy_watch.hpp"
 
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a request that does not return is reported with its policy") {
+TEST_CASE("a policy whose request does not return is reported by name") {
   std::promise<std::string> reported;
   auto report = reported.get_future();
   PolicyWatch watch(20, [&](std::string_view policy, std::uint64_t limit_ms) {
@@ -17,7 +17,7 @@ TEST_CASE("a request that does not return is reported with its policy") {
   CHECK(report.get() == "slow 20");
 }
 
-TEST_CASE("only one request in progress at all checks counts") {
+TEST_CASE("a hang is a single request that is in progress at all checks") {
   PolicyWatch::Looks looks;
   for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // no request in progress
   for (std::uint64_t steps = 1; steps < 100; ++steps) CHECK_FALSE(looks.hangs(steps));

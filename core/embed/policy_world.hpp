@@ -1,4 +1,5 @@
-// A gateway inside the test, which provides its policy, and a client that may repeat its handshake.
+// A gateway inside the test, a policy that the test provides, and a client that may repeat its
+// handshake.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Fingerprints of the credentials that a profile gives its servers. They allow masking without
-// storing the credentials.
+// Fingerprints of the credentials that a profile gives its servers. They allow masking credentials
+// without storing them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Fingerprints headers, variables and passwords in URLs, selected by name and shape. `key` is 32
-// bytes long.
+// Fingerprints the headers, variables and URL passwords that look like credentials by name or form.
+// `key` is 32 bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

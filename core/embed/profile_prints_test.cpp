@@ -8,7 +8,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Returns whether this value is known for the server.
+// Returns true if this value is fingerprinted for the server.
 bool known(const ServerDef &def, const std::string &value) {
   Profile profile;
   profile.servers.push_back(def);
@@ -21,7 +21,7 @@ bool known(const ServerDef &def, const std::string &value) {
 
 }  // namespace
 
-TEST_CASE("credentials of a server's command line are known, as masked_args() hides them") {
+TEST_CASE("masked_args() hides exactly the command-line values that are fingerprinted") {
   ServerDef def;
   def.args = {"--api-key",
               "canary-one",
@@ -40,7 +40,7 @@ TEST_CASE("credentials of a server's command line are known, as masked_args() hi
   CHECK_FALSE(known(def, "--verbose"));
 }
 
-TEST_CASE("credentials of a URL are known: user, path, query") {
+TEST_CASE("credentials in a URL's user, path and query are fingerprinted") {
   ServerDef def;
   def.url =
       "https://user:canary-one@host/hooks/T0123456789abcdefghij/x?api_key=canary-two&n=plainvalue";

@@ -1,4 +1,4 @@
-// Hot reload of the profile. Unchanged parts are kept and new parts are created first; then the
+// Hot reload of the profile. Unchanged parts are kept and new parts are created first. Then the
 // router receives the new set of servers in one step.
 #pragma once
 
@@ -21,7 +21,7 @@ class ProfileReload {
       : core_(core), plugins_(plugins), remote_(remote), policies_(policies), servers_(servers) {}
 
   // Makes `next` the current profile. `servers` contains all servers to run, including those added
-  // by plugins. If an error is returned, nothing has changed.
+  // by plugins. Changes nothing if an error is returned.
   Result<ApplyReport> apply(Profile next, std::vector<ServerDef> servers);
 
  private:

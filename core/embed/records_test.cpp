@@ -1,4 +1,4 @@
-// Tests the telemetry records of each request and notification of a client.
+// Tests the telemetry records of client requests and notifications.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -35,7 +35,7 @@ constexpr const char *traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067a
 
 }  // namespace
 
-TEST_CASE("one record for each request and notification") {
+TEST_CASE("each request and notification has one record") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
@@ -82,7 +82,7 @@ TEST_CASE("one record for each request and notification") {
   CHECK(r[5].request_id == "\"four\"");
   CHECK(r[5].outcome == BH_OUTCOME_ERROR);
   CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
-  CHECK(r[5].error == "no");  // the rest is text, which not every plugin needs
+  CHECK(r[5].error == "no");  // the rest of the error is text that the plugin did not request
 
   CHECK(r[6].method == "tools/call");
   CHECK(r[6].server.empty());
@@ -94,7 +94,7 @@ TEST_CASE("one record for each request and notification") {
   CHECK(r[7].trace_id == r[0].trace_id);
 }
 
-TEST_CASE("records and the status have the name that each client claims, cut and as it is") {
+TEST_CASE("records and status contain the name that each client claims, truncated or unchanged") {
   RecordWorld w;
   w.start();
   Client first(*w.host, "{}", "2025-06-18", "Claude Code");
@@ -123,7 +123,7 @@ TEST_CASE("records and the status have the name that each client claims, cut and
   CHECK(listed == names);
 }
 
-TEST_CASE("the status groups sessions by the names of their clients, within a limit") {
+TEST_CASE("status groups sessions by client name, up to a limit") {
   RecordWorld w;
   w.start();
   std::vector<std::unique_ptr<Client>> clients;
@@ -143,7 +143,7 @@ TEST_CASE("the status groups sessions by the names of their clients, within a li
   CHECK(status.sessions == clients.size());
 }
 
-TEST_CASE("a request names its trace, or has its session's") {
+TEST_CASE("a record has the trace of its request, or else of its session") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
@@ -158,7 +158,7 @@ TEST_CASE("a request names its trace, or has its session's") {
   CHECK(w.records(4)[3].trace_id != r[0].trace_id);
 }
 
-TEST_CASE("traceparent") {
+TEST_CASE("traceparent is validated") {
   CHECK(trace_of(traceparent) == "4bf92f3577b34da6a3ce929d0e0e4736");
   CHECK(trace_of(std::string("cc") + (traceparent + 2) + "-more").size() == 32);
   CHECK(trace_of("").empty());
@@ -168,7 +168,7 @@ TEST_CASE("traceparent") {
   CHECK(trace_of(std::string(traceparent) + "x").empty());
 }
 
-TEST_CASE("if no plugin wants texts, only their lengths are kept") {
+TEST_CASE("if no plugin requests texts, only their lengths are kept") {
   RecordWorld w;
   w.judge.telemetry_needs = 0;
   w.start();
@@ -183,7 +183,7 @@ TEST_CASE("if no plugin wants texts, only their lengths are kept") {
   CHECK(r[1].flags == 0);
 }
 
-TEST_CASE("texts are cut at a character boundary; their lengths are complete") {
+TEST_CASE("texts are truncated at a character boundary; their recorded lengths are not") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
@@ -200,7 +200,8 @@ TEST_CASE("texts are cut at a character boundary; their lengths are complete") {
   CHECK(r[1].result_bytes == large.size() + 8);
 }
 
-TEST_CASE("what a rule removes from a call is not recorded if the call is refused later") {
+TEST_CASE(
+    "data that a rule removes from a call is not recorded, even if the call is rejected later") {
   RecordWorld w(decides);
   w.profile.pins.mode = PinRules::Mode::enforce;
   w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
@@ -210,7 +211,7 @@ TEST_CASE("what a rule removes from a call is not recorded if the call is refuse
   Client c(*w.host);
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   c.call("1", "a__x", R"(,"arguments":{"secret":"canary"})");
-  Profile next = w.profile;  // this profile approves a different definition
+  Profile next = w.profile;  // approves a different definition
   ToolPin &pin = next.pinned.emplace_back();
   pin.server = "a";
   pin.tool = "x";
@@ -222,7 +223,7 @@ TEST_CASE("what a rule removes from a call is not recorded if the call is refuse
   CHECK(r[1].request == R"({"name":"a__x","arguments":{"redacted_by_policy":true}})");
 }
 
-TEST_CASE("a refused call is on record without its arguments") {
+TEST_CASE("a rejected call is recorded without its arguments") {
   RecordWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -265,7 +266,7 @@ TEST_CASE("a refused call is on record without its arguments") {
   CHECK(r.reason == "because");
 }
 
-TEST_CASE("a policy's verdict on a call that passes is recorded, too") {
+TEST_CASE("a policy's verdict on an allowed call is also recorded") {
   RecordWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -301,12 +302,12 @@ TEST_CASE("a result that a policy withholds or replaces is not recorded") {
   const auto &r = w.records(3);
   CHECK(r[1].outcome == BH_OUTCOME_REFUSED);
   CHECK(r[1].response.find("secret") == std::string::npos);
-  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // the arguments had been allowed
+  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // the arguments were allowed
   CHECK(r[2].response == R"({"public":1})");
   CHECK(r[2].action == BH_VERDICT_REWRITE);
 }
 
-TEST_CASE("calls are refused when the record queue is full, if a plugin requires that") {
+TEST_CASE("calls are rejected when the record queue is full, if a plugin requires this") {
   RecordWorld w;
   w.judge.takes = false;
   w.judge.telemetry_needs = BH_TELEMETRY_BLOCKS;

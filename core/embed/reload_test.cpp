@@ -1,4 +1,4 @@
-// Tests hot reload of servers: unchanged servers are not disturbed, and every call to a removed
+// Tests hot reload of servers. Unchanged servers are not disturbed, and every call to a removed
 // server is answered.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -43,7 +43,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("reload: unchanged servers keep their connection and the calls on it") {
+TEST_CASE("reload: unchanged servers keep their connections and in-flight calls") {
   World w;
   w.start();
   Client c(*w.host);
@@ -77,7 +77,7 @@ TEST_CASE("reload: unchanged servers keep their connection and the calls on it")
   CHECK(c.has("Tool not found: b__x"));
 }
 
-TEST_CASE("reload: the same profile again changes nothing and sends no notification") {
+TEST_CASE("reload: an identical profile changes nothing and sends no notification") {
   World w;
   w.start();
   Client c(*w.host);
@@ -92,7 +92,7 @@ TEST_CASE("reload: the same profile again changes nothing and sends no notificat
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Reordering the servers changes the order of the list but requires no new connection.
+  // Reordering the servers reorders the list and opens no new connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -105,7 +105,7 @@ TEST_CASE("reload: the same profile again changes nothing and sends no notificat
   CHECK(w.up.last("a").find("tools/call") != std::string::npos);
 }
 
-TEST_CASE("reload: a call at a removed server may finish; the server ends after it") {
+TEST_CASE("reload: a call at a removed server may finish before the server ends") {
   World w;
   w.start();
   Client c(*w.host);
@@ -124,7 +124,9 @@ TEST_CASE("reload: a call at a removed server may finish; the server ends after 
   CHECK(open_lanes(w, "b") == 0);
 }
 
-TEST_CASE("reload: a call that exceeds the drain limit is answered then, and cancelled upstream") {
+TEST_CASE(
+    "reload: a call that exceeds the drain limit is answered with an error and cancelled "
+    "upstream") {
   World w;
   w.profile.limits.drain_ms = 30;
   w.start();
@@ -141,7 +143,7 @@ TEST_CASE("reload: a call that exceeds the drain limit is answered then, and can
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("reload: a changed server is replaced without a gap") {
+TEST_CASE("reload: a changed server is replaced without interruption") {
   World w;
   w.profile.limits.grace_ms = 2000;
   w.start();
@@ -180,7 +182,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK_FALSE(c.has("list_changed"));  // the tools are the same
 }
 
-TEST_CASE("reload: a changed server that does not start leaves the list after the grace period") {
+TEST_CASE("reload: a changed server that does not start is unlisted after the grace period") {
   World w;
   w.start();
   Client c(*w.host);
@@ -213,14 +215,14 @@ TEST_CASE("reload: tool lists and limits change on the existing connection") {
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   const ApplyReport report = apply(w);
   CHECK(report.adjusted == Names{"a"});
-  // Before the server has received a request:
+  // A denied tool is rejected immediately, before the server receives any request.
   c.call("1", "a__y");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find("Tool not found") != std::string::npos);
   REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
   c.call("2", "a__x");
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
-  // Tools that are allowed again appear in a new list.
+  // A tool that is no longer denied appears in a new list.
   c.end->send(list_tools);
   c.got.clear();
   w.profile.servers[0].deny_tools.clear();
@@ -231,7 +233,7 @@ TEST_CASE("reload: tool lists and limits change on the existing connection") {
   CHECK(w.up.lanes.size() == lanes);
 }
 
-TEST_CASE("reload: a changed server does not inherit a denied tool") {
+TEST_CASE("reload: a newly denied tool cannot be called while its changed server is connecting") {
   World w;
   w.profile.limits.grace_ms = 5000;
   w.up.answer_initialize = true;
@@ -248,7 +250,8 @@ TEST_CASE("reload: a changed server does not inherit a denied tool") {
   CHECK(c.got.size() == 1);  // the call is pending
 }
 
-TEST_CASE("reload: a server becomes per-client, and clients that shared it are separated") {
+TEST_CASE(
+    "reload: clients that shared a server get separate connections if it becomes per-client") {
   World w;
   w.start();
   Client one(*w.host), two(*w.host);
@@ -283,7 +286,7 @@ TEST_CASE("reload: a server becomes per-client, and clients that shared it are s
   CHECK(open_lanes(w, "b") == 1);
 }
 
-TEST_CASE("reload: subscriptions move to a changed server, and end with a removed one") {
+TEST_CASE("reload: subscriptions move to a changed server and end with a removed server") {
   World w;
   w.up.capabilities["a"] = w.up.capabilities["b"] =
       R"({"tools":{},"resources":{"subscribe":true}})";
@@ -306,7 +309,7 @@ TEST_CASE("reload: subscriptions move to a changed server, and end with a remove
   w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
                  R"("params":{"uri":"file:///x"}})");
   CHECK(c.has("bulkhead://a/file:///x"));
-  c.end.reset();  // unsubscribes only where a server exists
+  c.end.reset();  // unsubscribes only at servers that still exist
   CHECK(w.up.last("a").find("resources/unsubscribe") != std::string::npos);
 }
 
@@ -327,7 +330,7 @@ TEST_CASE("reload: a pending request of a removed server is cancelled") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("reload: a lost and removed server is not connected again") {
+TEST_CASE("reload: a removed server whose connection was lost is not reconnected") {
   World w;
   w.profile.limits.retry_min_ms = 5;
   w.start();
@@ -341,7 +344,7 @@ TEST_CASE("reload: a lost and removed server is not connected again") {
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // If a server is lost while it is draining, its calls end.
+  // If the connection is lost while the server is draining, its calls end.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -352,7 +355,7 @@ TEST_CASE("reload: a lost and removed server is not connected again") {
   CHECK(open_lanes(w, "a") == 0);
 }
 
-TEST_CASE("reload: names, and what needs a restart") {
+TEST_CASE("reload: names change, and settings that require a restart are reported") {
   World w;
   w.start();
   Client c(*w.host);
@@ -374,7 +377,7 @@ TEST_CASE("reload: names, and what needs a restart") {
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
 }
 
-TEST_CASE("reload: a first list waits for servers that a reload has added") {
+TEST_CASE("reload: a first list waits for servers that the reload has added") {
   World w;
   w.profile.servers.clear();
   w.profile.limits.first_list_wait_ms = 2000;
@@ -390,7 +393,7 @@ TEST_CASE("reload: a first list waits for servers that a reload has added") {
 }
 
 TEST_CASE(
-    "reload: a request that waits for a server's first list resumes when that server is removed") {
+    "reload: a request that waits for a server's first list resumes when the server is removed") {
   World w;
   w.profile.limits.first_list_wait_ms = 60'000;
   w.start();
@@ -406,7 +409,7 @@ TEST_CASE(
   CHECK(c.has("Tool not found: late__x"));
 }
 
-TEST_CASE("reload: a required tools plugin that does not load changes nothing") {
+TEST_CASE("reload: a required tools plugin that does not load leaves the profile unchanged") {
   World w;
   w.start();
   const std::size_t lanes = w.up.lanes.size();
@@ -420,7 +423,7 @@ TEST_CASE("reload: a required tools plugin that does not load changes nothing") 
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("reload: while a client has sessions and no server was ever started") {
+TEST_CASE("reload: a server can be removed before any server was started") {
   World w;
   HostOptions options;
   options.eager = false;
@@ -435,7 +438,7 @@ TEST_CASE("reload: while a client has sessions and no server was ever started") 
   CHECK(w.up.lanes.size() == 1);
 }
 
-TEST_CASE("reload: under load every call gets exactly one answer") {
+TEST_CASE("reload: under load, every call gets exactly one answer") {
   World w;
   w.profile.limits.drain_ms = 10;
   w.profile.limits.retry_min_ms = 1;
@@ -474,7 +477,7 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
     }
     w.turn(pick(3));
   }
-  // All servers are removed. Calls that are still running end at the time limit.
+  // Removes all servers. Calls that are still running end at the time limit.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));

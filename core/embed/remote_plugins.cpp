@@ -58,7 +58,6 @@ link::ClientStub &RemotePlugins::stub(const std::string &compartment) {
   return *stub;
 }
 
-// Policy and telemetry plugins have their own compartment and therefore their own trunk.
 link::PolicyClientStub *RemotePlugins::find_policy(const std::string &compartment) const {
   for (const auto &part : policies_) {
     if (part->compartment == compartment) return part->policy_stub.get();

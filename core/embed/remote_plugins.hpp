@@ -1,5 +1,5 @@
-// Servers and plugins that run in other processes (compartments): their stubs, and the events of
-// these stubs for the router.
+// Servers and plugins in other processes (compartments): their stubs, and the stubs' events for the
+// router.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class RemotePlugins final : private link::ClientStubEvents {
  public:
   using Uses = std::map<std::string, RemoteUse>;  // keyed by remote_name()
 
-  // `policies`, `telemetry` and `tools` are the host's plugins of these types.
+  // The parameters are the host's plugins of these types.
   RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
 
   const Uses &uses() const noexcept { return uses_; }
@@ -26,13 +26,13 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects the upstream to the stub of its compartment. Returns false if it runs in this process.
+  // Connects the upstream to its compartment's stub. Returns false if it runs in this process.
   bool connect_upstream(Upstream &upstream, bool tools);
-  // Connects the started or restarted process of a compartment; see Host::attach().
+  // Connects a compartment's process after it has been started or restarted; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
-  // Returns the state of a compartment's plugin for status output.
+  // Returns the state of a plugin in a compartment, for status output.
   std::string state(const Part &part) const;
   // Must be called after the router has ended.
   void clear() { stubs_.clear(); }

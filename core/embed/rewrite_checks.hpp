@@ -1,4 +1,4 @@
-// Validates, on the thread pool, large texts with which policies replace arguments or results. They
+// Validates, on the thread pool, large texts to which policies rewrite arguments or results. A text
 // must be valid JSON without duplicate members. Owner: the Host. Runs on the reactor thread.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace bulkhead {
 
 class RewriteChecks {
  public:
-  // Limit on the total size of texts that are being checked or are pending, in bytes.
+  // Limit in bytes on all texts that are pending or being checked.
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
-  // Called on the reactor thread, once per check, but never after the destructor.
+  // Called on the reactor thread once per check, but never after the destructor.
   using Found =
       std::function<void(std::uint64_t exchange, Gate::Decision decision, const void *who)>;
   RewriteChecks(Reactor &reactor, Found found);
@@ -25,8 +25,8 @@ class RewriteChecks {
   RewriteChecks(const RewriteChecks &) = delete;
   RewriteChecks &operator=(const RewriteChecks &) = delete;
 
-  // Returns pending, or a refusal if too much data is pending. `who` is the policy and is passed to
-  // `Found`.
+  // Returns pending, or a refusal if too much data is pending. `who` is the policy, which is passed
+  // to `Found`.
   Gate::Decision begin(std::uint64_t exchange, Gate::Decision rewrite, const void *who);
 
  private:
@@ -34,7 +34,7 @@ class RewriteChecks {
   struct Check;
 
   Reactor &reactor_;
-  const std::shared_ptr<State> state_;  // tells running checks whether this object exists
+  const std::shared_ptr<State> state_;  // shows running checks whether this object still exists
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The encrypted and authenticated state of a client session, as text that the client stores.
+// The encrypted and authenticated state of a client session, stored by the client as text.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace bulkhead {
 
 struct SealedSession {
-  std::uint32_t epoch = 0;  // the run of the gateway process that sealed the session
+  std::uint32_t epoch = 0;  // number of the gateway run in which the session was sealed
   std::uint32_t caps = 0;
   std::uint8_t revision = 0;
-  std::uint64_t since_ns = 0;  // the time of sealing on the machine's monotonic clock
+  std::uint64_t since_ns = 0;  // time of sealing on the machine's monotonic clock
 };
 
 // Uses XChaCha20-Poly1305 with a random nonce. `context` (session id, principal) is authenticated
@@ -24,7 +24,7 @@ class Sealer {
   explicit Sealer(std::string key) : key_(std::move(key)) {}
   bool usable() const noexcept { return key_.size() == key_bytes; }
   std::string seal(const SealedSession &session, std::string_view context) const;
-  // Returns nothing if the text is forged, damaged, or was sealed with another key or context.
+  // Returns nullopt if the text is forged, damaged, or sealed with another key or context.
   std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
 
  private:

@@ -4,7 +4,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a sealed session opens with the same key and context only") {
+TEST_CASE("a sealed session opens only with the same key and context") {
   const Sealer sealer(std::string(Sealer::key_bytes, 'k'));
   const SealedSession session{7, 0x80000003u, 2, 5'000'000'000'000};
   const std::string sealed = sealer.seal(session, "id\nprincipal");

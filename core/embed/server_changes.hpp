@@ -1,4 +1,4 @@
-// Servers that plugins add at run time to those of the profile (bh.host.control/1).
+// Manages servers that plugins add at run time to the servers of the profile (bh.host.control/1).
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,15 @@ class ServerChanges {
  public:
   ServerChanges(HostCore &core, ProfileReload &reload);
 
-  // See bh_host_control. The change is applied at the end of this turn because the caller may be
+  // See bh_host_control. The change is applied at the end of the turn because the caller may be
   // inside the router or a plugin.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers of this profile, followed by plugin servers whose names are free. `refused`
-  // receives the reasons why other servers were left out.
+  // Returns the servers of this profile, followed by the plugins' servers whose names are not
+  // taken. Adds the reason for each omitted server to `refused`.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Called when a condition of a pending change may have been met; checks once, at the end of the
-  // turn.
+  // Called when a pending change may have become complete. Checks once, at the end of the turn.
   void check_later();
   // Drops pending changes when the host stops.
   void drop();
@@ -41,7 +40,7 @@ class ServerChanges {
     const Part *part = nullptr;
     std::vector<ServerDef> servers;
   };
-  // One replace_servers() request whose `done` has not been called yet.
+  // A replace_servers() request whose `done` has not been called yet.
   struct Change {
     ServerChanges *changes = nullptr;
     Part *part = nullptr;

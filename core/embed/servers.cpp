@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the file name for a server's stderr. Server names contain only [A-Za-z0-9_.-], so no
-// escaping is needed.
+// Returns the path of the file for a server's stderr. Server names contain only [A-Za-z0-9_.-], so
+// no escaping is needed.
 std::string stderr_file(const std::string &state_dir, const std::string &server) {
   return state_dir + "/log/servers/" + server + ".log";
 }
@@ -25,8 +25,9 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Connectors write the servers' standard error to this folder. It is private because the output may
-// contain anything. Without the folder, connectors keep only a server's last lines, in memory.
+// Creates the folder to which connectors write the servers' standard error. It is private because
+// the output may contain secrets. Without the folder, connectors keep only a server's last lines,
+// in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -40,7 +41,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds values that connectors need in addition to the profile's definition.
+// Adds values that connectors need beyond the profile's definition.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

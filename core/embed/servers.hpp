@@ -1,5 +1,4 @@
-// The servers of the host: the router's upstreams, which are created from the profile's servers and
-// tools plugins.
+// Creates the router's upstreams from the profile's servers and tools plugins.
 #pragma once
 
 #include <memory>
@@ -39,7 +38,7 @@ class Servers {
   HostCore &core_;
   HostPlugins &plugins_;
   RemotePlugins &remote_;
-  std::vector<ServerDef> running_;  // from the profile, and those added by plugins
+  std::vector<ServerDef> running_;  // servers of the profile and of plugins
 };
 
 const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_view name);

@@ -1,5 +1,5 @@
 // Tests a transport whose messages need no session: the guarantees of
-// bh_host_transport.deliver_message(), and transports that know only deliver().
+// bh_host_transport.deliver_message(), and transports that use only deliver().
 #define BH_STATIC_PLUGIN
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -26,12 +26,12 @@ struct Sent {
   std::string text;
 };
 
-// The start parameters and received messages of the plugin below.
+// Start parameters and received messages of the plugin below.
 struct Wire {
   const bh_host *host = nullptr;
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::uint64_t gone_in_send = 0;  // the stream that is closed from inside send()
+  std::uint64_t gone_in_send = 0;  // the stream to close inside send()
 
   const bh_host_transport *table() const {
     return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
@@ -99,7 +99,7 @@ struct Delivered {
   std::uint32_t kind, flags;
 };
 
-// A gateway with that transport. With `commits`, answers wait for the test's telemetry plugin.
+// A gateway with this transport. With `commits`, answers wait for the test's telemetry plugin.
 struct WireWorld : World {
   FakeJudge &judge = FakeJudge::get();
   std::vector<std::string> log;
@@ -153,7 +153,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // Waits until n requests are recorded and may be committed.
+  // Waits until n requests are recorded and can be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };
@@ -188,7 +188,7 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(has(wire.sent[0], R"("id":"d","error":{"code":-32601)"));
   CHECK(w.host->status().sessions == 0);
 
-  // The stream number is free again. A request of a protocol revision with sessions fails because
+  // The stream number can be reused. A request of a protocol revision with sessions fails because
   // the session is not initialized.
   CHECK(w.deliver(7, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").status == BH_OK);
   REQUIRE(wire.sent.size() == 2);
@@ -210,7 +210,7 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(wire.ended.empty());
 }
 
-TEST_CASE("sessionless messages use no session slot, and have a limit of their own") {
+TEST_CASE("sessionless messages occupy no session slot and have a separate limit") {
   WireWorld w(true);
   w.begin();
   w.open();
@@ -236,8 +236,8 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   CHECK(w.deliver(1, discover).status == BH_OK);
   CHECK(w.deliver(2, discover).status == BH_OK);
   w.gone(1);
-  w.gone(1);   // a second time
-  w.gone(99);  // unknown
+  w.gone(1);   // closed twice
+  w.gone(99);  // unknown stream
   REQUIRE(w.recorded(2));
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return !wire.sent.empty(); }));
@@ -245,7 +245,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].stream == 2);
 
-  // The stream is closed from inside send() for another message.
+  // The stream is closed inside send() for another message.
   CHECK(w.deliver(3, discover).status == BH_OK);
   CHECK(w.deliver(4, discover).status == BH_OK);
   wire.gone_in_send = 4;
@@ -255,10 +255,10 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   w.turn(20);
   CHECK(wire.sent.size() == 2);
   CHECK(wire.sent[1].stream == 3);
-  CHECK(w.deliver(4, discover).status == BH_OK);  // the stream number is free again
+  CHECK(w.deliver(4, discover).status == BH_OK);  // the stream number can be reused
 }
 
-TEST_CASE("a message that begins a session is refused as sessionless") {
+TEST_CASE("a message that begins a session is rejected without a session") {
   WireWorld w;
   w.begin();
   const Delivered d = w.deliver(1, initialize);
@@ -266,7 +266,7 @@ TEST_CASE("a message that begins a session is refused as sessionless") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // Repeats the test with a session, through either function.
+  // Repeats the test with a session, through both functions.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);
@@ -288,7 +288,7 @@ TEST_CASE("a message that begins a session is refused as sessionless") {
   CHECK(w.host->status().sessions == 1);
 }
 
-TEST_CASE("an invalid delivery of a transport is refused, and logged with the reason") {
+TEST_CASE("an invalid delivery of a transport is rejected, and the reason is logged") {
   WireWorld w(true);
   w.begin();
   const bh_peer peer = some_peer();

@@ -1,4 +1,4 @@
-// The status of the host: servers, plugins, counters.
+// Collects the status of the host: servers, plugins, counters.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
 #include "route/approval_desk.hpp"
@@ -97,7 +97,7 @@ HostStatus HostImpl::status() const {
   for (const auto &part : plugins_.transports()) {
     if (part->end == nullptr) continue;
     const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
-    // A transport that is not for clients' configurations has no address.
+    // The address is empty if clients are not configured to use this transport.
     const bh_str endpoint = transport->endpoint(part->instance->self());
     if (endpoint.n > 0) status.endpoints.emplace_back(bh::view(endpoint));
   }

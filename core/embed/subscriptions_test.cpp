@@ -1,5 +1,5 @@
-// Tests subscriptions: what the upstream receives, which clients are notified, and what remains
-// after a session or server has ended.
+// Tests subscriptions: the requests that the upstream receives, the clients that are notified, and
+// the state after a session or server has ended.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,8 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Returns the requests of this method received by the newest connection to "a", or by all
-// connections to it.
+// Returns the requests with this method that the newest connection to "a" received, or all
+// connections if `every_lane` is set.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -91,12 +91,12 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // No clients are left, and the upstream still has the first subscription.
+    // No client is left, so the subscription that the upstream accepted is ended.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
 
-TEST_CASE("spellings of one URI are one subscription") {
+TEST_CASE("equivalent forms of one URI are one subscription") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -120,7 +120,7 @@ TEST_CASE("spellings of one URI are one subscription") {
   CHECK(sent(w, "unsubscribe").size() == 1);
 }
 
-TEST_CASE("an update of a part is reported to subscribers of the whole") {
+TEST_CASE("an update of a sub-resource is reported to subscribers of its parent") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -141,7 +141,7 @@ TEST_CASE("an update of a part is reported to subscribers of the whole") {
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("a client may unsubscribe itself and others inside a notification") {
+TEST_CASE("a client may unsubscribe itself and other clients inside a notification") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -171,7 +171,7 @@ TEST_CASE("a client may unsubscribe itself and others inside a notification") {
   CHECK_FALSE(two.has("resources/updated"));
 }
 
-TEST_CASE("subscriptions of a lost connection are renewed if they were accepted") {
+TEST_CASE("accepted subscriptions of a lost connection are renewed") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -185,7 +185,7 @@ TEST_CASE("subscriptions of a lost connection are renewed if they were accepted"
   CHECK(sent(w, "subscribe")[0].find(R"("uri":"m://1")") != std::string::npos);
 }
 
-TEST_CASE("a subscription that was decided late reaches its current lane, or none") {
+TEST_CASE("a subscription with a delayed decision reaches its current lane, if there is one") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 60'000;
@@ -230,7 +230,7 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
   w.turn(20);
 }
 
-TEST_CASE("changed rules end the subscriptions that they refuse, and no rule prevents an end") {
+TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevents unsubscribing") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 200;

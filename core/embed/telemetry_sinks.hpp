@@ -15,7 +15,7 @@ class TelemetrySinks final : public link::TelemetryEvents {
 
   // Connects the started plugins to the recorder. Called once.
   void use();
-  // Flushes the recorder. Returns true if all records were accepted or there is no receiver.
+  // Flushes the recorder. Returns true if all records have been accepted or there is no receiver.
   bool idle();
 
  private:

@@ -1,5 +1,5 @@
-// Tests that a client may do anything inside a notification, such as connecting other clients. The
-// clients that are present at the start are each notified once.
+// Tests that a client may do anything inside a notification, such as connecting more clients. Each
+// client that was connected at the start is notified once.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -21,7 +21,7 @@ std::size_t count(const Client &c, std::string_view what) {
                     [&](const std::string &m) { return m.find(what) != std::string::npos; }));
 }
 
-// The first time that `c` receives `when`, connects many more clients of every type.
+// When `c` first receives `when`, connects many more clients of every type.
 void bring_others(World &w, Client &c, std::string_view when,
                   std::vector<std::unique_ptr<Client>> &others) {
   c.on_message = [&w, &c, when, &others] {
@@ -42,7 +42,7 @@ void bring_others(World &w, Client &c, std::string_view when,
 
 }  // namespace
 
-TEST_CASE("a server's log without a call, while clients connect") {
+TEST_CASE("clients may connect while an unattributed server log message is sent") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"logging":{}})";
   w.start();
@@ -61,7 +61,7 @@ TEST_CASE("a server's log without a call, while clients connect") {
   for (const auto &c : others) CHECK(count(*c, "hello") == 0);
 }
 
-TEST_CASE("changed lists, while clients with other lists connect") {
+TEST_CASE("clients with other lists may connect while list changes are announced") {
   World w;
   w.start();
   std::vector<std::unique_ptr<Client>> others;
@@ -77,7 +77,7 @@ TEST_CASE("changed lists, while clients with other lists connect") {
   for (const Client *c : {&one, &two, &three}) CHECK(count(*c, changed) == 1);
 }
 
-TEST_CASE("changed rules, while clients with other lists connect") {
+TEST_CASE("clients with other lists may connect while rule changes are announced") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = nullptr;
   w.start();

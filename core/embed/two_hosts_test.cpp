@@ -29,7 +29,7 @@ std::unique_ptr<Host> make_host(const std::vector<std::string> &grants,
 
 }  // namespace
 
-TEST_CASE("hosts: two in one process do not share tables and grants") {
+TEST_CASE("hosts: two hosts in one process share no tables or grants") {
   seen().clear();
   const auto granted = make_host({"control"}, 1'000'000);
   auto plain = make_host({}, 2'000'000);
@@ -46,7 +46,7 @@ TEST_CASE("hosts: two in one process do not share tables and grants") {
   CHECK(one != two);
   CHECK(one->limits->message_bytes == 1'000'000);
   CHECK(two->limits->message_bytes == 2'000'000);
-  // The tables of one host remain valid as long as it exists, whatever happens to the other host.
+  // The tables of one host remain valid while it exists, whatever happens to the other host.
   plain.reset();
   CHECK(one->limits->message_bytes == 1'000'000);
   CHECK(first.table<bh_host_control>(BH_EXT_HOST_CONTROL) == control);

@@ -1,4 +1,5 @@
-// Translates [mcpServers.NAME.capsem], the keys of capsem profiles, to keys of the profile.
+// Translates [mcpServers.NAME.capsem], which contains keys of capsem profiles, to keys of this
+// program's profiles.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ class CapsemKeys {
   CapsemKeys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
       : layer_(layer), v2_(v2), rules_(rules), diagnostics_(diagnostics) {}
 
-  // Replaces the member "capsem" of a server with keys of the profile.
+  // Replaces the member "capsem" of a server with the translated keys.
   void translate(Member &server) {
     if (server.value.kind != Kind::table) return;
     const auto at = std::find_if(server.value.members.begin(), server.value.members.end(),
@@ -68,7 +69,8 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // The key has no effect: no layer can change the servers of another layer.
+  // Only checks the type: the key has no effect, because no layer can change the servers of another
+  // layer.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }
@@ -100,7 +102,7 @@ class CapsemKeys {
     entry.members.push_back({"allowed_tools", list.place, list.value});
   }
 
-  // Translates the rules of one server by adding the server's name to their conditions.
+  // Translates one server's rules by adding the server's name to their conditions.
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
@@ -108,7 +110,7 @@ class CapsemKeys {
       return;
     }
     Node &security = table_at(layer_, "security", rules.place);
-    if (security.kind != Kind::table) return;  // reported later
+    if (security.kind != Kind::table) return;  // reported as an error later
     Node &all = table_at(security, "rules", rules.place);
     if (all.kind != Kind::table) return;
     Node &mcp = table_at(all, "mcp", rules.place);
@@ -132,7 +134,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// The default verdict in capsem is "ask".
+// Sets the default verdict to "ask", as in capsem.
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;
@@ -150,7 +152,7 @@ void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagno
   for (std::size_t i = 0; i < layer.members.size(); ++i) {
     if (layer.members[i].name != "mcpServers" || layer.members[i].value.kind != Kind::table)
       continue;
-    // The servers are moved out because translating adds members to the layer.
+    // Translating adds members to the layer, so the servers are moved out first.
     Node servers = std::move(layer.members[i].value);
     for (Member &server : servers.members) keys.translate(server);
     layer.members[i].value = std::move(servers);

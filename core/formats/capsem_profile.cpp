@@ -81,9 +81,9 @@ void check_compatibility(const Node &table, const std::string &, Diagnostics &di
 }
 
 enum class Use : std::uint8_t {
-  kept,     // also a section here
-  checked,  // checked and dropped
-  foreign,  // a table for the other program only; dropped with a note and not read
+  kept,     // also a section of this program's profiles
+  checked,  // checked, then dropped
+  foreign,  // a table for the other program; dropped unread, with a note
 };
 
 struct CapsemSection {
@@ -120,7 +120,7 @@ constexpr CapsemSection kCapsemSections[] = {
     {"mcpServers", false, Use::kept, check_table},
     {"skills", false, Use::foreign, check_table},
 };
-// The corporation's layer has one more section.
+// An additional section of the corporation's layer.
 constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {
@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // A parent of the corporation's profile would need the same ownership and a signature.
+    // The parent of a corporation profile would also need the same owner and a signature.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,
@@ -188,14 +188,14 @@ class Reader {
   void check_servers(const Node &table) {
     if (table.kind != Kind::table) return;
     for (const Member &server : table.members) {
-      if (server.value.kind != Kind::table) continue;  // reported later
+      if (server.value.kind != Kind::table) continue;  // reported as an error later
       for (const Member &member : server.value.members)
         if (!contains(kServerKeys, member.name))
           diagnostics_.unknown_key(member, join("mcpServers", server.name), kServerKeys);
     }
   }
 
-  // Drops rules of other types, which control the network of the other program.
+  // Drops rules of other types, which control the other program's network.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

@@ -1,5 +1,5 @@
-// Profiles in the format capsem.profile.v2, its keys as alternative spellings of ours, [editable],
-// and servers of other programs.
+// Tests profiles in the format capsem.profile.v2, their keys in other profiles, [editable], and
+// servers of other programs.
 #include "formats/capsem_profile.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ plugin = "transport-http"
 listen = "127.0.0.1:8808"
 )"};
 
-// Returns a whole profile; `more` has keys that precede the tables.
+// Returns a complete profile. `more` contains keys that precede the tables.
 std::string v2(const std::string &tables = "", const std::string &more = "",
                const std::string &id = "acme-coding") {
   return "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"" + id +
@@ -68,7 +68,7 @@ allowed_tools = ["search_repositories", "get_file_contents"]
 
 }  // namespace
 
-TEST_CASE("B35 a server with a table of capsem's keys, in either format") {
+TEST_CASE("B35 a server may have a table of capsem keys, in either format") {
   const std::vector<std::string> tools{"search_repositories", "get_file_contents"};
   const Profile ours = good({base, file(github)});
   CHECK(server(ours, "github").allow_tools == tools);
@@ -84,10 +84,10 @@ TEST_CASE("B35 a server with a table of capsem's keys, in either format") {
           R"("servers":{"github":{"allowed_tools":["search_repositories","get_file_contents"]}})"));
   CHECK(has(rules, R"("capabilities":{"mcp_tools":"ask"})"));
   CHECK(has(notes(theirs), "unsupported sections are skipped: vm"));
-  CHECK(theirs.tools.size() == 1);  // their tools are not plugins here
+  CHECK(theirs.tools.size() == 1);  // capsem's tools are not plugins
 }
 
-TEST_CASE("capsem's keys one by one") {
+TEST_CASE("each capsem key is translated") {
   const auto with = [](const std::string &keys) {
     return file("[mcpServers.a]\ncommand = \"x\"\n[mcpServers.a.capsem]\n" + keys);
   };
@@ -112,7 +112,7 @@ TEST_CASE("capsem's keys one by one") {
             "expected a table"));
 }
 
-TEST_CASE("B36 what is wrong with a profile of that format") {
+TEST_CASE("B36 invalid profiles in the capsem format are rejected") {
   CHECK(has(refused(v2("[vms]\n")), "vms: unknown key \"vms\"; did you mean \"vm\"?"));
   CHECK(has(refused(v2("[mcpServers.a]\ncommand = \"x\"\nurl = \"https://h/\"\n")),
             "mcpServers.a.url: a server can have a command or a url, not both"));
@@ -140,7 +140,7 @@ TEST_CASE("B36 what is wrong with a profile of that format") {
   CHECK(has(refused(v2("", "directives = []")), "unknown key \"directives\""));
 }
 
-TEST_CASE("of security what is about MCP is used") {
+TEST_CASE("only the MCP part of the security section is used") {
   const Profile profile = good(
       {base,
        file(
@@ -153,7 +153,7 @@ TEST_CASE("of security what is about MCP is used") {
   CHECK(has(notes(profile), "security.capabilities.network_egress, security.rules.http"));
 }
 
-TEST_CASE("B37 profiles that extend each other") {
+TEST_CASE("B37 profiles can extend other profiles") {
   std::map<std::string, std::string> files;
   const FindProfile find = [&files](const std::string &id) -> Result<ProfileLayer> {
     const auto found = files.find(id);
@@ -186,7 +186,8 @@ TEST_CASE("B37 profiles that extend each other") {
   CHECK(names(profile) == "a old");
   const ServerDef &a = server(profile, "a");
   CHECK(a.command == "two");
-  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a command's words are not a set
+  CHECK(a.args == std::vector<std::string>{"y", "z"});  // the arguments of a command are not merged
+                                                        // as a set
   CHECK(a.pool_safe_tools == std::vector<std::string>{"r", "s", "t"});
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}});
   CHECK(a.allow_tools == std::vector<std::string>{"r", "s"});
@@ -215,12 +216,12 @@ TEST_CASE("B37 profiles that extend each other") {
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
   CHECK(has(why("chain-9"), "more than 8 profiles in a chain"));
-  // A layer of another format, or an unreadable one, is left to load_profile().
+  // Layers that are unreadable or in another format are returned alone, for load_profile().
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
 }
 
-TEST_CASE("B39 where mcpServers cannot be edited, programs add nothing") {
+TEST_CASE("B39 programs cannot add servers if mcpServers is not editable") {
   const std::string fixed = "[editable]\nmcpServers = false\n";
   ProfileLayer user{"user", "/u/connectors.json",
                     R"({"mcpServers": {"theirs": {"command": "x"}}})"};
@@ -240,7 +241,7 @@ TEST_CASE("B39 where mcpServers cannot be edited, programs add nothing") {
   CHECK(has(find_hold(holds, {"mcpServers", "new"})->says, "editable.mcpServers is false"));
   CHECK(find_hold(holds, {"limits"}) == nullptr);
   CHECK(names(good({base, user, file(github), project})) == "theirs github repo");
-  // In the corporation's layer, the lock also binds the file.
+  // In the corporation's layer, the lock also applies to the user's file.
   ProfileLayer corp{"corp", "/c.toml", fixed + "[mcpServers.ours]\ncommand = \"x\"\n"};
   corp.corp = true;
   CHECK(names(good({base, corp, user})) == "ours");
@@ -251,7 +252,8 @@ TEST_CASE("B39 where mcpServers cannot be edited, programs add nothing") {
   CHECK(has(all(bad({base, corp, file("[security]\ndefault = \"allow\"\n")})), "[locked]"));
 }
 
-TEST_CASE("A28 servers of other programs, where they are looked for and may be added") {
+TEST_CASE(
+    "A28 servers of other programs are detected if a profile enables it and servers may be added") {
   const auto detected = [](const std::string &name, const std::string &text) {
     ProfileLayer layer{name, "/home/u/." + name + "/settings.json", text};
     layer.detected = layer.lenient = true;
@@ -282,7 +284,7 @@ TEST_CASE("A28 servers of other programs, where they are looked for and may be a
   CHECK(has(notes(profile), "server \"self\" is skipped: it is this gateway"));
   CHECK(has(notes(profile), "server \"again\" is skipped: it is this gateway"));
   CHECK(names(top("detect_servers = true\n[editable]\nmcpServers = false\n")) == "mine");
-  // In the capsem format, other programs' servers are detected by default.
+  // In the capsem format, servers of other programs are detected by default.
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
   CHECK(names(good({base, gemini, file(v2("[editable]\nmcpServers = false\n"))})).empty());
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());

@@ -15,10 +15,11 @@ namespace profiles {
 
 namespace {
 
-constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code stores its history in the same file
+constexpr std::size_t kClientBytes = 64u << 20;  // large, because Claude Code stores its history in
+                                                 // the same file
 constexpr std::size_t kClientValues = 1'000'000;
-constexpr std::size_t kOtherProjects = 200;  // the maximum shown
-constexpr std::size_t kContinueFiles = 100;  // the maximum read from one folder
+constexpr std::size_t kOtherProjects = 200;  // maximum shown
+constexpr std::size_t kContinueFiles = 100;  // maximum read from one folder
 
 using Section = std::vector<std::string>;
 
@@ -29,7 +30,7 @@ struct Candidate {
   bool has_projects = false;  // has sections of the form projects.FOLDER.mcpServers
 };
 
-// Continue reads each file in this folder. Its YAML files are reported but not read.
+// Adds the files of this folder. Continue reads all of them; YAML files are reported but not read.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;
@@ -142,7 +143,7 @@ bool read_client_file(const std::string &path, Node *out, std::string *error) {
   }
   auto text = read_whole(path, kClientBytes, true);
   if (!text) {
-    // A missing file is no error: most users have one or two of these clients.
+    // A missing file is not an error: most users have only one or two of these clients.
     if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
     return false;
   }

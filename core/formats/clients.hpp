@@ -8,8 +8,8 @@
 
 namespace bulkhead::profiles {
 
-// Reads and parses a client's file. It may be larger than a profile and have duplicate names (the
-// last one applies, as in the clients). On failure, *error has the reason.
+// Reads and parses a client's file. The file may be larger than a profile. If a name occurs twice,
+// the last one applies, as in the clients. On failure, *error is the reason.
 bool read_client_file(const std::string &path, Node *out, std::string *error);
 
 // Returns the table at these keys, or null.

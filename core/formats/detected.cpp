@@ -35,7 +35,6 @@ std::string rejection(const Member &entry, const Node *tools,
 
 }  // namespace
 
-// Clients of the gateway have it in their settings.
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens) {
   for (const Member &member : server.members) {
     if (member.value.kind != Kind::string) continue;
@@ -61,7 +60,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
   if (!parse_layer(layer, index, options, &root, diagnostics)) {
     std::string why =
         diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
-    if (why.starts_with(": ")) why.erase(0, 2);  // the path is empty for errors of the whole file
+    if (why.starts_with(": ")) why.erase(0, 2);  // the path is empty for errors of the entire file
     diagnostics.note({index, 0, 0}, "its servers are skipped: " + why);
     return false;
   }

@@ -19,8 +19,7 @@ namespace profiles {
 
 namespace {
 
-// Names of variables for credentials: SERVER_KEY, or KEY if it begins with SERVER_. Each pair has a
-// unique name.
+// Chooses a unique variable name for each credential: SERVER_KEY, or KEY if it begins with SERVER_.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
@@ -38,15 +37,15 @@ class Variables {
   std::set<std::string> taken_;
 };
 
-// Returns the scheme of an Authorization value with the space that follows it, or an empty view.
+// Returns the scheme of an Authorization value, including the following space, or an empty view.
 std::string_view auth_scheme(std::string_view value) {
   for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
     if (value.starts_with(scheme)) return scheme;
   return {};
 }
 
-// Returns true if the value consists only of references without defaults, after an optional
-// authorization scheme.
+// Returns true if the value, apart from an optional authorization scheme, consists only of
+// references without defaults.
 bool only_references(std::string_view value) {
   value.remove_prefix(auth_scheme(value).size());
   while (value.starts_with("${")) {
@@ -72,7 +71,7 @@ class ServerWriter {
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // Writes the keys without the [table] line, after the comments.
+  // Writes the keys of the server, but not the comments and the [table] line before them.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
@@ -98,7 +97,8 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // Returns true if the validation must use a URL as the value of variables.
+  // Returns true if the URL is a reference. Variables must then be set to a URL when the server is
+  // validated.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -106,7 +106,7 @@ class ServerWriter {
 
   struct KeyWriter {
     std::string_view key;
-    bool (ServerWriter::*write)(const Node &value);  // false: copied unchanged
+    bool (ServerWriter::*write)(const Node &value);  // returns false to copy the key unchanged
   };
 
   void write_key(const Member &member) {
@@ -127,8 +127,8 @@ class ServerWriter {
     write_plain(key, member.value);
   }
 
-  // Codex refers to variables of its own environment: env_vars lists the variables that the server
-  // receives, and env_http_headers has variable names as the values of headers.
+  // Translates variables of Codex's environment: env_vars lists the variables that the server
+  // receives, and the values in env_http_headers are variable names.
   bool write_codex_key(const Member &member) {
     if (member.name == "env_vars" && member.value.kind == Kind::array) {
       for (const Node &item : member.value.items)
@@ -174,7 +174,8 @@ class ServerWriter {
     return true;
   }
 
-  // Some clients always write it and others never do, so identical servers would seem to differ.
+  // Drops type "stdio". Some clients always write it and others never do, so identical servers
+  // would seem to differ.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -187,7 +188,7 @@ class ServerWriter {
   }
 
   void write_pair(const Member &pair, std::string *out) {
-    if (pair.value.kind == Kind::null) return;  // VS Code: unset
+    if (pair.value.kind == Kind::null) return;  // null unsets a variable in VS Code
     std::string text = pair.value.text;
     if (pair.value.kind == Kind::boolean) text = pair.value.flag ? "true" : "false";
     *out += toml_key(pair.name) + " = " + toml_string(clean(pair.name, text)) + '\n';
@@ -230,8 +231,8 @@ class ServerWriter {
           "supports it");
   }
 
-  // Expands VS Code's variables for folders, if known. For Gemini CLI, $NAME and ${NAME} become
-  // references.
+  // Expands VS Code's folder variables if their values are known. For Gemini CLI, converts $NAME
+  // and ${NAME} to references.
   std::string expand_folders(std::string text) const {
     if (config_.client == "Gemini CLI") text = with_references(text);
     const std::size_t folder = config_.file.rfind("/.vscode/");
@@ -288,7 +289,7 @@ class ServerWriter {
     if (!secret || text.empty() || only_references(text)) return text;
     const std::string scheme(auth_scheme(text));
     const std::string_view rest = std::string_view(text).substr(scheme.size());
-    // In "${TOKEN:-the token}", the variable already has a name.
+    // "${TOKEN:-value}" already names a variable.
     const std::size_t fallback = rest.find(":-");
     if (rest.starts_with("${") && fallback != std::string_view::npos &&
         rest.find('}') == rest.size() - 1) {
@@ -374,7 +375,7 @@ class Importer {
   Importer(std::vector<std::string> *secrets, const std::vector<std::string> &listens)
       : secrets_(secrets), listens_(listens) {}
 
-  // index: of the file among those that were found.
+  // `index` is the position of the file among the found files.
   void add(const FoundConfig &config, std::size_t index) {
     index_ = index;
     std::string where = config.client + ": " + config.file;
@@ -456,7 +457,7 @@ class Importer {
     }
   }
 
-  // A client starts this server itself, unless it has the server disabled.
+  // Records that this client also starts the server, unless the entry is disabled.
   void add_place(const std::string &name, const Member &entry) {
     if (is_disabled(entry.value)) return;
     for (ImportedServer &server : servers_)
@@ -464,7 +465,8 @@ class Importer {
         server.places.push_back({index_, entry.name});
   }
 
-  // Why the loader would reject this table, with every variable set; empty: it would not.
+  // Returns the reason why the loader would reject this table with all variables set, or an empty
+  // string if it would accept it.
   static std::string refused(const std::string &text, bool url_is_reference) {
     ProfileEnvironment environment;
     environment.getenv = [url_is_reference](const std::string &) -> std::optional<std::string> {

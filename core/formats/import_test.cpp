@@ -1,4 +1,5 @@
-// Servers of other clients are found, imported without their credentials, and loadable.
+// Tests that servers of other clients are found and imported without credentials, and that the
+// result can be loaded.
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A home folder with a project folder in it, removed at the end.
+// A home folder that contains a project folder. Removed by the destructor.
 struct Folders {
   Folders() {
     char path[] = "/tmp/bulkhead-import-XXXXXX";
@@ -69,8 +70,7 @@ TEST_CASE("the files of all clients are found") {
   CHECK(profile.servers[6].type == "sse");
 }
 
-TEST_CASE(
-    "the files of a folder, which a repository may have brought, are left out unless asked for") {
+TEST_CASE("files of the current folder, which may come from a repository, are ignored by default") {
   const Folders f;
   f.write(f.home + "/.cursor/mcp.json",
           R"({"mcpServers": {"mine": {"args": ["-y", "--token", "canary-8d1f0c"], "command": "npx"},
@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(mine[0].servers == std::vector<std::string>{"mine", "far"});
   CHECK(mine[0].commands == std::vector<std::string>{"npx -y --token ***", "https://***@h/"});
   CHECK(find_client_configs(f.home, f.cwd, true).size() == 5);
-  // A file that never ends is not read.
+  // An endless file is not read.
   fs::remove(f.home + "/.cursor/mcp.json");
   fs::create_symlink("/dev/zero", f.home + "/.cursor/mcp.json");
   CHECK(has(find_client_configs(f.home, f.cwd, false).at(0).error, "not a regular file"));
@@ -136,7 +136,7 @@ TEST_CASE("credentials are not copied, and the profile loads with their variable
   CHECK(has(text, "# not copied: the header \"Accept\""));
 }
 
-TEST_CASE("VS Code's inputs and folders") {
+TEST_CASE("VS Code's inputs and folder variables are replaced") {
   const Folders f;
   f.write(f.cwd + "/.vscode/mcp.json", R"({"inputs": [{"id": "key"}], "servers": {
     "a": {"command": "${workspaceFolder}/run", "args": ["${workspaceFolder}", "${other}"],
@@ -154,7 +154,9 @@ TEST_CASE("VS Code's inputs and folders") {
   CHECK(has(text, "# its env file is not read; put its variables in env"));
 }
 
-TEST_CASE("the same server in two clients comes once, another of the same name gets a suffix") {
+TEST_CASE(
+    "a server that two clients share is imported once; a different server of that name gets a "
+    "suffix") {
   const Folders f;
   f.write(
       f.home + "/.claude.json",
@@ -173,7 +175,7 @@ TEST_CASE("the same server in two clients comes once, another of the same name g
   CHECK(profile.notes.empty());
 }
 
-TEST_CASE("Codex, Windsurf, Zed, Cline and Continue") {
+TEST_CASE("servers of Codex, Windsurf, Zed, Cline and Continue are imported") {
   const Folders f;
   f.write(f.home + "/.codex/config.toml", R"(model = "gpt"
 [mcp_servers.c1]
@@ -224,7 +226,8 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[0].env.at("C_TOKEN") == "v-C1_C_TOKEN");
   CHECK(servers[0].connect_timeout_ms == 20'000u);
   CHECK(servers[1].disabled);
-  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");  // disabled: not resolved
+  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");  // disabled, so the reference is not
+                                                            // resolved
   CHECK(servers[1].headers.at("Authorization") == "Bearer ${env:C2_TOKEN}");
   CHECK(servers[2].url == "https://w/mcp");
   CHECK(servers[2].deny_tools == std::vector<std::string>{"x"});
@@ -236,7 +239,7 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[5].type == "http");
 }
 
-TEST_CASE("Gemini's variables, and what VS Code would have asked for") {
+TEST_CASE("Gemini's variables become references, and VS Code's prompts are explained") {
   const Folders f;
   f.write(f.home + "/.gemini/settings.json", R"({"mcpServers": {"g": {"command": "x",
     "env": {"A": "$MINE", "B": "${ALSO_MINE}", "C": "cost 5$", "D": "$1", "E": "${OPEN"},
@@ -255,7 +258,7 @@ TEST_CASE("Gemini's variables, and what VS Code would have asked for") {
   CHECK(has(text, "command are passed unchanged: replace ${workspaceFolder} with a path"));
 }
 
-TEST_CASE("import of nothing, and of files that are gone") {
+TEST_CASE("importing no files or missing files yields an empty profile") {
   CHECK(good({{"f", "i.toml", import_profile({}, nullptr)}}).servers.empty());
   const std::string text =
       import_profile({{"Cursor", "/nowhere/mcp.json", {"mcpServers"}, {"a"}, ""}}, nullptr);
@@ -263,7 +266,7 @@ TEST_CASE("import of nothing, and of files that are gone") {
   CHECK(good({{"f", "i.toml", text}}).servers.empty());
 }
 
-TEST_CASE("imported servers have the files of all clients that start them") {
+TEST_CASE("an imported server lists the files of all clients that start it") {
   const Folders f;
   f.write(f.home + "/.claude.json",
           R"({"mcpServers": {"time": {"type": "stdio", "command": "uvx", "args": ["t"]},

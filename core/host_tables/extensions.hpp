@@ -1,10 +1,10 @@
-// The host side of the extensions, generated from a class: each function finds the receiver of its
-// plugin by ctx and calls a member of the receiver. Functions that the ABI tags [any] are posted to
-// the event loop if they are called on another thread; a posted function owns its data.
+// The host side of the extensions, generated from a class. Each function finds the plugin's
+// receiver by ctx and calls one of its members. Functions that the ABI tags [any] are posted to the
+// event loop if they are called on another thread; a posted function owns its data.
 //
-// Receiver: a class with `static R of(void *ctx)`, which returns a reference or a small value, and
-// the members that the tables name. Every host has its own receiver class. Calls are direct: there
-// are no virtual functions, and memory is allocated only for posted functions.
+// A Receiver is a class with `static R of(void *ctx)`, which returns a reference or a small value,
+// and the members that each table lists. Every host has its own receiver class. Calls are direct:
+// there are no virtual functions, and memory is allocated only for posted functions.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,7 @@ bh_status post(void *ctx, F f) {
                     [ctx, f = std::move(f)] { f(Receiver::of(ctx)); });
 }
 
-// The same, but runs f immediately if called on the reactor thread. Receiver: also
-// on_loop_thread().
+// Like post(), but runs f immediately on the reactor thread. Receiver: also on_loop_thread().
 template <class Receiver, class F>
 bh_status on_loop(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -201,9 +200,9 @@ struct EventTable {
   }
 };
 
-// Always posted: a policy may call these functions from inside the request that they answer.
-// Receiver: static copy(const bh_verdict &), which returns a copy that owns its texts;
-// policy_decided(number, copy), policy_filtered(question, listed), policy_changed().
+// Calls are always posted, because a policy may call these functions inside the request that they
+// answer. The Receiver has static copy(const bh_verdict &), which returns a copy that owns its
+// texts, and policy_decided(number, copy), policy_filtered(question, listed) and policy_changed().
 template <class Receiver>
 struct PolicyTable {
   static constexpr std::string_view id = BH_EXT_HOST_POLICY;
@@ -228,9 +227,8 @@ struct PolicyTable {
   }
 };
 
-// Always posted: batch() may call this function, and calls waiting for the commit may offer more
-// records.
-// Receiver: records_committed(below).
+// Always posted: batch() may call this function, and calls that wait for the commit may add
+// records. Receiver: records_committed(below).
 template <class Receiver>
 struct TelemetryTable {
   static constexpr std::string_view id = BH_EXT_HOST_TELEMETRY;
@@ -245,7 +243,7 @@ struct TelemetryTable {
 };
 
 // Receiver: http_service(void **self) -> const bh_http_service *; static http_missing: the error
-// message if there is none.
+// message if there is no service.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

@@ -95,7 +95,7 @@ using Notes = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("table set: a host offers what it names and nothing else") {
+TEST_CASE("table set: a host offers only the tables that it lists") {
   const bh_limits limits{};
   const TableSet<ConnectorTable<FakeHost>, EventTable<FakeHost>> set(limits);
   CHECK(set.find(BH_EXT_HOST_CONNECTOR) != nullptr);
@@ -105,7 +105,7 @@ TEST_CASE("table set: a host offers what it names and nothing else") {
   CHECK(set.find("") == nullptr);
 }
 
-TEST_CASE("table set: two hosts have tables and limits of their own") {
+TEST_CASE("table set: each host has its own tables and limits") {
   bh_limits one{}, two{};
   one.message_bytes = 1;
   two.message_bytes = 2;
@@ -120,7 +120,7 @@ TEST_CASE("table set: two hosts have tables and limits of their own") {
   CHECK(table<bh_host_transport>(second, BH_EXT_HOST_TRANSPORT)->limits->message_bytes == 2);
 }
 
-TEST_CASE("tables: functions of the loop call the receiver at once") {
+TEST_CASE("tables: functions restricted to the loop thread call the receiver immediately") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -151,7 +151,7 @@ TEST_CASE("tables: functions of the loop call the receiver at once") {
   CHECK(host.got == Notes{"message 9 text", "exchange failed", "down", "closed"});
 }
 
-TEST_CASE("tables: tools may call from any thread") {
+TEST_CASE("tables: tools plugins may call from any thread") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -215,7 +215,7 @@ TEST_CASE("tables: answers of policies and telemetry are always posted") {
   }
 }
 
-TEST_CASE("tables: an HTTP request without an HTTP client fails with the host's text") {
+TEST_CASE("tables: an HTTP request fails with the host's error text if there is no HTTP client") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -260,7 +260,7 @@ void count(void *arg) {
 
 }  // namespace
 
-TEST_CASE("reactor tables: what a plugin starts is its own") {
+TEST_CASE("reactor tables: a plugin owns the functions and timers that it starts") {
   using Tables = ReactorTables<FakePlugin>;
   FakePlugin plugin;
   int runs = 0;
@@ -272,7 +272,7 @@ TEST_CASE("reactor tables: what a plugin starts is its own") {
   CHECK(runs == 2);
 }
 
-TEST_CASE("reactor tables: wrong arguments and calls after the stop are refused") {
+TEST_CASE("reactor tables: invalid arguments and calls after the stop are rejected") {
   using Tables = ReactorTables<FakePlugin>;
   FakePlugin plugin;
   bh_watch watch = 0;

@@ -1,5 +1,5 @@
 // The extension tables that one host provides. Each host has its own set because the tables contain
-// the host's limits. A host does not provide the extensions that it does not list.
+// the host's limits. Extensions that are not listed are not provided.
 #pragma once
 
 #include <string_view>

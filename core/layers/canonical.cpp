@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Files that belong to a client. In these files, the words below have a different meaning (for
-// example, Gemini CLI has "tools", "telemetry" and "security").
+// Settings files of clients. The words below have a different meaning in these files: for example,
+// Gemini CLI has "tools", "telemetry" and "security".
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -114,9 +114,8 @@ class Canonical {
     }
   }
 
-  // A JSON file with servers may belong to another program and have additional keys. A key that
-  // resembles a section is reported as a typing error, unless the file is known to belong to a
-  // client.
+  // Drops keys of other programs from a JSON file with servers. A key that resembles a section is
+  // reported as a typing error, unless the file is known to belong to a client.
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
@@ -137,7 +136,7 @@ class Canonical {
     }
   }
 
-  // Drops the prompts of an editor. References to them are rejected where they occur.
+  // Drops an editor's prompts. References to them are rejected where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "expected an array");
@@ -164,7 +163,7 @@ class Canonical {
   }
 
   void add_policy(Member &&entry) {
-    // Names inside [policies] are unique; only [policy] can collide with [policies.policy].
+    // Names inside [policies] are unique, so only [policy] can collide, with [policies.policy].
     if (entry.name != "policy" || !has_default_policy_) {
       has_default_policy_ = has_default_policy_ || entry.name == "policy";
       policies_.value.members.push_back(std::move(entry));
@@ -176,7 +175,7 @@ class Canonical {
 
   Diagnostics &diagnostics_;
   const bool shared_;  // JSON that other programs may also use
-  const bool client_;  // a known file of a client
+  const bool client_;  // a known settings file of a client
   std::size_t foreign_ = 0;
   Place foreign_place_{};
   std::string foreign_names_;
@@ -185,7 +184,8 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// `whole` returns true if the second of two tables of the same name replaces the first completely.
+// Merges tables by name. If `whole` returns true for two tables of the same name, the second
+// replaces the first; otherwise their keys are merged.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;
@@ -206,7 +206,7 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
   }
 }
 
-// A different plugin has different configuration keys.
+// Returns true if the plugin, and therefore the set of configuration keys, differs.
 bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
   const Node *is = added.find("plugin");

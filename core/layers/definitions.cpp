@@ -65,7 +65,8 @@ class DefinitionReader {
     return nullptr;
   }
 
-  // Returns why the profile's layers hold this server or one of its keys, or an empty string.
+  // Returns the reason why a layer of the profile holds this server or one of its keys, or an empty
+  // string.
   std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);
@@ -122,7 +123,7 @@ Result<DefinedServers> read_definitions(std::string_view json, const Profile &pr
     return fail(BH_E_INVALID, "cannot parse the definitions: " +
                                   (errors.empty() ? std::string("not JSON") : errors.front().what));
   }
-  // A text that closes the wrapper's brace would add members to the wrapper.
+  // Text that closes the wrapper's brace early would add members to the wrapper.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {
     return fail(BH_E_INVALID, "the definitions must be a JSON array of objects");
   }

@@ -1,4 +1,4 @@
-// Server definitions that a plugin or a controlling program sends at run time.
+// Reads server definitions that a plugin or a controlling program sends at run time.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ struct DefinedServers {
 };
 
 // Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers.
-// Values are used as written (nothing is expanded). Invalid definitions, and definitions that
-// server_holds of `profile` forbids, are rejected individually. Returns an error if the text is not
-// an array of objects or is too large (kProfileBytes, kGivenServers). The naming, limits and server
-// types of `profile` apply.
+// Values are used as written: references are not expanded. Invalid definitions, and definitions
+// that server_holds of `profile` forbids, are rejected individually. Returns an error if the text
+// is not an array of objects or is too large (kProfileBytes, kGivenServers). The naming, limits and
+// server types of `profile` apply.
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

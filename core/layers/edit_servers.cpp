@@ -40,7 +40,7 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// The content of the file except this server, as JSON, in the order of its sections' names.
+// Returns the file's content without this server as JSON, with the sections sorted by name.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -53,7 +53,8 @@ std::string json_without(Node root, std::string_view name) {
       return member.name == key && member.value.members.empty();
     });
   }
-  // The section moves if its first table was removed and others follow another section.
+  // Sorted, because a section moves if its first table is removed and other tables of it follow
+  // another section.
   std::sort(root.members.begin(), root.members.end(),
             [](const Member &a, const Member &b) { return a.name < b.name; });
   std::string out;
@@ -79,7 +80,7 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
                   "): edit the file by hand");
 }
 
-// Replaces the value of this server's `disabled` or `enabled`, or adds the key.
+// Changes this server's `disabled` or `enabled` key. If there is neither, adds `disabled`.
 std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &root,
                                          std::string_view name, bool disabled) {
   for (const auto &[key, wanted] : {std::pair{"disabled", disabled}, {"enabled", !disabled}}) {
@@ -97,7 +98,7 @@ std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &r
                        : disable_in_toml(file.text, root, name);
 }
 
-// Returns the server as JSON, except whether it is enabled.
+// Returns the server as JSON without its enabled or disabled state.
 std::string json_of_rest(Node server) {
   std::erase_if(server.members, [](const Member &member) {
     return member.name == "disabled" || member.name == "enabled";

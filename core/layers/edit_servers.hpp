@@ -1,5 +1,5 @@
-// Editing the servers in the text of a profile's file. Comments, order and all other text stay the
-// same, byte for byte. Thread-safe.
+// Edits the servers in the text of a profile's file. Comments, order and all other text are
+// preserved byte for byte. Thread-safe.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ struct NewServer {
   std::string name;
   std::string command;  // or a URL
   std::vector<std::string> args;
-  std::string cwd;  // empty: none
+  std::string cwd;  // may be empty
   std::vector<std::pair<std::string, std::string>> env;
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
 // Returns the names of the file's servers in order. Returns BH_E_INVALID if the text is neither
-// TOML nor JSON; the error text has the location.
+// TOML nor JSON; the error text includes the location.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 
 // Returns the file's text with the server added, in the file's format. load_profile() validates the
@@ -31,17 +31,18 @@ Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 // the syntax of the file cannot be edited automatically.
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
-// The file's text with the server that `toml` defines as tables [mcpServers.NAME], in its format;
-// comments are kept in a TOML file. Errors: as of file_with_server().
+// Returns the file's text with one more server, which `toml` defines as tables [mcpServers.NAME].
+// The server is written in the file's format; its comments are kept in a TOML file. Errors are the
+// same as for file_with_server().
 Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
                                      const std::string &toml);
 
-// The file's text without the server. BH_E_NOT_FOUND: no server of this name. BH_E_INVALID and
-// BH_E_UNSUPPORTED: see above.
+// Returns the file's text without the server. Returns BH_E_NOT_FOUND if there is no server of this
+// name, and BH_E_INVALID and BH_E_UNSUPPORTED as above.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
-// Returns the file's text with the server disabled or enabled. The text is unchanged if the server
-// already has this state. Errors are the same as for file_without_server().
+// Returns the file's text with the server disabled or enabled, or the unchanged text if it already
+// is. Errors are the same as for file_without_server().
 Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
                                        bool disabled);
 

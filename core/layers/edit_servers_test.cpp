@@ -26,7 +26,7 @@ NewServer quoted() {
 
 }  // namespace
 
-TEST_CASE("a server that is added and removed leaves the file as it was") {
+TEST_CASE("adding and then removing a server restores the file") {
   const std::string comments = "# mine\nschema = \"bulkhead.profile/1\" # one\n\n";
   const ProfileLayer files[] = {
       toml(""),
@@ -65,7 +65,7 @@ TEST_CASE("a server that is added and removed leaves the file as it was") {
   }
 }
 
-TEST_CASE("what is added is loaded as it was given") {
+TEST_CASE("an added server loads with the values that were given") {
   for (const ProfileLayer &file : {toml("[mcpServers.one]\ncommand = \"x\"\n"),
                                    json("{\"mcpServers\": {\"one\": {\"command\": \"x\"}}}")}) {
     ProfileLayer next = file;
@@ -85,7 +85,7 @@ TEST_CASE("what is added is loaded as it was given") {
   }
 }
 
-TEST_CASE("only the lines of the server go: its own tables, not what stands around them") {
+TEST_CASE("removing a server removes only the lines of its own tables") {
   const std::string before = "# first\n[mcpServers.keep]\ncommand = \"k\"\n\n";
   const std::string gone =
       "[mcpServers.\"go\"]\ncommand = \"g\" # its own\n\n# of its env\n[mcpServers . go . env]\nA "
@@ -97,7 +97,7 @@ TEST_CASE("only the lines of the server go: its own tables, not what stands arou
   CHECK(servers_of_file(toml(*text)).value() == std::vector<std::string>{"keep", "last"});
 }
 
-TEST_CASE("members of JSON go with one comma, wherever they stand") {
+TEST_CASE("a JSON member is removed together with one comma, at any position") {
   const std::string a = R"("a": {"command": "x", "args": ["]", "}", "//", "\""]})";
   const std::string b = R"("b": {"command": "y"})";
   const std::string c = R"("c": {"command": "z"})";
@@ -112,7 +112,7 @@ TEST_CASE("members of JSON go with one comma, wherever they stand") {
         "{\"mcpServers\": {\n  // a is needed\n  /* , */ " + b + "\n}}");
 }
 
-TEST_CASE("what cannot be edited is said, and nothing is changed") {
+TEST_CASE("text that cannot be edited is reported and left unchanged") {
   const auto code = [](const Result<std::string> &result) {
     REQUIRE_FALSE(result.has_value());
     return result.error().code;
@@ -130,7 +130,7 @@ TEST_CASE("what cannot be edited is said, and nothing is changed") {
   CHECK(code(file_without_server(toml(""), "one")) == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("a server is disabled and enabled again, and the rest of the file stays") {
+TEST_CASE("a server can be disabled and enabled again without changing the rest of the file") {
   const std::string other = "[mcpServers.other]\ncommand = \"y\"\ndisabled = false # on purpose\n";
   struct Row {
     ProfileLayer file;

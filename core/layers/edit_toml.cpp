@@ -132,9 +132,9 @@ std::string add_to_toml(std::string_view text, const Node &root, const NewServer
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name) {
   std::string out;
-  std::size_t kept = 0;  // the text up to here has been processed
+  std::size_t kept = 0;  // the text before this position has been processed
   for (const Lines &lines : tables_of(text, servers_section(root)->name, name)) {
-    // Leave one blank line between the remaining parts.
+    // Leaves one blank line between the remaining parts.
     const std::size_t before = line_before(text, lines.begin);
     const bool ends_blank = lines.end == text.size() || is_blank(line_at(text, lines.end));
     const bool begins_blank =

@@ -22,7 +22,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   if (!stack.merge()) return diagnostics.take_errors();
   Profile profile;
   for (const ProfileLayer &layer : layers) {
-    // A profile can contain credentials, so it is hidden from servers. Project files are part of
+    // A profile may contain credentials, so it is hidden from servers. Project files are part of
     // the repository that servers work on.
     if (!layer.file.empty() && !layer.project && !layer.detected)
       profile.own_paths.push_back(layer.file);

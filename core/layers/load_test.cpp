@@ -1,4 +1,4 @@
-// Valid profiles: sections, layers, formats of other programs, origins and masks.
+// Tests loading valid profiles: sections, layers, formats of other programs, origins and masks.
 #include "layers/load.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 using namespace bulkhead;
 using namespace bulkhead::test;
 
-TEST_CASE("an empty profile is the defaults") {
+TEST_CASE("an empty profile has the default values") {
   const Profile profile = good({{"file", "a.toml", ""}});
   CHECK(profile.servers.empty());
   CHECK(profile.naming.separator == "__");
@@ -20,7 +20,7 @@ TEST_CASE("an empty profile is the defaults") {
   CHECK(good({}).servers.empty());
 }
 
-TEST_CASE("the block that people have: Claude Desktop, Claude Code, Cursor") {
+TEST_CASE("mcpServers is read as in Claude Desktop, Claude Code and Cursor") {
   const Profile profile = good({{"file", "mcp.json", R"({
     "mcpServers": {
       "weather": {
@@ -58,7 +58,7 @@ TEST_CASE("the block that people have: Claude Desktop, Claude Code, Cursor") {
   CHECK(profile.servers[3].type == "sse");
 }
 
-TEST_CASE("VS Code: servers and inputs, comments and trailing commas, settings.json") {
+TEST_CASE("VS Code files are read: servers, inputs, comments, trailing commas, settings.json") {
   const std::string text = R"({
     // what VS Code writes
     "inputs": [ { "id": "x", "type": "promptString", "password": true, }, ],
@@ -78,7 +78,7 @@ TEST_CASE("VS Code: servers and inputs, comments and trailing commas, settings.j
   CHECK(names(good({{"f", "bom.json", "\xEF\xBB\xBF{\"servers\":{}}"}})).empty());
 }
 
-TEST_CASE("Gemini CLI's spellings") {
+TEST_CASE("Gemini CLI's keys are read") {
   const Profile profile = good({{"file", "settings.json", R"({"mcpServers": {
     "g": { "httpUrl": "https://e.com/mcp", "timeout": 30000, "trust": true,
            "includeTools": ["a"], "excludeTools": ["b"], "description": "d" },
@@ -93,7 +93,7 @@ TEST_CASE("Gemini CLI's spellings") {
   CHECK(has(profile.notes[0], "trust, description"));
 }
 
-TEST_CASE("Codex and Copilot spellings") {
+TEST_CASE("Codex and Copilot keys are read") {
   const Profile profile = good({{"file", "config.toml", R"(
 [mcp_servers.a]
 url = "https://e.com"
@@ -116,7 +116,7 @@ tools = ["*"]
   CHECK_FALSE(profile.servers[1].allow_tools.has_value());
 }
 
-TEST_CASE("TOML with every section") {
+TEST_CASE("a TOML file may have every section") {
   const Profile profile = good({{"file", "/etc/bh/a.toml", R"(
 schema = "bulkhead.profile/1"
 plugin_dirs = ["/opt/p", "plugins", "~/p"]
@@ -201,7 +201,7 @@ url = "vsock://3:5002"
   CHECK(profile.servers[1].type == "vsock");
 }
 
-TEST_CASE("a JSON file carries the profile's other sections too") {
+TEST_CASE("a JSON file may also have the profile's other sections") {
   const Profile profile = good({{"file", "p.json", R"({
     "$schema": "x", "naming": {"separator": "/"}, "limits": {"sessions": 3},
     "transports": {"http": {"plugin": "t", "n": 12345678901234567890}},
@@ -211,7 +211,7 @@ TEST_CASE("a JSON file carries the profile's other sections too") {
   CHECK(profile.transports[0].config_json == R"({"n":12345678901234567890})");
 }
 
-TEST_CASE("layers merge, servers replace, and values know their layer") {
+TEST_CASE("layers are merged, servers are replaced, and values record their layer") {
   const ProfileLayer builtin{"builtin", "", R"(
 [transports.http]
 plugin = "transport-http"
@@ -260,7 +260,7 @@ command = "b"
   CHECK(shown(profile, "limits.header_bytes").value == "32768");
 }
 
-TEST_CASE("another plugin in the same place does not inherit the configuration") {
+TEST_CASE("a different plugin of the same name does not inherit the configuration") {
   const Profile profile =
       good({{"builtin", "", "[transports.x]\nplugin = \"a\"\nlisten = \"l\"\n"},
             {"file", "u.toml", "[transports.x]\nplugin = \"b\"\npath = \"p\"\n"}});
@@ -268,14 +268,14 @@ TEST_CASE("another plugin in the same place does not inherit the configuration")
   CHECK(profile.transports.at(0).config_json == R"({"path":"p"})");
 }
 
-TEST_CASE("a plugin of a lower layer is switched off") {
+TEST_CASE("a higher layer can disable a plugin") {
   const ProfileLayer builtin{"builtin", "", "[tools.x]\nplugin = \"a\"\n"};
   CHECK(good({builtin, {"file", "u.toml", "[tools.x]\nenabled = false\n"}}).tools.empty());
   CHECK(good({builtin, {"file", "u.toml", "[tools.x]\ndisabled = true\n"}}).tools.empty());
   CHECK(good({builtin, {"file", "u.toml", "[tools.x]\nenabled = true\n"}}).tools.size() == 1);
 }
 
-TEST_CASE("references: forms, defaults, and where they are not expanded") {
+TEST_CASE("references have several forms and defaults, and are expanded only in certain keys") {
   const Profile profile = good({{"file", "a.toml", R"(
 [mcpServers.a]
 command = "${HOME}/bin"
@@ -305,7 +305,7 @@ url = "https://${HOST}/p?k=${KEY}"
   CHECK(profile.servers.at(1).url == "https://v-HOST/p?k=v-KEY");
 }
 
-TEST_CASE("a disabled server needs no variables") {
+TEST_CASE("variables of a disabled server may be unset") {
   const Profile profile = good({{"file", "a.json", R"({"mcpServers": {
     "a": {"command": "c", "env": {"T": "${unset_x}"}, "disabled": true},
     "b": {"url": "https://${unset_y}/", "enabled": false},
@@ -335,7 +335,7 @@ timeout = 60
   CHECK(has(profile.notes[3], "less than one second"));
 }
 
-TEST_CASE("the definition that a connector gets") {
+TEST_CASE("a connector receives the server's definition as JSON") {
   ServerDef def = good({{"f", "a.json", R"({"mcpServers": {"a": {"command": "c", "args": ["\"\n"],
       "env": {"K": "v"}, "cwd": "/d", "connect_timeout": 5}}})"}})
                       .servers.at(0);
@@ -353,7 +353,7 @@ TEST_CASE("the definition that a connector gets") {
         R"({"type":"http","url":"http://h/","headers":{"Authorization":"Bearer t"}})");
 }
 
-TEST_CASE("the sandbox of a server, when it runs, how many of it") {
+TEST_CASE("a server's sandbox, start and pool keys are read") {
   const Profile p = good({{"file", "/etc/b/p.toml", R"(
 [isolation]
 mode = "require"
@@ -393,7 +393,7 @@ command = "c"
   CHECK(b.pool_size == 1);
 }
 
-TEST_CASE("a table \"sandbox\" of a server has a mode and ipc; other members are left out") {
+TEST_CASE("a server's \"sandbox\" table may have a mode and ipc; other members are dropped") {
   const auto rules = [](const std::string &sandbox) {
     return good({{"f", "a.json",
                   R"({"mcpServers":{"a":{"command":"c","sandbox":)" + sandbox + "}}}"}})
@@ -418,7 +418,7 @@ TEST_CASE("a table \"sandbox\" of a server has a mode and ipc; other members are
   CHECK(wrong(R"("url":"http://x/","sandbox":{"ipc":"host"})") == "mcpServers.a.sandbox.ipc");
 }
 
-TEST_CASE("a limit in a table \"sandbox\" is an error that names the key of the server") {
+TEST_CASE("a limit in a \"sandbox\" table is an error that names the correct key") {
   for (const auto &[member, key] : std::initializer_list<std::pair<std::string, std::string>>{
            {R"("network":false)", "network"},
            {R"("network":true)", "network"},
@@ -439,7 +439,7 @@ TEST_CASE("a limit in a table \"sandbox\" is an error that names the key of the 
   }
 }
 
-TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
+TEST_CASE("a sandbox that is contradictory or has no process is rejected") {
   const auto wrong = [](const std::string &members) {
     const auto errors = bad({{"file", "p.json", R"({"mcpServers":{"a":{)" + members + "}}}"}});
     return errors.at(0).path;
@@ -455,7 +455,7 @@ TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
   CHECK(wrong(R"("command":"c","memory_bytes":1)") == "mcpServers.a.memory_bytes");
   CHECK(wrong(R"("command":"c","cache_bytes":1)") == "mcpServers.a.cache_bytes");
   CHECK(wrong(R"("command":"c","sandbox":"off","cache_bytes":0)") == "mcpServers.a.cache_bytes");
-  // VS Code's table of this name is dropped with a note.
+  // VS Code's table of the same name is dropped with a note.
   const Profile p = good(
       {{"file", "p.json", R"({"mcpServers":{"a":{"command":"c","sandbox":{"network":{}}}}})"}});
   CHECK(p.servers.at(0).sandbox == SandboxRules{});

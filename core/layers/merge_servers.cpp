@@ -15,7 +15,7 @@ namespace {
 
 using State = MergedServer::State;
 
-// The servers of a text that has been read before; empty if it has none.
+// Returns the servers of a text that was parsed successfully before; empty if it has none.
 Node servers_in(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
   Diagnostics diagnostics(layers);
@@ -42,7 +42,7 @@ bool same_value(const Node *a, const Node *b) {
   return one == other;
 }
 
-// "stdio", "http" or "sse" as in the definition, or as its other keys imply.
+// Returns "stdio", "http" or "sse", as defined or as implied by the other keys.
 std::string type_of(const Node &server, const std::map<std::string_view, const Node *> &keys) {
   const auto type = keys.find("type");
   if (type == keys.end()) return listed_type(server);
@@ -50,7 +50,7 @@ std::string type_of(const Node &server, const std::map<std::string_view, const N
   return known.empty() ? type->second->text : std::string(known);
 }
 
-// Members of env and headers are named one by one.
+// Differences in env and headers are listed for each member.
 void add_differences(std::string_view key, const Node *here, const Node *there,
                      std::vector<std::string> *out) {
   static const Node none(Kind::table, {});
@@ -68,7 +68,7 @@ void add_differences(std::string_view key, const Node *here, const Node *there,
   std::for_each(b.members.begin(), b.members.end(), add);
 }
 
-// here: the profile's definition.
+// `here` is the profile's definition.
 std::vector<std::string> differences_of(const Node &here, const Node &there) {
   const auto a = keys_of_server(here), b = keys_of_server(there);
   std::vector<std::string> out;
@@ -103,7 +103,7 @@ class Merger {
       merged.state = State::refused;
     } else if (const Node *base = before_.find(server.base);
                base != nullptr && differences_of(*base, *there).empty()) {
-      merged.state = State::kept;  // under its own name: then another server has got the suffix
+      merged.state = State::kept;  // under its original name: a different server has the suffix
       merged.name = server.base;
       here = base;
     } else if (here != nullptr) {

@@ -1,4 +1,4 @@
-// Importing servers of other clients into a profile that has servers.
+// Tests importing servers of other clients into a profile that already has servers.
 #include "layers/merge_servers.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ ImportedServer imported_server(const std::string &name, const std::string &keys,
   return out;
 }
 
-// "NAME state differences", for each server.
+// Returns "NAME state differences" for each server.
 MergeTexts merge_states(const ServerMerge &merge) {
   MergeTexts out;
   for (const MergedServer &one : merge.servers) {
@@ -43,7 +43,7 @@ const ProfileLayer kClockFile{"file", "profile.toml", kClockText};
 
 }  // namespace
 
-TEST_CASE("known servers are kept as they are, and new ones are appended") {
+TEST_CASE("known servers are left unchanged, and new servers are appended") {
   const std::vector<ImportedServer> imported = {
       imported_server("time", "command = \"uvx\"\nargs = [\"time\"]\n"),
       imported_server("notes", "command = \"n\"\n[mcpServers.notes.env]\nK = \"v\"\n"),
@@ -60,7 +60,7 @@ TEST_CASE("known servers are kept as they are, and new ones are appended") {
   CHECK(profile.servers[2].env.at("K") == "v");
 }
 
-TEST_CASE("another definition is named with its differences, and replaced only on request") {
+TEST_CASE("a different definition is reported with its differences and replaced only on request") {
   const std::vector<ImportedServer> imported = {
       imported_server("time",
                       "command = \"uvx\"\nargs = [\"time\", \"--utc\"]\ntimeout_ms = 8000\n"
@@ -87,7 +87,7 @@ TEST_CASE("another definition is named with its differences, and replaced only o
   CHECK(has(replaced->text, "# mine\n"));
 }
 
-TEST_CASE("a server without one of the profile's values differs; a disabled one does not") {
+TEST_CASE("a server that lacks one of the profile's values differs; a disabled server does not") {
   const std::vector<ImportedServer> imported = {
       imported_server("time", "command = \"uvx\"\n"),
       imported_server(
@@ -106,7 +106,8 @@ TEST_CASE("a server without one of the profile's values differs; a disabled one 
             false)) == MergeTexts{"a kept"});
 }
 
-TEST_CASE("the server with a suffix is the profile's own if that has its definition") {
+TEST_CASE(
+    "a server with a suffix is kept under its original name if the profile has its definition") {
   const std::vector<ImportedServer> imported = {
       imported_server("time", "command = \"other\"\n"),
       imported_server("time-2", "command = \"uvx\"\nargs = [\"time\"]\n", "time"),
@@ -117,7 +118,7 @@ TEST_CASE("the server with a suffix is the profile's own if that has its definit
         MergeTexts{"time differs command args", "time kept", "time-3 added"});
 }
 
-TEST_CASE("a JSON profile gets the servers as JSON, and refused ones are left out") {
+TEST_CASE("a JSON profile receives servers as JSON, and rejected servers are omitted") {
   std::vector<ImportedServer> imported = {
       imported_server("b", "command = \"y\"\nargs = [\"1\"]\n[mcpServers.b.env]\nK = \"v\"\n"),
       imported_server("bad", "type = \"ws\"\nurl = \"http://h\"\n"),

@@ -34,11 +34,11 @@ void append_table(std::string &out, const Node &table) {
   out += '}';
 }
 
-// kProfileDepth limits the recursion.
+// Appends canonical JSON. kProfileDepth limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
   switch (node.kind) {
     case Kind::null:
-    case Kind::date:  // TOML only; no key of a server may have one
+    case Kind::date:  // TOML only; invalid in all keys of a server
       out += "null";
       break;
     case Kind::boolean:
@@ -64,7 +64,7 @@ void append_canonical(std::string &out, const Node &node) {
   }
 }
 
-// Returns a string as is, and other values as JSON.
+// Returns a string unchanged, and any other value as JSON.
 std::string text_of(const Node &node) {
   if (node.kind == Kind::string) return node.text;
   std::string out;
@@ -105,7 +105,8 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    bool (EntryReader::*read)(const Node &value);  // false: shown with the other keys
+    bool (EntryReader::*read)(const Node &value);  // returns false to show the key with the other
+                                                   // keys
   };
 
   void read_key(const Member &member) {
@@ -166,7 +167,7 @@ class EntryReader {
 
   // Adds every other key, and keys whose value has the wrong type.
   void add_other(const Member &member, std::string_view key) {
-    // The keys of the sandbox and the name of a variable are never masked.
+    // The sandbox keys and names of variables are never masked.
     const bool plain = key.starts_with("sandbox");
     const bool masked = key == "env" || key == "headers" ||
                         (key != "bearer_token_env_var" && credential_name(member.name));
@@ -184,7 +185,7 @@ class EntryReader {
     return true;
   }
 
-  // Adds every "${...}" of any form, including forms that expand() rejects.
+  // Adds the variable of every "${...}", including forms that expand() rejects.
   void add_references(std::string_view text) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);

@@ -20,8 +20,8 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-// A project file may configure clients to start this gateway, which would then start itself
-// recursively.
+// Returns true for an entry that starts this gateway. Projects may configure clients to start it,
+// but the gateway would start itself recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
@@ -31,7 +31,7 @@ bool starts_this_gateway(const Node &server) {
   return false;
 }
 
-// The working directory must not depend on where the gateway was started.
+// Makes the working directory absolute, so it does not depend on where the gateway was started.
 void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;
@@ -92,7 +92,8 @@ class Screen {
   }
 
  private:
-  // A repository cannot replace an entry of the user's own profile.
+  // Returns false if the user's own profile has an entry of this name. A repository cannot replace
+  // it.
   bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is skipped: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);

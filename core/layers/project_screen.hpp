@@ -1,4 +1,4 @@
-// Filter for the layer of a project file. Internal to core/layers.
+// Filters the layer of a project file. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace bulkhead::profiles {
 
-// A server that is not approved.
+// A server without approval.
 struct Unapproved {
   Member entry;
 };
 
-// Keeps only mcpServers of a canonical project layer, and in it only approved servers whose name is
-// in no lower layer. `below` is the merged lower layers. Servers without approval are moved to
-// *unapproved; a note lists all other dropped members.
+// Keeps only mcpServers of a canonical project layer, and in it only approved servers whose names
+// do not occur in lower layers. `below` is the merged lower layers. Servers without approval are
+// moved to *unapproved; a note lists all other dropped members.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Adds the servers without approval to the profile. They are disabled, show the command that
-// approves them, and have no definition.
+// Adds servers without approval to the profile. They are disabled, show the command that approves
+// them, and have no definition.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

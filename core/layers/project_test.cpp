@@ -1,4 +1,4 @@
-// Project files: an approval covers one definition, and nothing else in the file is used.
+// Tests project files: an approval applies to one definition, and nothing else in the file is used.
 #include "layers/project.hpp"
 
 #include <catch2/catch.hpp>
@@ -49,7 +49,7 @@ constexpr const char *kWeather =
 
 }  // namespace
 
-TEST_CASE("F07 without approval a project server is listed, and nothing of it is read") {
+TEST_CASE("F07 a project server without approval is listed, but its definition is not read") {
   int asked = 0;
   const auto environment = strict_environment(&asked);
   auto loaded = load_profile({project(kWeather)}, environment);
@@ -72,7 +72,7 @@ TEST_CASE("F07 without approval a project server is listed, and nothing of it is
   CHECK(shown(profile, "mcpServers.weather").value == "not approved");
 }
 
-TEST_CASE("F07 with the approval of its digest it is a server like any other") {
+TEST_CASE("F07 an approved project server is an ordinary server") {
   const Profile profile = good({project(kWeather, {digest(kWeather)})});
   REQUIRE(names(profile) == "weather");
   CHECK_FALSE(profile.servers[0].disabled);
@@ -82,7 +82,7 @@ TEST_CASE("F07 with the approval of its digest it is a server like any other") {
   CHECK(profile.notes.empty());
 }
 
-TEST_CASE("F08 the digest is that of the documented serialisation") {
+TEST_CASE("F08 the digest is computed from the documented serialisation") {
   const auto all = entries(kWeather);
   REQUIRE(all.size() == 1);
   CHECK(all[0].serialisation ==
@@ -97,7 +97,7 @@ TEST_CASE("F08 the digest is that of the documented serialisation") {
         "\"\\n\\u0001\x7F/\xC3\xBC\\\"\\\\\"]}}");
 }
 
-TEST_CASE("F08 every change ends the approval, but for order, white space and format") {
+TEST_CASE("F08 every change except order, white space and format ends the approval") {
   const std::string was = digest(kWeather);
   const auto weather = [](const std::string &members) {
     return R"({"mcpServers": {"weather": {)" + members + "}}}";
@@ -106,7 +106,7 @@ TEST_CASE("F08 every change ends the approval, but for order, white space and fo
                           "args": ["w.js", "--fast"], "command": "node",)")) == was);
   CHECK(digest(R"({"inputs": [], "servers": {"weather": {"command": "node", "timeout": 60000,
                    "args": ["w.js", "--fast"], "env": {"KEY": "${WEATHER_KEY}"}}}})") == was);
-  // The path is part of the digest; the format is not.
+  // The digest depends on the path, but not on the format.
   CHECK(digest("[mcpServers.weather]\ncommand = 'node'\nargs = [\n'w.js', '--fast']\n"
                "timeout = 60_000\nenv.KEY = '${WEATHER_KEY}'\n",
                "/repo/project") == digest(kWeather, "/repo/project"));
@@ -132,13 +132,13 @@ TEST_CASE("F08 every change ends the approval, but for order, white space and fo
   }
 }
 
-TEST_CASE("a definition that nobody would read to its end is never used") {
+TEST_CASE("a definition that is too long to review is never used") {
   const std::string text = R"({"mcpServers": {"a": {"command": "x", "args": [")" +
                            std::string(kProjectEntryBytes, 'a') + "\"]}}}";
   CHECK(good({project(text, {digest(text)})}).servers.at(0).disabled);
 }
 
-TEST_CASE("a project's servers start in its folder, wherever the gateway was started") {
+TEST_CASE("a project's servers start in the project's folder, wherever the gateway was started") {
   const auto cwd = [](const std::string &value) {
     const std::string text = R"({"servers": {"a": {"command": "x", "cwd": ")" + value + "\"}}}";
     const Profile profile = good({project(text, {digest(text)})});
@@ -153,7 +153,7 @@ TEST_CASE("a project's servers start in its folder, wherever the gateway was sta
   CHECK(good({project(remote, {digest(remote)})}).servers.at(0).cwd.empty());
 }
 
-TEST_CASE("a project gives servers only, and never one that the person already has") {
+TEST_CASE("a project adds only servers, and never a server that the user already has") {
   const std::string text = R"({
     "state_dir": "/tmp/evil", "plugin_dirs": ["."], "limits": {"message_bytes": 5},
     "tools": {"x": {"plugin": "./evil.so"}}, "connectors": {"stdio": "./evil.so"},
@@ -186,7 +186,7 @@ TEST_CASE("a project gives servers only, and never one that the person already h
   }
 }
 
-TEST_CASE("the corporation's words in a project file are left out, and stop nobody's start") {
+TEST_CASE("directives in a project file are dropped and do not prevent a start") {
   for (const char *text :
        {"[directives.w]\nx = 1\n", "[[directives]]\noperation = \"lock\"\npath = 'limits'\n"}) {
     ProfileLayer layer{"project", "/repo/.bulkhead.toml", text};
@@ -201,7 +201,7 @@ TEST_CASE("the corporation's words in a project file are left out, and stop nobo
   }
 }
 
-TEST_CASE("names that are refused stay out before they are approved, too") {
+TEST_CASE("servers with invalid names are dropped even before approval") {
   const Profile profile = good({project(R"x({"servers": {"a b": {"command": "x"},
       "a__b": {"command": "x"}, "$(id)": {"command": "x"}, "--yes": {"command": "x"},
       "..": {"command": "x"}, "good": 5}})x")});
@@ -209,7 +209,7 @@ TEST_CASE("names that are refused stay out before they are approved, too") {
   CHECK(profile.servers[0].disabled);
 }
 
-TEST_CASE("F10 an entry holds what a person has to see") {
+TEST_CASE("F10 an entry shows all data that a user must review") {
   const auto all = entries(R"({"servers": {
     "a": {"command": "sh", "args": ["-c", "echo \"hi\"; ls", 5], "cwd": "sub",
           "env": {"A": "${AWS_SECRET_ACCESS_KEY}", "B": "x-${env:HOME:-y}-${HOME}", "C": "plain"},
@@ -238,7 +238,7 @@ TEST_CASE("F10 an entry holds what a person has to see") {
   CHECK(good({project(kWeather)}).servers.size() == 1);
 }
 
-TEST_CASE("tens of thousands of servers of a project are one note") {
+TEST_CASE("tens of thousands of servers of a project cause one note") {
   std::string text = R"({"mcpServers": {)";
   for (int i = 0; i < 20'000; ++i)
     text += "\"s" + std::to_string(i) + "\": {\"url\": \"http://h\"}, ";
@@ -253,14 +253,14 @@ TEST_CASE("tens of thousands of servers of a project are one note") {
   CHECK(has(notes, "at most 100 servers; 19900 are skipped"));
 }
 
-TEST_CASE("what the sandbox opens is never masked") {
+TEST_CASE("paths that the sandbox opens are never masked") {
   const auto all = entries(R"({"servers": {"a": {"command": "x",
     "sandbox_paths": {"write": ["npm_x/../../../../root/.ssh"]}}}})");
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   CHECK(all[0].others == Pairs{{"sandbox_paths", R"({"write":["npm_x/../../../../root/.ssh"]})"}});
 }
 
-TEST_CASE("a project file that cannot be read as one has errors") {
+TEST_CASE("a project file that cannot be parsed has errors") {
   for (const char *text : {"{", "[]", R"({"mcpServers": []})", R"({"a": {}, "a": {}})",
                            R"({"mcpServers": {"a": {}}, "servers": {"a": {}}})"})
     CHECK(std::holds_alternative<std::vector<ProfileError>>(read_project(project(text))));

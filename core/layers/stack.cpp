@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDetects = "detect_servers";
 constexpr std::string_view kPluginDirs = "plugin_dirs";
 
-// Only the corporation's layer has directives.
+// Reports directives as errors: only the corporation's layer may have them.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // In the remainder of an invalid file, only consequential errors would be found.
+  // After a failure, only follow-up errors would be found.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -45,18 +45,18 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // The lock binds files but not a program that controls the gateway, so it is not in server_holds.
+  // Not in server_holds: the lock applies to files, but not to a program that controls the gateway.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
-// Errors in a layer that no person writes must not stop the gateway.
+// Errors in lenient, project or detected layers must not prevent the gateway from starting.
 bool LayerStack::is_tolerant(std::size_t index) const {
   const ProfileLayer &layer = layers_[index];
   return layer.lenient || layer.project || layer.detected;
 }
 
-// Files of other programs that are not used are not even parsed.
+// Does not even parse files of other programs unless they are used.
 void LayerStack::read_detected_layer(std::size_t index) {
   if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
@@ -88,8 +88,8 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // A project's definitions are compared with the approved definitions as written, so they are
-    // not translated.
+    // Not translated for projects: a project's definitions are compared with the approved
+    // definitions as written.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
@@ -130,7 +130,7 @@ bool LayerStack::above_corp(std::size_t index) const {
   return corp_at_.has_value() && index > *corp_at_;
 }
 
-// Plugins are searched for in the corporation's folders first.
+// Puts the corporation's plugin folders first in the search order.
 void LayerStack::keep_corp_dirs() {
   for (Member &member : root.members) {
     if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;
@@ -154,7 +154,7 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  // screen_project() drops everything but the servers of a project file.
+  // screen_project() drops all other sections of a project file.
   if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
   if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
   if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);

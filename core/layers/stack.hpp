@@ -1,4 +1,4 @@
-// The layers of a load: they are parsed, checked against each other and merged into one tree.
+// Parses the layers of a load, checks them against each other, and merges them into one tree.
 // Internal to core/layers.
 #pragma once
 
@@ -32,7 +32,7 @@ class LayerStack {
 
  private:
   struct Layer {
-    bool readable = false;  // false: not readable, or part of the next layer
+    bool readable = false;  // false if not readable, or part of the next layer
     bool v2 = false;
     Node tree;  // canonical
   };
@@ -50,12 +50,12 @@ class LayerStack {
   const std::vector<ProfileLayer> &layers_;
   Diagnostics &diagnostics_;
   CorpLayer corp_;
-  std::optional<std::size_t> corp_at_;  // index of the corp layer, once read
+  std::optional<std::size_t> corp_at_;  // index of the corp layer, once it has been read
   std::vector<Node> corp_dirs_;         // plugin_dirs of the corp layer
   std::vector<Layer> read_;
   std::vector<std::string> listen_addresses_;  // of the transports of all layers
   bool detects_ = false;
-  std::string servers_locked_;  // why servers cannot be added; empty if they can
+  std::string servers_locked_;  // the reason why servers cannot be added, or empty
 };
 
 }  // namespace bulkhead::profiles

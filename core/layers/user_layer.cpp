@@ -40,7 +40,7 @@ Node &servers_of(Node &root) {
   return made.value;
 }
 
-// Writes one line for each section and each server.
+// Serializes the layer with one line for each section and each server.
 std::string written(const Node &root) {
   std::string out = "{";
   for (std::size_t i = 0; i < root.members.size(); ++i) {
@@ -94,7 +94,7 @@ class JsonObject {
     name(key);
     *out_ += value;
   }
-  // Default values are omitted.
+  // Omits default values.
   void number(std::string_view key, std::uint64_t value, std::uint64_t usual) {
     if (value != usual) json(key, std::to_string(value));
   }
@@ -139,7 +139,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
 namespace profiles {
 namespace {
 
-// Adds other keys of a server, with their names in the profile.
+// Adds a server's process-related keys under their names in the profile.
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;

@@ -1,4 +1,4 @@
-// The user layer: a JSON layer that a program writes, one server at a time.
+// The user layer: a JSON layer to which a program adds servers.
 //
 // Thread-safe. Does not access files.
 #pragma once
@@ -17,11 +17,11 @@ namespace bulkhead {
 // another error if the layer cannot be read.
 Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry);
 
-// Returns the layer's text without the server. Returns BH_E_NOT_FOUND if there is no server of this
+// Returns the layer's text without the server, or BH_E_NOT_FOUND if there is no server of this
 // name.
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name);
 
-// Returns a definition for display as one JSON object. Values of env and headers, and values in url
+// Returns a definition as one JSON object for display. Values of env and headers, and values in url
 // and args that look like credentials, are "***".
 std::string masked_json(const ServerDef &def);
 

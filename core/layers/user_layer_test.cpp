@@ -1,4 +1,4 @@
-// The layer that the connector API writes.
+// Tests the layer that the connector API writes.
 #include "layers/user_layer.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ Result<std::string> added(const std::string &to, std::string_view definition) {
 
 }  // namespace
 
-TEST_CASE("servers are added to and taken from the user layer, and the rest of it stays") {
+TEST_CASE("adding and removing servers leaves the rest of the user layer unchanged") {
   auto text = added("", R"({"id":"a","command":"x","allowed_tools":[]})");
   REQUIRE(text.has_value());
   CHECK_FALSE(loaded(*text).servers.at(0).allow_tools.has_value());
@@ -43,7 +43,7 @@ TEST_CASE("servers are added to and taken from the user layer, and the rest of i
   text = without_server(layer(*text), "a");
   REQUIRE(text.has_value());
   CHECK(loaded(*text).servers.at(0).name == "b");
-  // Text that a person has written in the file, with another spelling of the section, is kept.
+  // Text that a user has written under another name of the section is kept.
   text = added(R"({"servers":{"m":{"command":"x"}},"naming":{"separator":":"}})",
                R"({"id":"n","command":"y"})");
   REQUIRE(text.has_value());
@@ -51,7 +51,7 @@ TEST_CASE("servers are added to and taken from the user layer, and the rest of i
   CHECK(loaded(*text).naming.separator == ":");
 }
 
-TEST_CASE("a definition arrives as it was sent") {
+TEST_CASE("a definition is stored as it was sent") {
   const auto text =
       added("", R"({"id":"a","command":"x","args":["-n","\u00e9\""],"env":{"A":"1","B":""},)"
                 R"("timeout":1.5e3,"sandbox":{"mode":"off"},"enabled":false,"x":null})");
@@ -61,7 +61,7 @@ TEST_CASE("a definition arrives as it was sent") {
         std::string::npos);
 }
 
-TEST_CASE("what is no definition is refused, and a broken layer is left alone") {
+TEST_CASE("an invalid definition is rejected, and an invalid layer is not changed") {
   const std::string long_list = R"({"id":"a","args":[)" + std::string(20'000, '0') + "]}";
   std::string many = R"({"id":"a","args":[0)";
   for (std::size_t i = 0; i < ServerEntry::max_values; ++i) many += ",0";
@@ -77,7 +77,7 @@ TEST_CASE("what is no definition is refused, and a broken layer is left alone") 
   CHECK_FALSE(without_server(layer("[1]"), "a").has_value());
 }
 
-TEST_CASE("an entry that another process has damaged is refused") {
+TEST_CASE("an entry that another process has damaged is rejected") {
   const ServerEntry good = *read_server_entry(R"({"id":"a","args":["x",1],"env":{"A":"b"}})");
   REQUIRE(with_server(layer(""), good).has_value());
   const auto refused = [&](auto damage) {
@@ -95,13 +95,13 @@ TEST_CASE("an entry that another process has damaged is refused") {
   CHECK(refused([](Values &values) { values.at(2).size = 1; }));
   CHECK(refused([](Values &values) { values.at(3).text = "1],\"command\":[1"; }));
   CHECK(refused([](Values &values) { values.resize(ServerEntry::max_values + 1, values.back()); }));
-  CHECK(refused([](Values &values) {  // tables nested without end
+  CHECK(refused([](Values &values) {  // excessively nested tables
     values.assign(1'000, values.front());
     for (ServerEntry::Value &value : values) value.size = 1;
   }));
 }
 
-TEST_CASE("a definition for people holds no credential") {
+TEST_CASE("a displayed definition contains no credential") {
   ServerDef def;
   def.name = "a";
   def.type = "stdio";

@@ -1,4 +1,4 @@
-// Tests the limits that one end of a link enforces if the other process is compromised.
+// Tests the limits that one side of a link enforces if the other process is compromised.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Loop {
   }
 };
 
-// The other end of a socket; stores the kinds and codes of incoming frames.
+// The peer of a socket. Stores the kinds and codes of incoming frames.
 struct Peer final : Channel::Receiver {
   std::vector<Frame> got;
   std::vector<OwnedFd> fds;
@@ -83,7 +83,7 @@ Ends pair() {
 
 }  // namespace
 
-TEST_CASE("descriptors and empty frames for a peer that does not read are limited") {
+TEST_CASE("descriptors and empty frames queued for a peer that does not read are limited") {
   Loop loop;
   Ends ends = pair();
   Peer silent(*loop.reactor, OwnedFd());
@@ -99,7 +99,7 @@ TEST_CASE("descriptors and empty frames for a peer that does not read are limite
   CHECK((taken + frames) * sizeof(Frame) == 64u << 10);
 }
 
-TEST_CASE("incoming frames have a limit of their own") {
+TEST_CASE("incoming frames have a separate limit") {
   Loop loop;
   Ends ends = pair();
   Peer small(*loop.reactor, std::move(ends.one));
@@ -134,7 +134,7 @@ TEST_CASE("a lane closes in time even if the server stub never reports lane_clos
   CHECK(loop.until([&] { return heard.closed == std::vector<bh_lane>{7}; }));
 }
 
-TEST_CASE("lanes and calls of a compromised client stub are limited") {
+TEST_CASE("a compromised client stub can open only a limited number of lanes and calls") {
   Loop loop;
   const bh_limits limits = limits_for_tests();
   static int lanes = 0, calls = 0;
@@ -170,7 +170,7 @@ TEST_CASE("lanes and calls of a compromised client stub are limited") {
   Frame open;
   open.kind = lane_open;
   std::vector<std::unique_ptr<Peer>> peers;
-  // Both ends of each lane are in this process, so it needs many descriptors.
+  // Both ends of each lane are in this process, so many descriptors are needed.
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = files.rlim_max;

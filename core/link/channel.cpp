@@ -17,20 +17,21 @@ namespace bulkhead::link {
 namespace {
 
 constexpr std::size_t scratch_bytes = 256u << 10;
-constexpr std::size_t large_payload = 16u << 10;  // not worth copying into the queue
+constexpr std::size_t large_payload = 16u << 10;  // too large to copy into the queue
 constexpr std::size_t max_fds_waiting = 64;       // descriptors received before their frames
 constexpr std::size_t max_parts = 64;             // in one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// A kernel resource is exhausted, for which the other end is not responsible. Descriptors in
-// flight, for example, are counted per user.
+// Returns true if a kernel resource is exhausted. The peer is not responsible for this: descriptors
+// in flight, for example, are counted per user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
-// Handlers never nest, so one buffer serves all channels of a thread. The buffer is not freed when
-// its thread ends: few threads have channels, and registering a thread-exit destructor takes the
-// dynamic linker's lock, which a plugin holds forever if its static constructors hang.
+// Returns the thread's read buffer. Handlers never nest, so one buffer serves all channels of a
+// thread. It is not freed when the thread ends: few threads have channels, and registering a
+// thread-exit destructor takes the dynamic linker's lock, which a plugin holds forever if its
+// static constructors hang.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -42,8 +43,7 @@ char *scratch() {
   return mine;
 }
 
-// Performs one sendmsg(), in which the descriptor is attached to the first byte. Returns the result
-// of sendmsg().
+// Calls sendmsg() once, with the descriptor attached to the first byte.
 ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
   msghdr message{};
   message.msg_iov = parts;
@@ -272,13 +272,13 @@ void Channel::read() {
   std::string whole = std::move(in_);
   in_.clear();
   if (take_frames(whole, &used)) {
-    if (used == whole.size()) return;  // this also frees the memory of a large frame
+    if (used == whole.size()) return;  // also frees the memory of a large frame
     whole.erase(0, used);
     in_ = std::move(whole);
   }
 }
 
-// Returns false if the channel was destroyed or closed; *used is then invalid.
+// Returns false if the channel was destroyed or closed. *used is then invalid.
 bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
   const std::shared_ptr<bool> alive = alive_;  // a receiver may destroy the channel
   while (bytes.size() - *used >= sizeof(Frame)) {

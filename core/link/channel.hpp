@@ -1,7 +1,7 @@
 // One end of a socket pair between two processes of this program. It carries frames in both
-// directions, optionally with descriptors attached. Both ends run the same program on the same
-// machine, so the header is in host byte order. Incoming frames are nevertheless validated because
-// the other process may be compromised.
+// directions, optionally with descriptors. Both processes run the same program on the same machine,
+// so the header is in host byte order. Incoming frames are still validated because the other
+// process may be compromised.
 //
 // Owner: its creator. Runs on the reactor thread.
 #pragma once
@@ -23,8 +23,8 @@ namespace bulkhead::link {
 struct Frame {
   std::uint32_t bytes = 0;  // length of the payload that follows; set by send()
   std::uint16_t kind = 0;
-  std::uint16_t has_fd = 0;  // 1: a descriptor is attached; set by send()
-  std::uint32_t plugin = 0;  // server stub to client stub: number assigned by plugin_named
+  std::uint16_t has_fd = 0;  // 1 if a descriptor is attached; set by send()
+  std::uint32_t plugin = 0;  // from the server stub: number assigned by plugin_named
   std::uint32_t code = 0;    // a status, a message kind or flags, depending on `kind`
   std::uint64_t exchange = 0;
   std::uint64_t value = 0;  // a deadline or a delay, depending on `kind`
@@ -40,33 +40,32 @@ class Channel {
     // the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // The other end closed the socket or violated the protocol; `reason` contains the cause. Called
-    // only once; the receiver may destroy the channel.
+    // Called once if the peer closed the socket or violated the protocol. The receiver may destroy
+    // the channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
   // An incoming frame larger than max_frame bytes is a protocol violation. send() rejects a frame
-  // if more than max_queue bytes or max_fds_queued descriptors would be pending; an empty queue
-  // accepts any frame. with_fds: incoming descriptors are accepted.
+  // if more than max_queue bytes or max_fds_queued descriptors would be pending, but an empty queue
+  // accepts any frame. If `with_fds` is set, incoming descriptors are accepted.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
-  // Sets the limit for incoming frames, which replaces max_frame. Must be called before the first
-  // turn.
+  // Replaces max_frame as the limit for incoming frames. Must be called before the first turn.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
   // Queues a frame. All frames of one turn are written at its end with one system call; a large
   // payload is written immediately. `fd` (-1: none) is duplicated by the kernel, and the caller
-  // keeps its own descriptor. Returns BH_E_LIMIT if the queue is full and the frame was not
-  // accepted, or BH_STALE if the other end has closed the socket.
+  // keeps its own descriptor. Returns BH_E_LIMIT if the queue is full, or BH_STALE if the peer has
+  // closed the socket.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // Writes the queue immediately; used before a process ends.
+  // Writes the queue immediately. Used before a process ends.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }

@@ -40,7 +40,7 @@ bh_status send_behind(Channel &channel, const Frame &frame, std::string_view arc
 struct ClientStub::Plugin {
   ClientStub *stub = nullptr;
   std::string id;
-  std::optional<std::uint32_t> number;  // on the current trunk, once it has been assigned
+  std::optional<std::uint32_t> number;  // on the current trunk, once assigned
   std::string failure;
   bool listed = false;
   std::uint32_t features = 0;  // valid once all lists have arrived
@@ -132,7 +132,7 @@ void ClientStub::attach(OwnedFd trunk) {
   send_waiting();
 }
 
-// Returns false if too many calls are pending.
+// Queues a call for the next process. Returns false if too many calls are pending.
 bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
@@ -203,8 +203,8 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// The lanes' own sockets usually report the loss as well, but not if the other process is still
-// running and only its trunk is broken.
+// Ends all transferred lanes. Usually their own sockets also report the loss, but not if only the
+// trunk is broken and the process is still running.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -357,8 +357,9 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
-// The other process may have plugins that are still unknown here: after a reload, it is often ready
-// first. Lists of an unknown plugin are dropped, and requested once the plugin is known here.
+// Assigns a number to a plugin. After a reload, the other process is often ready first, so the
+// plugin may still be unknown here. Its lists are then dropped, and requested once the plugin is
+// known.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
@@ -468,8 +469,8 @@ struct ClientStubFunctions {
     // A lane that was never transferred or whose socket is closed is already down.
     ClientStub &stub = *lane.stub;
     if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
-    // A child gets the grace period twice: after stdin is closed and after SIGTERM. If lane_closed
-    // has not arrived by then, the lane is treated as closed.
+    // A child process gets two grace periods: after stdin is closed, and after SIGTERM. If
+    // lane_closed has not arrived by then, the lane is treated as closed.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));

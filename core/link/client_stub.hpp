@@ -1,9 +1,8 @@
-// The client stub of a link: makes the plugins of another process appear to the router as local
+// The client stub of a link: presents the plugins of another process to the router as local
 // plugins.
 //
 // Lanes may be opened while the other process is being started or restarted. Messages are queued in
-// the lane's own socket, and the server end of the socket is transferred as soon as there is a
-// trunk.
+// the lane's own socket, and its server end is transferred as soon as there is a trunk.
 //
 // Owner: the Host. Runs on the reactor thread.
 #pragma once
@@ -41,8 +40,8 @@ class ClientStubEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance id of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // The plugin has sent all its lists after a start or restart. It has no subscriptions at this
-  // point.
+  // Called when the plugin has sent all its lists after a start or restart. It has no subscriptions
+  // yet.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
@@ -57,24 +56,24 @@ class ClientStub {
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects a started or restarted process. Until its own trunk ends, the previous process may
-  // still answer calls that it has started.
+  // Connects a started or restarted process. The previous process may still answer calls that it
+  // has started, until its own trunk ends.
   void attach(OwnedFd trunk);
-  // The process will not be restarted. Lanes and calls fail with this reason until attach() is
-  // called.
+  // Called if the process will not be restarted. Lanes and calls fail with this reason until
+  // attach() is called.
   void give_up(const std::string &reason);
 
-  // The tables and `self` for the plugin with that instance id in the other process, whether or not
-  // it exists at the moment. They are valid as long as this object. The other process rejects
-  // messages for plugins that it does not have.
+  // The tables and `self` for the plugin with that instance id, even if the other process does not
+  // have it at the moment; messages for it are then rejected. They are valid as long as this
+  // object.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
   // Like plugin(), for a tools plugin that is new or was recreated. The previous lists are
   // discarded and requested again.
   void *fresh_tools(const std::string &id);
-  // Returns the reason why that plugin failed, or an empty string if it works or its state is not
-  // known yet.
+  // Returns the reason why that plugin failed, or an empty string if it has not failed or its state
+  // is not known yet.
   std::string_view failure(const std::string &id) const;
 
  private:
@@ -115,7 +114,7 @@ class ClientStub {
   std::string gave_up_;
   std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // keyed by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  // Calls that wait for the next process, in order; none of them has been started. Limits:
+  // Calls that wait for the next process, in order. None of them has been started. Limits:
   // max_waiting calls, write_queue_bytes bytes.
   static constexpr std::size_t max_waiting = 1024;
   struct Waiting {

@@ -1,8 +1,8 @@
 // Frames on the sockets of one link. A link forwards the tables of bh.connector/1 and bh.tools/1,
 // or of one bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* is in
-// the router's process and the *server stub* in the plugins' process. A link has one trunk plus one
-// socket per lane, which the client stub creates so that a large message delays only its own
-// server.
+// the router's process and the *server stub* in the plugins' process. A link has one trunk, and one
+// socket per lane so that a large message delays only its own server. The client stub creates the
+// lane sockets.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ enum FrameKind : std::uint16_t {
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
-  tools_wanted,   // payload: a plugin's id; if it exists, answered by plugin_named and its lists
+  tools_wanted,   // payload: a plugin's id; answered with plugin_named and its lists if the plugin
+                  // exists
   calls_ended,    // answers calls_draining: only call_cancel frames follow
 
   // Trunk, server stub to client stub. `plugin` is the number that this trunk has assigned to a
@@ -39,8 +40,8 @@ enum FrameKind : std::uint16_t {
 
   // Lane socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
-  lane_initialize,  // the same, with BH_LANE_INITIALIZE
-  lane_repeatable,  // the same, with BH_LANE_REPEATABLE
+  lane_initialize,  // like lane_send, with BH_LANE_INITIALIZE
+  lane_repeatable,  // like lane_send, with BH_LANE_REPEATABLE
   lane_ready,       // payload: revision
   lane_abandon,     // exchange
   lane_close,
@@ -54,12 +55,12 @@ enum FrameKind : std::uint16_t {
   // Policy trunk, client stub to server stub. `exchange` is the number of the request and of its
   // answer.
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, followed by the arguments
-  policy_observe,      // the same, followed by the result
-  policy_filter,       // the same, without text
+  policy_observe,      // like policy_decide, with the result instead of the arguments
+  policy_filter,       // like policy_decide, without arguments
   policy_forget,       // the answer is no longer needed
 
   // Policy trunk, server stub to client stub.
-  policy_needs = 80,  // sent first; code: BH_POLICY_... bits. Or plugin_failed
+  policy_needs = 80,  // sent first, unless plugin_failed is; code: BH_POLICY_... bits
   policy_waits,       // the plugin has received the request and answers later
   policy_verdict,  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed
                    // by the rewritten text
@@ -78,7 +79,7 @@ enum FrameKind : std::uint16_t {
   telemetry_counters  // payload: archived CountersText; sent when a counter has changed
 };
 
-// The code of a lane message consists of its kind and the length of the archived HeadersText at the
+// Returns the code of a lane message: its kind, and the length of the archived HeadersText at the
 // start of the payload.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;

@@ -62,7 +62,7 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// Stores the frames of a server stub; the test acts as the client stub.
+// Stores a server stub's frames. The test acts as the client stub.
 struct Frames final : Channel::Receiver {
   std::vector<std::pair<Frame, std::string>> got;
   bool ended = false;
@@ -108,7 +108,7 @@ std::pair<OwnedFd, OwnedFd> pair() {
 
 }  // namespace
 
-TEST_CASE("headers cross a link with their own message only") {
+TEST_CASE("headers cross a link only with their own message") {
   Link link;
   Heard heard;
   ClientStub client(*link.reactor, "compartment", link.limits, heard);
@@ -158,7 +158,7 @@ TEST_CASE("headers cross a link with their own message only") {
   CHECK(got[2].flags == 0);
   CHECK(got[2].headers == most);
 
-  // The sending end rejects invalid headers.
+  // The sender rejects invalid headers.
   bh_error error = bh::make_error();
   most.emplace_back("Mcp-Name", "x");
   CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);

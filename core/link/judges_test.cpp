@@ -1,4 +1,4 @@
-// Tests both ends of a policy link and of a telemetry link; the test acts as the opposite end.
+// Tests both ends of a policy link and of a telemetry link. The test acts as the opposite end.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The opposite end: stores incoming frames and sends frames on behalf of the test.
+// The opposite end: stores incoming frames and sends frames for the test.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -145,8 +145,7 @@ struct ClientStubWorld : Loop {
 }  // namespace
 
 TEST_CASE(
-    "client stub: requests before the first start wait for the process, and all needs are "
-    "assumed") {
+    "client stub: requests wait for the first process, and all needs are assumed until then") {
   ClientStubWorld w;
   CHECK(w.table.needs(&w.client) == 127);
   CHECK(w.decide(1) == BH_PENDING);
@@ -166,7 +165,7 @@ TEST_CASE(
   CHECK(w.heard.said[1].text == "{}");
 }
 
-TEST_CASE("client stub: waiting events that the policy does not evaluate are allowed") {
+TEST_CASE("client stub: queued events that the policy does not evaluate are allowed") {
   ClientStubWorld w;
   const auto ask = [&](std::uint64_t number, std::uint32_t event) {
     bh_policy_request request = request_of(number);
@@ -186,7 +185,7 @@ TEST_CASE("client stub: waiting events that the policy does not evaluate are all
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("client stub: unexpected answers and answers of another kind are dropped") {
+TEST_CASE("client stub: unexpected answers and answers of another type are dropped") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -210,9 +209,7 @@ TEST_CASE("client stub: unexpected answers and answers of another kind are dropp
   CHECK(w.heard.ended.empty());
 }
 
-TEST_CASE(
-    "client stub: when a process ends, pending requests are refused and new ones fail "
-    "immediately") {
+TEST_CASE("client stub: when a process ends, pending requests are refused and new requests fail") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -236,7 +233,7 @@ TEST_CASE(
   CHECK(why.find("it is no good") != std::string::npos);
 }
 
-TEST_CASE("client stub: a process is unresponsive if it has not acknowledged a request in time") {
+TEST_CASE("client stub: a process that does not acknowledge a request in time is unresponsive") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -278,7 +275,7 @@ TEST_CASE("client stub: a protocol violation ends the process and refuses pendin
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("client stub: bytes that are no frame break the link") {
+TEST_CASE("client stub: bytes that are not a frame break the link") {
   ClientStubWorld w;
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
@@ -290,7 +287,7 @@ TEST_CASE("client stub: bytes that are no frame break the link") {
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("client stub: texts and waiting requests are limited") {
+TEST_CASE("client stub: texts and queued requests are limited") {
   ClientStubWorld w;
   const std::string large(400u << 10, 'x');
   bh_policy_request request = request_of(1);
@@ -302,7 +299,7 @@ TEST_CASE("client stub: texts and waiting requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // 1 MiB each
-  // These texts are larger than a message is allowed to be.
+  // These texts exceed the limit of a message.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -372,7 +369,7 @@ struct ServerStubWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("server stub: immediate answers of the plugin") {
+TEST_CASE("server stub: immediate answers of the plugin are sent") {
   ServerStubWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
@@ -398,7 +395,8 @@ TEST_CASE("server stub: immediate answers of the plugin") {
   }
 }
 
-TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
+TEST_CASE(
+    "server stub: delayed answers of the plugin are sent, and unexpected answers are dropped") {
   ServerStubWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);
@@ -439,7 +437,7 @@ TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
   }
 }
 
-TEST_CASE("server stub: damaged requests do not reach the plugin") {
+TEST_CASE("server stub: malformed requests do not reach the plugin") {
   ServerStubWorld w;
   w.peer.send(policy_decide, 5, 0, "abc", 4);
   w.peer.send(policy_decide, 5, 0, std::string(40, '\xff'), 40);
@@ -493,7 +491,7 @@ std::uint32_t offer(TelemetryClientStub &client, std::uint64_t first, std::uint3
 
 }  // namespace
 
-TEST_CASE("telemetry: a limited number of records waits for the process, and arrives once") {
+TEST_CASE("telemetry: a limited number of records waits for the process and is delivered once") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -540,7 +538,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
-  // The needs are not known yet, so all bits are set.
+  // All bits are set because the needs are not known yet.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
@@ -577,7 +575,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   }
 }
 
-TEST_CASE("telemetry: a required plugin that has not reported its needs may be one that commits") {
+TEST_CASE("telemetry: a required plugin is assumed to commit until it reports its needs") {
   Loop w;
   Heard heard;
   const auto commits = [](TelemetryClientStub &client) {
@@ -594,7 +592,7 @@ TEST_CASE("telemetry: a required plugin that has not reported its needs may be o
   SECTION("an earlier process has reported that it does not") {
     required.expect(BH_TELEMETRY_TEXTS);
     CHECK(TelemetryClientStub::table().needs(&required) == BH_TELEMETRY_TEXTS);
-    required.expect(BH_TELEMETRY_COMMITS);  // it has already reported its needs
+    required.expect(BH_TELEMETRY_COMMITS);  // the process has already reported its needs
     CHECK_FALSE(commits(required));
   }
   SECTION("an earlier process has reported that it does, and it is not started again") {
@@ -605,7 +603,7 @@ TEST_CASE("telemetry: a required plugin that has not reported its needs may be o
   }
 }
 
-TEST_CASE("telemetry: a record arrives complete") {
+TEST_CASE("telemetry: all members of a record are delivered") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -697,7 +695,7 @@ TEST_CASE("telemetry: unacknowledged records are sent to the next process") {
   }
 }
 
-TEST_CASE("telemetry: a damaged batch closes the link, and the plugin gets none of it") {
+TEST_CASE("telemetry: a malformed batch closes the link and does not reach the plugin") {
   Loop w;
   Peer peer;
   Book book;
@@ -721,7 +719,7 @@ TEST_CASE("telemetry: a damaged batch closes the link, and the plugin gets none 
   CHECK(book.numbers.empty());
 }
 
-TEST_CASE("telemetry: records that the plugin does not accept are limited in bytes") {
+TEST_CASE("telemetry: records that the plugin has not accepted are limited in bytes") {
   Loop w;
   Peer peer;
   Book book;
@@ -748,7 +746,7 @@ TEST_CASE("telemetry: records that the plugin does not accept are limited in byt
   REQUIRE(w.until([&] { return lost; }));
 }
 
-TEST_CASE("telemetry: records of a plugin that commits count as accepted when they are committed") {
+TEST_CASE("telemetry: if a plugin commits, its records count as accepted once they are committed") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -781,7 +779,7 @@ TEST_CASE("telemetry: records of a plugin that commits count as accepted when th
   CHECK(heard.ended.empty());
 }
 
-TEST_CASE("telemetry: a plugin that wants only calls gets only calls") {
+TEST_CASE("telemetry: a plugin that requests only calls receives only calls") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -807,7 +805,7 @@ TEST_CASE("telemetry: a plugin that wants only calls gets only calls") {
   CHECK(book.numbers == std::vector<std::uint64_t>{6});
 }
 
-TEST_CASE("telemetry: records that the next endpoint offers again reach the plugin once") {
+TEST_CASE("telemetry: records that a restarted endpoint offers again reach the plugin once") {
   Loop w;
   Heard heard;
   Book book;

@@ -1,5 +1,5 @@
-// The client stub of a policy link: makes the policy of another process appear to the router as a
-// policy that answers every request later.
+// The client stub of a policy link: presents another process's policy to the router as a policy
+// that answers every request later.
 //
 // If that process fails in any way, requests are refused. Requests made before its first start are
 // queued; during a restart, requests are refused immediately. If a request times out before the
@@ -20,7 +20,7 @@
 
 namespace bulkhead::link {
 
-// Events for the router; never called from inside a function of the table.
+// Events for the router. Never called from inside a function of the table.
 class PolicyEvents {
  public:
   virtual ~PolicyEvents() = default;
@@ -28,14 +28,14 @@ class PolicyEvents {
   virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
   virtual void policy_changed() = 0;  // the rules or the result of needs() have changed
-  // The process is running but unhealthy: it is unresponsive or has violated the protocol.
+  // Reports a running process that is unresponsive or has violated the protocol.
   virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
 class PolicyClientStub {
  public:
-  // In `limits`, message_bytes limits a text, and write_queue_bytes limits the requests that are
-  // waiting for the other process.
+  // In `limits`, message_bytes limits a text, and write_queue_bytes limits the requests that wait
+  // for the other process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
@@ -44,17 +44,18 @@ class PolicyClientStub {
 
   // Connects a started or restarted process.
   void attach(OwnedFd trunk);
-  // The process will not be restarted. Requests are refused with this reason until attach() is
-  // called.
+  // Called if the process will not be restarted. Requests are refused with this reason until
+  // attach() is called.
   void give_up(std::string reason);
-  // The router no longer waits for this answer; `late` is true if its timeout has passed.
+  // Called when the router no longer waits for this answer. `late` is true if the answer has timed
+  // out.
   void unanswered(std::uint64_t number, bool late);
 
   // Returns the table; its `self` is the PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // Returns true while no process of this policy has reported ready or failed.
+  // Returns true if no process of this policy has reported ready or failed yet.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
-  // Returns the reason why all requests are refused; empty if they are not refused or if this is
+  // Returns the reason why all requests are refused. Empty if requests are accepted or the state is
   // not known yet.
   const std::string &failure() const noexcept { return failure_; }
 

@@ -1,5 +1,5 @@
-// The server stub of a policy link: converts requests from the client stub into calls of the
-// plugin, and immediate or delayed verdicts into frames.
+// The server stub of a policy link: converts the client stub's requests to calls of the plugin, and
+// immediate or delayed verdicts to frames.
 //
 // Owner: the compartment. Runs on the reactor thread.
 #pragma once
@@ -31,8 +31,8 @@ class PolicyServerStub {
   // discarded. `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
-  // The functions of the plugin's host table; `number` is the number of the request. They must not
-  // be called from inside a function of the plugin.
+  // Functions of the plugin's host table; `number` identifies the request. They must not be called
+  // from inside a function of the plugin.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                std::string_view rewritten);
   void filtered(std::uint64_t number, bool listed);
@@ -56,9 +56,9 @@ class PolicyServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  // A restarted endpoint reuses its numbers, and an answer for the previous endpoint must not match
-  // a request from the current one. The numbers passed to the plugin therefore include the number
-  // of the link.
+  // Number of the link, a part of the request numbers that the plugin receives. A restarted
+  // endpoint reuses its numbers, so without it an answer for the previous endpoint could match a
+  // request of the current endpoint.
   std::uint64_t link_ = 0;
   std::unordered_map<std::uint64_t, bool> open_;  // pending answers of the plugin; true: filter
 };

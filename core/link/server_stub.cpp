@@ -81,7 +81,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     const bh_lane lane = handle;
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The plugin returned an immediate status. Over a link, the equivalent is a failed exchange.
+    // The plugin's immediate status is sent over the link as a failed exchange.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
@@ -376,7 +376,7 @@ bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   return true;
 }
 
-// Ends all subscriptions when the client stub has disconnected; the next client stub subscribes
+// Ends all subscriptions when the client stub has disconnected. The next client stub subscribes
 // again.
 void ServerStub::end_subscriptions() {
   for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
@@ -416,7 +416,7 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
 }
 
 // Called when the plugin reports that it has called complete(). If it did so on another thread, the
-// result was posted and arrives before the function that is posted here.
+// result was posted and is processed before the function posted here.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

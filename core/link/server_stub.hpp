@@ -1,5 +1,5 @@
-// The server stub of a link: converts frames from the client stub into calls of plugins, and the
-// plugins' calls into frames.
+// The server stub of a link: converts the client stub's frames to calls of plugins, and the
+// plugins' calls to frames.
 //
 // Owner: the compartment. Runs on the reactor thread; tools plugins may complete calls on any
 // thread.
@@ -26,7 +26,7 @@
 
 namespace bulkhead::link {
 
-// One plugin of this process as used by links. If the tables are null, the plugin has failed; see
+// A plugin of this process as seen by a link. If the tables are null, the plugin has failed; see
 // `failure`.
 struct ServedPlugin {
   std::string id;  // the instance id that the client stub uses
@@ -45,8 +45,8 @@ class ServerStub {
   // Limits for a compromised client stub; a correct client stub stays far below them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // `definitions` contains the result of bh_lane_info for each server, which the client stub never
-  // receives. `limits`, `plugins` and `definitions` must outlive the stub.
+  // `definitions` contains the result of bh_lane_info for each server. The client stub never
+  // receives it. `limits`, `plugins` and `definitions` must outlive the stub.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
@@ -59,7 +59,7 @@ class ServerStub {
   void close_lanes();  // closes them in order; lanes() returns how many are left
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
-  // The functions of the plugins' host tables. Called on the reactor thread.
+  // Functions of the plugins' host tables. Called on the reactor thread.
   void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
   void lane_down(bh_lane lane, const bh_error *error);

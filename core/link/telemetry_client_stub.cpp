@@ -101,8 +101,8 @@ void TelemetryClientStub::expect(std::uint32_t needs) {
   events_.telemetry_taken();
 }
 
-// Called when the plugin's needs are unknown and no process is expected soon. If the profile
-// requires the plugin, no call may go unrecorded.
+// Called if the plugin's needs are unknown and no process is expected soon. Has no effect if the
+// profile requires the plugin, because then no call may remain unrecorded.
 void TelemetryClientStub::assume_no_commits() {
   if (needs_known_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};

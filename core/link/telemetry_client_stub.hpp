@@ -1,5 +1,5 @@
-// The client stub of a telemetry link: makes the plugin of another process appear to the recorder
-// as a plugin that accepts records, until the limit of unacknowledged records is reached.
+// The client stub of a telemetry link: presents another process's plugin to the recorder. It
+// accepts records until the limit of unacknowledged records is reached.
 //
 // Records that were not acknowledged when a process ended are sent to the next process. The stub
 // never blocks: records that exceed its limits stay with the recorder, which limits and counts
@@ -26,11 +26,11 @@ class TelemetryClientStub;
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // Called when there is capacity for more records or needs() has changed; never called from inside
+  // Called when there is capacity for more records or needs() has changed. Never called from inside
   // batch().
   virtual void telemetry_taken() = 0;
-  // Records below this number have been committed. Called only for a plugin that commits, before
-  // telemetry_taken().
+  // Called when records below this number have been committed, before telemetry_taken(). Only for a
+  // plugin that commits.
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_unhealthy(const std::string &compartment) = 0;
@@ -44,11 +44,11 @@ class TelemetryClientStub {
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
   // If records are pending and none is acknowledged within this time, the process is unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
-  // Until this time has passed, the plugin is assumed to commit if its needs are unknown.
+  // Until this time has passed, a plugin with unknown needs is assumed to commit.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
-  // If `required`, the plugin is assumed to commit until the plugin or expect() reports otherwise.
+  // If `required` is set, the plugin is assumed to commit until it or expect() reports otherwise.
   // If not, this is assumed only for needs_timeout_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
@@ -62,16 +62,16 @@ class TelemetryClientStub {
   // process has reported its own needs.
   void expect(std::uint32_t needs);
 
-  // Records below this number are offered again after an endpoint was killed; the other process may
-  // have accepted them already.
+  // Records below this number are offered again because an endpoint was killed. The other process
+  // may have accepted them already.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
   // Returns the number below which all records have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
   // Returns the table; its `self` is the TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
-  // Returns the reason why no records are accepted; empty if they are accepted or if this is not
-  // known yet.
+  // Returns the reason why no records are accepted. Empty if records are accepted or the state is
+  // not known yet.
   const std::string &failure() const noexcept { return failure_; }
   // Returns true if no records are waiting for the other process or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
@@ -112,13 +112,13 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // All bits are set until the plugin's needs are known; it may ignore data that it does not need.
-  // Known needs remain valid during a restart.
+  // All bits are set until the plugin's needs are known; the plugin may ignore data that it does
+  // not need. Known needs remain valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool needs_known_ = false;  // from this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::deque<Kept> frames_;  // sent, or to be sent once a process is connected
+  std::deque<Kept> frames_;  // sent, or waiting for a process
   std::size_t kept_ = 0;     // number of unacknowledged records in frames_
   std::uint64_t bytes_ = 0;  // total size of frames_
   Kept spare_;               // buffer of an acknowledged frame, for reuse

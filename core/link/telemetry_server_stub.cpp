@@ -102,7 +102,7 @@ void TelemetryServerStub::send_counters() {
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // Shows that the process is alive, however long its disk takes.
+                             // Shows that the process is alive, however slow its disk is.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();
@@ -151,7 +151,7 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Reads the records after the first `from` records into records_, which borrow from the payload.
+// Reads the records after the first `from` records into records_. These borrow from the payload.
 // Returns false if the payload is malformed.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
@@ -164,12 +164,12 @@ bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, st
   return reader.done();
 }
 
-// Calls the plugin once. Returns the number of entries of records_ that it has accepted.
+// Offers records_ to the plugin once. Returns the number of accepted records.
 std::uint32_t TelemetryServerStub::offer_read() {
   std::vector<const bh_record *> wanted;
   wanted.reserve(records_.size());
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
-  // Filters out records that the plugin does not need: the client stub may have sent them before it
+  // Filters out records that the plugin does not need. The client stub may have sent them before it
   // knew the plugin's needs.
   for (const bh_record &record : records_) {
     const bool known = record.number < earlier_below_ && record.number < known_taken_;

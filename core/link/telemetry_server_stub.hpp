@@ -25,8 +25,8 @@ class TelemetryServerStub {
  public:
   static constexpr std::uint64_t retry_ms = 200;  // after the plugin has accepted only some records
   static constexpr std::uint64_t counters_ms = 500;
-  // Limit for frames that the plugin has not fully accepted: twice the limit of a client stub. If a
-  // client stub exceeds it, its link is closed.
+  // Limit for frames that the plugin has not fully accepted: twice the limit of a client stub. The
+  // link of a client stub that exceeds it is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` must outlive this object.
@@ -68,10 +68,11 @@ class TelemetryServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   std::deque<Waiting> waiting_;      // limited by the unacknowledged records of a client stub
-  std::size_t waiting_records_ = 0;  // records in waiting_ that are not accepted
+  std::size_t waiting_records_ = 0;  // records in waiting_ that have not been accepted
   std::uint64_t waiting_bytes_ = 0;  // size of waiting_, at most max_waiting_bytes
   std::vector<bh_record> records_;   // the records of the frame being offered
-  std::uint64_t taken_ = 0, committed_ = 0;  // numbers below these are accepted or committed
+  std::uint64_t taken_ = 0, committed_ = 0;  // records below these numbers are accepted or
+                                             // committed
   // For previous endpoints: the numbers below which the plugin has accepted and committed records,
   // and the number below which the current endpoint offers those records again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;

@@ -1,4 +1,4 @@
-// Payloads that consist of several parts.
+// Frame payloads that consist of several parts.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ void archive(Ar &ar, LaneText &v) {
   ar(plugin, server);
 }
 
-// Names and values, which are borrowed as in RecordText.
+// Names and values, borrowed as in RecordText.
 struct HeadersText {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
 };

@@ -132,7 +132,7 @@ struct Link {
     bh_error error = bh::make_error();
     REQUIRE(ClientStub::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
   }
-  // Returns the tools listed by the plugin, or "pending".
+  // Returns the tools that the plugin lists, or "pending".
   std::string listed(void *self) {
     bh_buf buf{};
     bh_error error = bh::make_error();
@@ -146,7 +146,8 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a call runs in the plugin with its id, whatever its number in the next process") {
+TEST_CASE(
+    "a call runs in the plugin with its id, even if the next process numbers plugins differently") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -174,7 +175,7 @@ TEST_CASE("a call runs in the plugin with its id, whatever its number in the nex
   CHECK(link.heard.errors.empty());
 }
 
-TEST_CASE("a call for a plugin that the other process does not run is refused") {
+TEST_CASE("a call for a plugin that the other process does not run is rejected") {
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
   link.attach(process);
@@ -192,7 +193,7 @@ TEST_CASE("a call for a plugin that the other process does not run is refused") 
   CHECK(link.heard.errors[1].find("is not running plugin \"gone\"") != std::string::npos);
 }
 
-TEST_CASE("lists that arrive before their plugin is known here are requested later") {
+TEST_CASE("lists that arrive before their plugin is known are requested later") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -205,7 +206,7 @@ TEST_CASE("lists that arrive before their plugin is known here are requested lat
   CHECK(link.listed(notes) == R"([{"name":"notes"}])");
 }
 
-TEST_CASE("a recreated plugin has no former lists, and all kinds are read again") {
+TEST_CASE("the lists of a recreated plugin are discarded and all requested again") {
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -232,7 +233,7 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   CHECK(process.tools[0]->cancelled == 0);
 }
 
-TEST_CASE("an ending process finishes its calls while the next one gets all new ones") {
+TEST_CASE("an ending process finishes its calls while the next process receives all new calls") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -264,7 +265,7 @@ TEST_CASE("an ending process finishes its calls while the next one gets all new 
   CHECK(before.tools[0]->calls.size() == 1);
 }
 
-TEST_CASE("if a process ends before its calls have ended, only these calls fail") {
+TEST_CASE("if a process ends before its calls, only these calls fail") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -285,7 +286,7 @@ TEST_CASE("the number of ending processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
-  constexpr std::size_t lives = 8, kept = 4;  // `kept` must equal ClientStub::max_ending
+  constexpr std::size_t lives = 8, kept = 4;  // must equal ClientStub::max_ending
   for (std::size_t i = 0; i < lives; ++i) {
     all.push_back(
         std::make_unique<Process>(*link.reactor, link.limits, std::vector<std::string>{"notes"}));
@@ -297,7 +298,7 @@ TEST_CASE("the number of ending processes is limited") {
   CHECK(link.heard.errors.size() == lives - 1 - kept);
 }
 
-TEST_CASE("a process counts as drained only when a large answer is in the socket") {
+TEST_CASE("a process is drained only once a large answer has been written to the socket") {
   Link link;
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;
@@ -323,7 +324,7 @@ TEST_CASE("a process counts as drained only when a large answer is in the socket
   for (const std::string &result : link.heard.results) CHECK(result.size() == bytes);
 }
 
-TEST_CASE("subscriptions cross a link, and updates return") {
+TEST_CASE("subscriptions and updates cross a link") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   void *archive = link.client.fresh_tools("archive"), *notes = link.client.fresh_tools("notes");

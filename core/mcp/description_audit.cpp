@@ -41,7 +41,7 @@ constexpr Pattern kPatterns[] = {
 };
 constexpr std::string_view kLong = "long";
 constexpr std::string_view kHidden = "hidden-characters";
-constexpr unsigned kDepth = 128;  // same as in valid_json()
+constexpr unsigned kDepth = 128;  // as in valid_json()
 
 bool word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -121,8 +121,8 @@ class Audit {
     unsigned depth;
   };
 
-  // Appends a character to the text that patterns are matched against: lower case, with white space
-  // reduced to one space.
+  // Appends a character to the text that is matched against patterns: lower case, with each run of
+  // white space reduced to one space.
   void append(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';

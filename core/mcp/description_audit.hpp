@@ -1,4 +1,4 @@
-// Checks the texts of a server's tools for attempts to manipulate the model that reads the texts.
+// Checks the texts of a server's tools for attempts to manipulate the model that reads them.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,23 @@
 
 namespace bulkhead::mcp {
 
-inline constexpr std::size_t kLongDescription = 1000;  // in characters; longer is a finding
+inline constexpr std::size_t kLongDescription = 1000;  // in characters; a longer description is a
+                                                       // finding
 
 // Returns the ids of the findings, each once, in a fixed order. Patterns are matched after hidden
 // characters are removed, ignoring case and white space:
-//   "you-are-now", "ignore-previous", "ignore-instructions", "system-prefix", "role-system",
-//   "override-instructions", "act-as-if", "pretend", "new-instructions", "forget", "system-tag",
-//   "inst-open", "inst-close", "sys-tag"
+//  "you-are-now", "ignore-previous", "ignore-instructions", "system-prefix", "role-system",
+//  "override-instructions", "act-as-if", "pretend", "new-instructions", "forget", "system-tag",
+//  "inst-open", "inst-close", "sys-tag"
 // Findings about the text itself: "long" (over kLongDescription), "hidden-characters". The result
-// is a hint for people, not a protection: other wordings are not detected.
+// is only a hint for users: other wordings are not detected.
 std::vector<std::string_view> audit_text(std::string_view text);
 
-// Applies the same checks to every string in a tool's definition (validated JSON): names,
-// descriptions, and strings in its schemas. "long" applies only to the tool's own description.
+// Checks every string in a tool's definition (validated JSON) in the same way: names, descriptions,
+// and strings in its schemas. "long" applies only to the tool's own description.
 std::vector<std::string_view> audit_tool(std::string_view tool_json);
 
-// True for characters that terminals or editors do not show, or show in a different position:
+// Returns true for characters that terminals or editors hide or display in a different position:
 // control characters, zero-width characters, direction marks, tags, variation selectors.
 bool hidden_character(char32_t c) noexcept;
 

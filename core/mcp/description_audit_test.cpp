@@ -1,4 +1,4 @@
-// Tests of description_audit.hpp (row F12 of the feature table).
+// Tests description_audit.hpp (row F12 of the feature table).
 #include "mcp/description_audit.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ TEST_CASE("F12 every pattern is reported with its id") {
   CHECK(seen.size() + 1 == 14);
 }
 
-TEST_CASE("F12 clean texts, long texts and hidden characters") {
+TEST_CASE("F12 long texts and hidden characters are reported, clean texts are not") {
   CHECK(audit_text("Gets the forecast for a city. Reads the file system; the filesystem: a tree.")
             .empty());
   CHECK(audit_text("Gets the forecast for a city, in degrees. Ecosystem: no.").empty());
@@ -49,7 +49,7 @@ TEST_CASE("F12 clean texts, long texts and hidden characters") {
   CHECK(audit_text(std::string(1001, 'a')) == Ids{"long"});
   std::string umlauts;
   for (int i = 0; i < 1000; ++i) umlauts += "\xC3\xBC";
-  CHECK(audit_text(umlauts).empty());  // characters, not bytes
+  CHECK(audit_text(umlauts).empty());  // the limit counts characters, not bytes
   CHECK(audit_text("zero\xE2\x80\x8Bwidth") == Ids{"hidden-characters"});
   CHECK(audit_text("tag \xF3\xA0\x81\xA1") == Ids{"hidden-characters"});
   CHECK(audit_text("\x1B[2J") == Ids{"hidden-characters"});
@@ -69,7 +69,7 @@ TEST_CASE("F12 strings and member names in schemas are checked") {
         Ids{"you-are-now"});
   CHECK(audit_tool(R"({"name":"a","description":")" + std::string(1001, 'a') + "\"}") ==
         Ids{"long"});
-  // Only the tool's own description can be too long; schemas may be long.
+  // Schemas may be long; only the tool's own description can be too long.
   CHECK(
       audit_tool(R"({"name":"a","inputSchema":{"x":")" + std::string(1001, 'a') + "\"}}").empty());
 }

@@ -1,5 +1,4 @@
-// Removes members that must not be forwarded, and collects the members of params that are not in
-// Scan.
+// Removes members that must not be forwarded, and collects members of params that are not in Scan.
 #include <string>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -10,8 +9,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// Returns an object with the members of a validated object for which `keep` is true, unchanged
-// except for surrounding space.
+// Returns an object with those members of a validated object for which `keep` is true. Members are
+// unchanged except for surrounding white space.
 template <class F>
 std::string filtered(std::string_view object, F keep) {
   struct Rest {

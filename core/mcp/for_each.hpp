@@ -1,5 +1,6 @@
-// for_each_element(), for_each_item() and for_each_member() of scan.hpp for any callable. The
-// callable returns false to stop, or returns void. It must not throw. No allocation.
+// Overloads of for_each_element(), for_each_item() and for_each_member() of scan.hpp for any
+// callable. The callable returns false to stop, or returns void. It must not throw. Does not
+// allocate.
 #pragma once
 
 #include <string_view>

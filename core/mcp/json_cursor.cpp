@@ -6,7 +6,7 @@ namespace bulkhead::mcp::json {
 
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept {
   depth = std::min(depth, deepest);
-  LevelBits outer;         // for the levels around the innermost open one
+  LevelBits outer;         // for the levels around the innermost open level
   bool in_object = false;  // type of the innermost open level
   std::uint32_t open = 0;
   std::string_view name;
@@ -30,7 +30,7 @@ const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault
       p = scalar_end(p, end, fault);
       if (p == nullptr) return nullptr;
     }
-    // After a value, closes the levels that end here and then continues with the next value.
+    // Closes the levels that end after the value, then continues with the next value.
     for (;;) {
       if (open == 0) return p;
       bool more = false;

@@ -1,4 +1,4 @@
-// Validating traversal of JSON text (RFC 8259). Never allocates, never recurses.
+// Validating traversal of JSON text (RFC 8259). Never allocates or recurses.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace bulkhead::mcp::json {
 
-// The maximum depth regardless of other limits: one bit per level is stored on the stack.
+// Maximum depth regardless of other limits: one bit per level is stored on the stack.
 inline constexpr std::uint32_t deepest = 1024;
 
 inline constexpr char too_deep[] = "nested too deeply";  // also compared by address
 
-// The *_end functions receive the start of an element and return its end, or nullptr with *fault
-// set. They read only [p, end).
+// Each *_end function receives the start of an element and returns its end, or nullptr with *fault
+// set. It reads only [p, end).
 
 inline const char *fail_at(Fault *fault, const char *what, const char *at,
                            const char *end) noexcept {
@@ -46,7 +46,7 @@ inline const char *digits_end(const char *p, const char *end, Fault *fault) noex
 inline const char *number_end(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '-') ++p;
   if (p < end && *p == '0') {
-    ++p;  // the caller rejects a following digit: no value can continue with it
+    ++p;  // a digit after 0 is rejected by the caller, because no value can continue with it
   } else {
     p = digits_end(p, end, fault);
     if (p == nullptr) return nullptr;
@@ -78,7 +78,7 @@ inline const char *scalar_end(const char *p, const char *end, Fault *fault) noex
   return fail_at(fault, "invalid JSON value", p, end);
 }
 
-// Parses a member name, its colon and the space around them. Sets *inside to the name without
+// Parses a member name, its colon and the white space around them. Sets *inside to the name without
 // quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
@@ -92,8 +92,8 @@ inline const char *key_end(const char *p, const char *end, std::string_view *ins
   return space_end(p + 1, end);
 }
 
-// Parses the comma or closing bracket after a value, and the space around it. Sets *more to true if
-// there is a comma.
+// Parses the comma or closing bracket after a value, and the white space around it. Sets *more to
+// true if there is a comma.
 inline const char *separator_end(const char *p, const char *end, char close, bool *more,
                                  Fault *fault) noexcept {
   p = space_end(p, end);
@@ -106,7 +106,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   return fail_at(fault, "expected a comma or a closing bracket", p, end);
 }
 
-// Stores whether each open level is an object.
+// Stores for each open level whether it is an object.
 class LevelBits {
  public:
   void set(std::uint32_t level, bool object) noexcept {
@@ -126,7 +126,7 @@ class LevelBits {
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
 // A position in a text that advances past each parsed element. After a function returns false,
-// fault() has the reason and the position is invalid.
+// fault() is the reason and the position is invalid.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept
@@ -138,7 +138,7 @@ class Cursor {
   const Fault &fault() const noexcept { return fault_; }
   bool at_end() const noexcept { return at_ == end_; }
 
-  // The current byte, 0 at the end. (NUL is never valid.)
+  // Returns the current byte, or 0 at the end. (NUL is never valid.)
   char peek() const noexcept { return at_ < end_ ? *at_ : '\0'; }
 
   bool consume(char c) noexcept {

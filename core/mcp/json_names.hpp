@@ -1,5 +1,5 @@
-// Member names as text: unescaping one character at a time, and a hash that is equal for names that
-// some decoders may treat as the same.
+// Reads member names as text: unescaping one character at a time, and a hash that is equal for
+// names that some decoders may treat as the same.
 #pragma once
 
 #include <bit>
@@ -98,7 +98,7 @@ constexpr char32_t fold(char32_t c) noexcept {
   return c;
 }
 
-// A 64-bit hash over bytes in words of eight, first byte lowest.
+// A 64-bit hash over 8-byte words, first byte lowest.
 static_assert(std::endian::native == std::endian::little);
 class NameHash {
  public:
@@ -106,7 +106,7 @@ class NameHash {
     word_ |= static_cast<std::uint64_t>(b) << (size_ % 8 * 8);
     if (++size_ % 8 == 0) flush();
   }
-  constexpr void add_word(std::uint64_t word) noexcept {  // only after other whole words
+  constexpr void add_word(std::uint64_t word) noexcept {  // only after complete words
     word_ = word;
     size_ += 8;
     flush();
@@ -155,7 +155,7 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
 }
 
 // Returns the hash of a validated string token (without quotes). `readable` is the end of the
-// readable memory. *as_it_is is set to true if the name is pure ASCII without escapes, so its bytes
+// readable memory. Sets *as_it_is to true if the name is pure ASCII without escapes, so its bytes
 // are its text.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {

@@ -19,7 +19,7 @@ const char *fail(Fault *fault, const char *what, const char *at) noexcept {
   return nullptr;
 }
 
-// `p` is at the backslash. Returns the position after the escape.
+// Returns the position after the escape whose backslash is at `p`.
 inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
   if (end - p < 2) return fail(fault, "string is not closed", end);
   switch (p[1]) {
@@ -91,9 +91,9 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
 }
 
 // UTF-8 validation according to Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction
-// Per Byte" (2021). Three table look-ups on neighbouring nibbles give the set of errors that both
-// halves permit. Then the bytes that must be a second or third continuation are compared with the
-// actual continuations.
+// Per Byte" (2021). Three table look-ups on neighbouring nibbles return the errors that the nibbles
+// allow; an error exists if all three agree. Then the bytes that must be a second or third
+// continuation are compared with the actual continuations.
 namespace utf8_table {
 constexpr char too_short = 1;        // lead byte, then no continuation
 constexpr char too_long = 2;         // ASCII, then a continuation
@@ -159,7 +159,7 @@ alignas(16) constexpr char second_high[16] = {
     too_short,
     too_short,
     too_short};
-// A block whose last byte is one of these or above ends with an incomplete character.
+// A block ends with an incomplete character if its last bytes exceed these limits.
 alignas(32) constexpr u8 complete_limit[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,      255,      255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
@@ -245,7 +245,7 @@ BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   return load32(block);
 }
 
-// Skips the escapes in the block at p. On entry, *stops has the bits of the special bytes; on
+// Skips the escapes in the block at p. On entry, *stops contains the bits of the special bytes; on
 // return, only the bits from the closing quote or first error onwards. Returns true if the first
 // byte of the next block belongs to an escape that starts in this block.
 inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
@@ -289,7 +289,7 @@ BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault 
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
 
-// Initialized with the choosing function, so that it is valid before dynamic initialization.
+// Initially the function that selects a variant, so it is valid before dynamic initialization.
 std::atomic<StringEnd> chosen{&choose_and_run};
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {

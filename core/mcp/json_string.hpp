@@ -1,8 +1,7 @@
-// Finds the end of a JSON string and validates it: escapes, control characters, UTF-8.
+// Finds the end of a JSON string and validates its escapes, control characters and UTF-8.
 //
-// There is one implementation for each instruction set, and all return equal results. string_end()
-// uses the fastest one that the processor supports. Without AVX2, non-ASCII text is checked byte by
-// byte.
+// There is one implementation per instruction set; all return equal results. string_end() uses the
+// fastest one that the processor supports. Without AVX2, non-ASCII text is checked byte by byte.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +41,7 @@ inline unsigned special_bits(const char *p) noexcept {
 
 inline const char *string_end(const char *p, const char *end, Fault *fault) noexcept {
 #if BULKHEAD_SSE2
-  // Most strings in a message are short and need no call.
+  // Most strings in a message are short and are handled inline.
   if (end - p >= 16) {
     const unsigned bits = special_bits(p);
     if (bits != 0) {

@@ -1,4 +1,4 @@
-// The functions of scan.hpp for JSON values rather than messages.
+// Implements the functions of scan.hpp for JSON values rather than messages.
 #include <vector>
 
 #include "bulkhead/cpp/text.hpp"

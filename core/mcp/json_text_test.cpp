@@ -1,4 +1,4 @@
-// Tests of JSON text: grammar, strings on every instruction set, comparison with two libraries, and
+// Tests JSON text: grammar, strings on every instruction set, comparison with two libraries, and
 // the helpers of scan.hpp.
 #include <catch2/catch.hpp>
 #include <vector>
@@ -25,7 +25,7 @@ std::string nested(std::uint32_t depth, char open, char close) {
 
 }  // namespace
 
-TEST_CASE("grammar: accepted") {
+TEST_CASE("grammar: valid texts are accepted") {
   const char *texts[] = {"0",
                          "-0",
                          "-0.0",
@@ -60,7 +60,7 @@ TEST_CASE("grammar: accepted") {
   }
 }
 
-TEST_CASE("grammar: rejected") {
+TEST_CASE("grammar: invalid texts are rejected") {
   const char *texts[] = {
       "", " ", "01", "-01", "-", "+1", "1.", ".5", "1.e5", "1e", "1e+", "0x10", "1_000", "NaN",
       "Infinity", "-Infinity", "tru", "truee", "True", "nul", "nulll", "\"", "\"a", "'a'",
@@ -215,7 +215,7 @@ TEST_CASE("simdjson and RapidJSON agree on which texts are valid") {
   CHECK(invalid > 5000);
 }
 
-TEST_CASE("duplicate members at any depth") {
+TEST_CASE("duplicate members are found at any depth") {
   for (const char *text :
        {R"({"a":1,"a":2})", R"([{"b":{"a":1,"\u0061":2}}])", R"({"x":[1,{"":1,"":1}]})",
         R"({"n\u0061me":1,"name":2})", R"({"\ud800":1,"\ud801":2})", R"({"a":{"a":1},"b":2,"a":3})",
@@ -236,7 +236,7 @@ TEST_CASE("duplicate members at any depth") {
   }
 }
 
-TEST_CASE("a name with escapes is unescaped once, however many there are") {
+TEST_CASE("a name with escapes is unescaped only once") {
   constexpr std::size_t count = 1000;
   const std::string front(180, 'a');
   std::vector<std::string> tokens;
@@ -259,14 +259,14 @@ TEST_CASE("a name with escapes is unescaped once, however many there are") {
   CHECK(has_duplicate_members(object + ",\"" + front + "A1500\":0}"));
 }
 
-TEST_CASE("text with mismatched brackets is not an object") {
+TEST_CASE("text with mismatched brackets has no duplicate members") {
   for (const char *text : {"[}", "{]", "[{]}", "}", "{\"a\":[}"}) {
     INFO(text);
     CHECK_FALSE(has_duplicate_members(text));
   }
 }
 
-TEST_CASE("quoting and unquoting") {
+TEST_CASE("strings are quoted and unquoted") {
   std::string scratch;
   CHECK(unquote("\"\"", &scratch).empty());
   CHECK(unquote("\"plain\"", &scratch) == "plain");
@@ -301,7 +301,7 @@ TEST_CASE("quoting and unquoting") {
   }
 }
 
-TEST_CASE("members and items") {
+TEST_CASE("members and items are found") {
   const std::string object = R"( { "a" : 1 , "b":{"a":2}, "n\u0061me" : [ 1 , "x]" ] ,"e":""} )";
   CHECK(member(object, "a") == "1");
   CHECK(member(object, "b") == R"({"a":2})");

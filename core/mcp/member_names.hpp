@@ -1,4 +1,4 @@
-// The member names seen so far in an object, used to detect names that decoders could confuse.
+// The member names seen so far in an object. Used to detect names that decoders could confuse.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,24 @@ namespace bulkhead::mcp::json {
 struct KnownName {
   std::string_view text;
   std::uint64_t hash;
-  bool alone;  // rejects names that differ only in case; false: such names are unrelated
+  bool alone;  // if true, names that differ only in case are rejected; otherwise they are unrelated
   constexpr KnownName(const char *name, bool alone_ = true)
       : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// If max_members is 0, only the known names are checked: each may occur once and only in its exact
-// spelling (known names with `alone` false are for such objects only). Otherwise, no two members
-// may have names that fold to the same text, and the number of members is limited to max_members.
+// If max_members is 0, only the known names are checked: each may occur once, and only in its exact
+// spelling. (Known names whose `alone` is false may be used only in this mode.) Otherwise, no two
+// members may have names that fold to the same text, and there may be at most max_members.
 //
 // Names are compared by a 64-bit hash of their folded text. Two different names with the same hash
-// would be rejected; only a sender that constructs such a pair deliberately loses the message.
-// would be rejected; only a deliberate sender can produce such a pair, and loses the message.
+// are also rejected; only a sender that constructs them deliberately is affected.
 class MemberNames {
  public:
   static constexpr std::uint32_t capacity = 256;
 
   struct Found {
-    int known = -1;                 // index among the known names; -1: unknown name
-    const char *problem = nullptr;  // static text; nullptr: no problem
+    int known = -1;                 // index of the known name, or -1 for an unknown name
+    const char *problem = nullptr;  // static text, or nullptr if there is no problem
   };
 
   MemberNames(const KnownName *known, unsigned known_count, std::uint32_t max_members) noexcept
@@ -81,7 +80,7 @@ class MemberNames {
   std::uint32_t others_ = 0;
   std::uint32_t seen_ = 0;
   std::uint32_t unknown_ = 0;
-  std::uint64_t hashes_[capacity];  // of unknown names; others_ entries are valid
+  std::uint64_t hashes_[capacity];  // of unknown names; the first others_ entries are valid
 };
 
 }  // namespace bulkhead::mcp::json

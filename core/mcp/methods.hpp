@@ -10,8 +10,8 @@ namespace bulkhead::mcp {
 // `inside` is a validated string token without quotes. Escapes are decoded ("tools\/call").
 Method method_of(std::string_view inside) noexcept;
 
-// Returns true for requests that do not change anything at a server and may therefore be retried:
-// lists, reads, prompts, completion, server/discover.
+// Returns true for requests that change nothing at a server and may therefore be retried: lists,
+// reads, prompts, completion, server/discover.
 bool is_read(Method method) noexcept;
 
 }  // namespace bulkhead::mcp

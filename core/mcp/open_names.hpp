@@ -1,5 +1,5 @@
-// The member names of the JSON objects that are open at a position in a text, used to detect
-// duplicate names in any spelling.
+// The member names of the JSON objects that are open at a position in a text. Used to detect
+// duplicate names, however they are escaped.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class OpenNames {
     names_.push_back(inside.find('\\') == inside.npos ? inside : unescaped(inside));
   }
 
-  // Closes the innermost object, discards its names, and returns true if any name occurred twice.
+  // Closes the innermost object and discards its names. Returns true if a name occurred twice.
   bool close_object() {
     const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(objects_.back());
     std::sort(begin, names_.end());
@@ -56,7 +56,7 @@ class OpenNames {
   }
 
   std::vector<std::string_view> names_;  // the innermost object's names are last
-  std::vector<std::size_t> objects_;     // the index of each object's first name
+  std::vector<std::size_t> objects_;     // index of each object's first name
   std::unique_ptr<char[]> room_;
   std::size_t text_size_, used_ = 0, characters_ = 0;
 };

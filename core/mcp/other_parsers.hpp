@@ -15,13 +15,12 @@ namespace bulkhead::mcp::testing {
 enum class Verdict { valid, invalid, unsure };
 
 // Both libraries reject lone surrogate escapes and numbers outside the range of a double or 64-bit
-// integer. Each has a different nesting limit or none.
+// integer. Their nesting limits differ.
 inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
-// simdjson 3.11 and later reports a separate error for integers beyond 64 bits; earlier versions do
-// not.
+// Only simdjson 3.11 and later reports a separate error for integers beyond 64 bits.
 inline bool has_long_integer(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -37,7 +36,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
       return Verdict::valid;
-    case simdjson::NUMBER_ERROR:  // also for invalid grammar; the other library distinguishes these
+    case simdjson::NUMBER_ERROR:  // also reported for invalid grammar; the other library
+                                  // distinguishes these
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;

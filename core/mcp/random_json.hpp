@@ -1,4 +1,4 @@
-// Random JSON texts for tests. The same seed gives the same texts on every machine.
+// Random JSON texts for tests. A seed produces the same texts on every machine.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ using json::MemberNames;
 constexpr std::int32_t not_json = -32700;
 constexpr std::int32_t not_valid = -32600;
 
-// The type of a value, which its first byte determines.
+// The type of a value, as determined by its first byte.
 enum Type : unsigned {
   string_type = 1,
   number_type = 2,
@@ -54,8 +54,8 @@ enum EnvelopeName : int {
 };
 constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
 
-// A member of params. Its range is kept if the value has one of these types. Otherwise the member
-// counts as absent, and the receiver decides whether the method permits that.
+// Maps a member of params to its range and the accepted types. A member with another type counts as
+// absent, and the receiver decides whether the method permits that.
 struct ParamRule {
   Range Scan::*range;
   unsigned types;
@@ -88,8 +88,8 @@ constexpr KnownName meta_names[] = {"progressToken",
                                     {"traceparent", false},
                                     {"tracestate", false},
                                     {"baggage", false}};
-// One scan. Functions return false if the text is not JSON (the cursor has the reason). After
-// refuse(), the scan continues, so that an id after the error can still be found.
+// One scan. Functions return false if the text is not JSON; the cursor has the reason. The scan
+// continues after refuse(), so an id after the error can still be found.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -144,8 +144,7 @@ class Scanner {
     refused_ = true;
   }
 
-  // An error that carries the id of a response could look like the response to an unrelated request
-  // of the peer with the same id.
+  // An error with a response's id could look like the response to an unrelated request of the peer.
   bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }
@@ -326,8 +325,8 @@ bool Scanner::param(int which) noexcept {
 bool Scanner::meta() noexcept {
   const char *start = cursor_.at();
   if (cursor_.peek() != '{') {
-    // The gateway may have to add a member to _meta; with this value, that would create a second
-    // _meta.
+    // The gateway may have to add a member to _meta. If _meta were not an object, it would have to
+    // add a second _meta.
     refuse("params._meta is not an object", start);
     return skip_value(below(2));
   }

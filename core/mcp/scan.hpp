@@ -6,12 +6,12 @@
 // space after the value, nesting depth. Numbers are validated as tokens and never converted: 1e400
 // and -0.0 are accepted unchanged.
 //
-// In the envelope and in `params`, ambiguous names are rejected (JSON-RPC error -32600): a
-// duplicate member name, and a name that differs only in case from another name or from a known one
-// (after unescaping; ASCII case plus U+017F and U+212A, which some decoders fold to s and k). A
-// member must never have one meaning for a policy and another for a server. In params._meta and
-// params.ref, the rule applies only to the members named in Scan. (Names are compared by a 64-bit
-// hash; different names with equal hashes are also rejected.)
+// In the envelope and in `params`, ambiguous names are rejected (JSON-RPC error -32600), because a
+// member must not have different meanings for a policy and a server. Ambiguous names are
+// duplicates, and names that differ only in case from another name or from a known name (after
+// unescaping; ASCII case plus U+017F and U+212A, which some decoders fold to s and k). In
+// params._meta and params.ref, the rule applies only to the members named in Scan. (Names are
+// compared by a 64-bit hash; different names with equal hashes are also rejected.)
 //
 // Thread-safe. A Scan contains only offsets and borrows nothing. Never allocates.
 #pragma once
@@ -22,7 +22,8 @@
 
 namespace bulkhead::mcp {
 
-// Half-open byte range in the scanned message; empty() means absent (no JSON value is empty).
+// Half-open byte range in the scanned message. An empty range means absent, because no JSON value
+// is empty.
 struct Range {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -41,7 +42,7 @@ enum class Kind : std::uint8_t {
   batch          // a JSON array; see for_each_element()
 };
 
-// Methods that the gateway knows; all others are `other`.
+// Methods that the gateway knows. All other methods are `other`.
 enum class Method : std::uint8_t {
   none,  // responses
   other,
@@ -85,12 +86,12 @@ struct Scan {
   Range params;       // object or array; may be absent
   Range result;
   Range error;
-  // The number of unknown members of the envelope: all except jsonrpc, id, method and params, or
-  // (in a response) all except jsonrpc, id, and result or error.
+  // Number of unknown members of the envelope: all except jsonrpc, id, method and params, or (in a
+  // response) all except jsonrpc, id, and result or error.
   std::uint32_t unknown_members = 0;
 
-  // Direct members of `params`, for all methods. A range is empty if the member is absent or its
-  // type is not the one stated here. A `_meta` that is not an object is rejected.
+  // Direct members of `params`, for all methods. A range is empty if the member is absent or has
+  // another type than stated here. A `_meta` that is not an object is rejected.
   Range name;              // string
   Range uri;               // string
   Range cursor;            // string
@@ -113,15 +114,15 @@ struct Scan {
   // params._meta.progressToken has an invalid type or more than max_progress_token bytes. Such a
   // message is rejected.
   bool bad_progress_token = false;
-  // How many of traceparent, tracestate and baggage in params._meta have an invalid value.
+  // Number of invalid values among traceparent, tracestate and baggage in params._meta.
   std::uint8_t bad_traces = 0;
 
-  // The number of members of `params` that MCP's schema does not define for the method. It is 0 for
+  // Number of members of `params` that MCP's schema does not define for the method. It is 0 for
   // requests that are not forwarded to servers. (Forwarded requests are tools/call, resources/read,
   // subscribe and unsubscribe, prompts/get, and completion/complete.)
   std::uint32_t unknown_params = 0;
-  // For the same requests. extra_params: there are members other than those of name, arguments,
-  // uri, ref, argument, context and _meta that the method has. extra_ref: `ref` has unknown
+  // For the same requests. extra_params: params has members other than name, arguments, uri, ref,
+  // argument, context and _meta (as far as the method has them). extra_ref: `ref` has unknown
   // members, or both name and uri.
   bool extra_params = false;
   bool extra_ref = false;
@@ -129,7 +130,7 @@ struct Scan {
   bool has_to_drop() const noexcept { return unknown_members != 0 || bad_traces != 0; }
 };
 
-// The maximum size of a progress token in bytes, including quotes.
+// Maximum size of a progress token in bytes, including quotes.
 inline constexpr std::uint32_t max_progress_token = 258;
 
 struct ScanError {
@@ -152,12 +153,12 @@ struct ScanLimits {
 bool scan(std::string_view message, Scan *out, ScanError *error,
           const ScanLimits &limits = {}) noexcept;
 
-// Returns the message without its unknown_members and bad_traces, and if `unknown_params` is set,
-// without these as well. All other values are unchanged. Not for batches. Allocates.
+// Returns the message without its unknown_members and bad_traces and, if `unknown_params` is set,
+// without its unknown params. All other values are unchanged. Not for batches. Allocates.
 std::string without_dropped_members(std::string_view message, const Scan &scan,
                                     bool unknown_params = false);
 
-// Returns the members counted by extra_params as a JSON object, unchanged; `ref` is complete.
+// Returns the members that extra_params reports as a JSON object, unchanged; `ref` is complete.
 // Returns an empty string if there are none. Allocates only if there are such members.
 std::string extra_params(std::string_view message, const Scan &scan);
 
@@ -180,14 +181,16 @@ bool has_duplicate_members(std::string_view json);
 // into *scratch; otherwise the result is a view into the token. A lone surrogate becomes U+FFFD.
 std::string_view unquote(std::string_view token, std::string *scratch);
 
-// The value of a direct member of a validated JSON object; empty if absent.
+// Returns the value of a direct member of a validated JSON object, or an empty view if it is
+// absent.
 std::string_view member(std::string_view object, std::string_view key) noexcept;
 
 // Calls f for each element of a validated JSON array. Stops and returns false if f returns false.
 bool for_each_item(std::string_view array, void *arg,
                    bool (*f)(void *arg, std::string_view item)) noexcept;
 
-// Calls f for each member of a validated JSON object; key is the token with quotes.
+// Calls f for each member of a validated JSON object; key is the token with quotes. Stops and
+// returns false if f returns false.
 bool for_each_member(std::string_view object, void *arg,
                      bool (*f)(void *arg, std::string_view key, std::string_view value)) noexcept;
 

@@ -1,4 +1,4 @@
-// Tests of the message scanner: located ranges, rejected messages, and unchanged bytes.
+// Tests the message scanner: located ranges, rejected messages, and unchanged bytes.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -118,7 +118,7 @@ TEST_CASE("unknown members of the envelope are dropped") {
   CHECK(run(with_params(R"({"x":1,"y":2})")).scan.unknown_members == 0);
 }
 
-TEST_CASE("the kinds of messages") {
+TEST_CASE("the kind of a message is detected") {
   const auto kind = [](const char *message) {
     const Outcome o = run(message);
     INFO(message << "\n" << o.error.what);
@@ -136,7 +136,7 @@ TEST_CASE("the kinds of messages") {
   CHECK(kind(R"( [ {"jsonrpc":"2.0","method":"a"} , 1 ] )") == Kind::batch);
 }
 
-TEST_CASE("methods") {
+TEST_CASE("methods are recognized") {
   for (int i = static_cast<int>(Method::initialize);
        i <= static_cast<int>(Method::notifications_elicitation_complete); ++i) {
     const auto method = static_cast<Method>(i);
@@ -163,7 +163,7 @@ TEST_CASE("a modern request is detected by its protocol version in _meta") {
 }
 
 TEST_CASE("values with an unexpected type count as absent") {
-  // Members of other methods are not checked; with a wrong type, they count as absent.
+  // Members of other methods are not checked. With a wrong type, they count as absent.
   const std::string m = with_params(
       R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
   const Outcome o = run(m);
@@ -202,7 +202,7 @@ TEST_CASE("a progress token is a string or an integer with a limited length") {
   CHECK_FALSE(run(with_params(R"({"_meta":{"x":{}}})")).scan.bad_progress_token);
 }
 
-TEST_CASE("params without a name in rules are counted per method") {
+TEST_CASE("unknown and extra params are counted for each method") {
   const auto call = [](const std::string &method, const std::string &params) {
     return R"({"jsonrpc":"2.0","id":7,"method":")" + method + R"(","params":)" + params + "}";
   };
@@ -295,7 +295,7 @@ TEST_CASE("only malformed trace members are dropped from _meta") {
   check_refused(with_params(R"({"_meta":{"baggage":"a=1","baggage":"b=1"}})"), -32600, "7");
 }
 
-TEST_CASE("envelope: rejected") {
+TEST_CASE("envelope: invalid messages are rejected") {
   const std::string invalid[] = {"1",
                                  "\"a\"",
                                  "null",
@@ -370,7 +370,7 @@ TEST_CASE("ambiguous names are rejected") {
                   "en\":1}"),
       with_params(R"({"":1,"":2})"), with_params(R"({"a\/b":1,"A/B":2})"),
       with_params(R"({"\ud800":1,"\udfff":2})"),
-      // _meta and ref, for the known names
+      // Known names in _meta and ref
       with_params(R"({"_meta":{"progressToken":1,"progressToken":2}})"),
       with_params(R"({"_meta":{"ProgressToken":1}})"),
       with_params("{\"_meta\":{\"progressTo\xE2\x84\xAA"
@@ -382,7 +382,7 @@ TEST_CASE("ambiguous names are rejected") {
   for (const std::string &message : ambiguous) check_refused(message, -32600, "7");
 }
 
-TEST_CASE("a message with two ids: the error has no id") {
+TEST_CASE("the error for a message with two ids has no id") {
   check_refused(request(R"(,"id":8)"), -32600, "");
   check_refused(request(R"(,"\u0069d":7)"), -32600, "");
   check_refused(request(R"(,"ID":8)"), -32600, "7");
@@ -404,20 +404,20 @@ TEST_CASE("similar but unambiguous names are accepted") {
   CHECK(run(escaped).scan.name.in(escaped) == R"("a")");
 }
 
-TEST_CASE("an id after the error is still found") {
+TEST_CASE("an id after an error is still found") {
   check_refused(R"({"jsonrpc":"2.0","method":"m","params":{"name":"a","Name":"b"},"id":"late"})",
                 -32600, "\"late\"");
   check_refused(R"({"jsonrpc":"2.0","method":"m","params":5,"id":9})", -32600, "9");
 }
 
 TEST_CASE("the error for an invalid response has no id") {
-  // The id belongs to a request of the receiver. An error with this id must not look like a
-  // response to a request of the peer.
+  // The id belongs to a request of the receiver. The error must not look like a response to a
+  // request of the peer.
   check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
   check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
 }
 
-TEST_CASE("limits of depth and members") {
+TEST_CASE("depth and number of members are limited") {
   const auto nested = [](unsigned levels) {
     return with_params("{\"arguments\":" + std::string(levels, '[') + std::string(levels, ']') +
                        "}");

@@ -48,7 +48,7 @@ bool valid_state_member(std::string_view member) noexcept {
          std::all_of(value.begin(), value.end(), in_value);
 }
 
-// A token as defined by HTTP (RFC 9110).
+// Returns true for a token as defined by HTTP (RFC 9110).
 bool is_token(std::string_view text) noexcept {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -72,7 +72,7 @@ bool valid_pair(std::string_view text, bool needs_value) noexcept {
 }  // namespace
 
 bool valid_traceparent(std::string_view text) noexcept {
-  // version "-" trace-id "-" parent-id "-" flags; later versions may append "-" and more.
+  // version "-" trace-id "-" parent-id "-" flags. Later versions may append "-" and more.
   constexpr std::size_t size = 55, most = 128;
   if (text.size() < size || text.size() > most) return false;
   if (text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
@@ -127,7 +127,7 @@ bool is_bad_trace(std::string_view name, std::string_view value) noexcept {
       for (json::Unescape inside(text); !inside.done(); ++size) {
         const char32_t c = inside.next();
         if (size == sizeof plain || c > 0x7F)
-          return true;  // none of the three names is longer or has non-ASCII characters
+          return true;  // the three names are not longer and contain only ASCII
         plain[size] = static_cast<char>(c);
       }
       text = {plain, size};

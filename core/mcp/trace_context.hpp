@@ -1,7 +1,7 @@
-// Validation of the W3C Trace Context and Baggage values that MCP carries in `_meta`.
+// Validates the W3C Trace Context and Baggage values in MCP's `_meta`.
 //
-// Policies do not evaluate these members and approvals do not cover them, so they must not carry
-// anything else. Thread-safe. Never allocates.
+// Policies do not evaluate these members and approvals do not cover them, so they must contain only
+// valid trace data. Thread-safe. Never allocates.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::mcp {
 
-// The maximum size of one value; longer values count as malformed. (W3C: 8,192 bytes for baggage,
-// 32 members of tracestate.)
+// Maximum size of one value; longer values count as malformed. (W3C: 8,192 bytes for baggage, 32
+// members of tracestate.)
 inline constexpr std::size_t max_trace_bytes = 8192;
 inline constexpr std::size_t max_tracestate_members = 32;
 
@@ -19,8 +19,8 @@ bool valid_traceparent(std::string_view text) noexcept;
 bool valid_tracestate(std::string_view text) noexcept;
 bool valid_baggage(std::string_view text) noexcept;
 
-// Returns true if this member of `_meta` is one of the three and has an invalid value. `name` is
-// without quotes and may be escaped; `value` is a token. Both are validated.
+// Returns true if this member of `_meta` is traceparent, tracestate or baggage and has an invalid
+// value. `name` is without quotes and may be escaped; `value` is a token. Both are validated JSON.
 bool is_bad_trace(std::string_view name, std::string_view value) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -5,7 +5,7 @@
 
 using namespace bulkhead::mcp;
 
-TEST_CASE("traceparent: version, trace, parent and flags, and nothing else") {
+TEST_CASE("traceparent consists of version, trace, parent and flags") {
   const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   CHECK(valid_traceparent(good));
   CHECK(valid_traceparent("cc" + good.substr(2)));
@@ -24,7 +24,7 @@ TEST_CASE("traceparent: version, trace, parent and flags, and nothing else") {
   }
 }
 
-TEST_CASE("tracestate: members of vendors") {
+TEST_CASE("tracestate consists of vendor members") {
   for (const char *good : {"", "a=1", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
                            "fw529a3039@dt=FfAsBbCc, a*b/c_d-e=x y", " a=1;b ,, b=2 ", "1a@b=!"}) {
     INFO(good);
@@ -45,7 +45,7 @@ TEST_CASE("tracestate: members of vendors") {
   CHECK_FALSE(valid_tracestate(std::string(max_trace_bytes + 1, ' ')));
 }
 
-TEST_CASE("baggage: keys, values and properties") {
+TEST_CASE("baggage consists of keys, values and properties") {
   for (const char *good :
        {"a=b", "key1=value1;property1;property2, key2 = value2, key3=value3; k=v",
         "userId=Am%C3%A9lie", "a="}) {

@@ -1,5 +1,4 @@
-// Decides when the next connection is attempted and what is logged about the attempts. Owner:
-// Route.
+// Decides when to attempt the next connection and what to log about the attempts. Owner: Route.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +18,25 @@ class Attempts {
   explicit Attempts(const RouteLimits &limits) : limits_(limits) {}
 
   void start(std::uint64_t now_ns) noexcept { started_ns_ = now_ns; }
-  // Returns true if no attempt follows this failed one: there was no connection within start_ms, or
+  // Returns true if this failed attempt was the last: there was no connection within start_ms, or
   // the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
-  // Called after a failed attempt; the next attempt follows after retry_ms(). Returns the text to
-  // log, which may be empty.
+  // Called after a failed attempt. The next attempt follows after retry_ms(). Returns the text to
+  // log, or an empty string.
   std::string failed(std::uint64_t now_ns, const std::string &endpoint, const Error &error);
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
-  // Returns the text to log, which may be empty.
+  // Returns the text to log, or an empty string.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Returns the delay before the next attempt. A connection that lasted for at least steady_ms is
-  // replaced immediately; otherwise the delay increases each time.
+  // Returns the delay before the next attempt. The delay is 0 if the connection lasted at least
+  // steady_ms; otherwise it increases each time.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:
   const RouteLimits &limits_;
   std::uint64_t started_ns_ = 0, connected_ns_ = 0, lost_ns_ = 0;
-  std::uint64_t reminded_ns_ = 0;  // time of the last log line about this outage; 0: none
+  std::uint64_t reminded_ns_ = 0;  // time of the last log line about this outage, or 0
   std::uint64_t retry_ms_ = 0;
-  bool stood_ = false;  // there has been a connection
+  bool stood_ = false;  // whether there has been a connection
 };
 
 }  // namespace bulkhead::pipe

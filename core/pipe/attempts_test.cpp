@@ -21,7 +21,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("the first connection is attempted until start_ms, with one line in the log") {
+TEST_CASE("the first connection is attempted until start_ms and logged once") {
   World w;
   CHECK(w.failed() == "cannot reach e yet (refused); trying for 30.0 s");
   CHECK(w.attempts.retry_ms() == w.limits.first_retry_ms);
@@ -35,7 +35,7 @@ TEST_CASE("the first connection is attempted until start_ms, with one line in th
   CHECK(w.attempts.was_last(w.now, refused));
 }
 
-TEST_CASE("a wrong address is attempted once, but not after it was right") {
+TEST_CASE("a wrong address is attempted once, unless a connection succeeded before") {
   World w;
   for (const bh_status code : {BH_E_INVALID, BH_E_DENIED}) {
     CHECK(w.attempts.was_last(w.now, {code, "wrong"}));
@@ -48,7 +48,7 @@ TEST_CASE("a wrong address is attempted once, but not after it was right") {
   }
 }
 
-TEST_CASE("a connection that stood is replaced at once, others later each time") {
+TEST_CASE("a stable connection is replaced immediately, others after increasing delays") {
   World w;
   w.attempts.connected(w.now, "e");
   w.pass(w.limits.steady_ms);
@@ -65,7 +65,7 @@ TEST_CASE("a connection that stood is replaced at once, others later each time")
   CHECK(before == w.limits.max_retry_ms);
 }
 
-TEST_CASE("a long outage is logged once in reminder_ms, and its end with its length") {
+TEST_CASE("a long outage is logged once per reminder_ms; its end is logged with its duration") {
   World w;
   w.attempts.connected(w.now, "e");
   w.attempts.lost(w.now);

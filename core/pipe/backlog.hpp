@@ -1,5 +1,5 @@
-// Unfinished messages: unanswered requests of the client, messages that wait for a connection, and
-// unanswered requests of the endpoint. Owner: Route. Limits: RouteLimits.
+// Unfinished messages: unanswered client requests, messages that wait for a connection, and
+// unanswered endpoint requests. Owner: Route. Limits: RouteLimits.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Backlog {
   };
   explicit Backlog(const RouteLimits &limits) : limits_(limits) {}
 
-  // ---- requests of the client, including those that wait for a connection ----
+  // ---- requests of the client, including queued requests ----
   std::uint64_t next_exchange() noexcept { return next_exchange_++; }
   // Adds a request and returns its exchange, or 0 if too many requests are pending.
   std::uint64_t add(const Line &line);
@@ -39,17 +39,17 @@ class Backlog {
   std::size_t pending_bytes() const noexcept { return pending_bytes_; }
 
   // ---- messages that wait for a connection, in order of arrival ----
-  // Returns false if the queue already contains max_waiting_bytes.
+  // Returns false if the message would exceed max_waiting_bytes.
   bool keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   Waiting take_first();
-  // Moves the message that was queued last back to the front, because it could not be sent.
+  // Moves the most recently queued message back to the front, because it could not be sent.
   void move_last_to_front();
   std::deque<Waiting> take_waiting();
   std::size_t waiting() const noexcept { return waiting_.size(); }
   std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
 
   // ---- requests of the endpoint on the current connection ----
-  // If there are already max_questions, the oldest is dropped.
+  // Drops the oldest request if there are already max_questions.
   void note_question(std::string_view text);
   // Returns false if the endpoint has not sent this request or it has already been answered.
   bool take_question(std::string_view id);

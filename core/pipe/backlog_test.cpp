@@ -41,7 +41,7 @@ std::string question(std::string_view id) {
 
 }  // namespace
 
-TEST_CASE("requests are pending until they are forgotten, within two limits") {
+TEST_CASE("requests are pending until they are forgotten, and limited in number and bytes") {
   World w;
   const std::uint64_t first = w.add("1"), second = w.add("\"two\"", "\"tools/call\"");
   CHECK(first != second);
@@ -60,7 +60,7 @@ TEST_CASE("requests are pending until they are forgotten, within two limits") {
   CHECK(w.backlog.pending_bytes() == w.limits.max_pending_bytes);
 }
 
-TEST_CASE("a request that waits for a connection was not sent") {
+TEST_CASE("a request that waits for a connection does not count as sent") {
   World w;
   const std::uint64_t a = w.add(), b = w.add(), c = w.add();
   CHECK(w.backlog.keep(1, b, "b"));
@@ -72,7 +72,7 @@ TEST_CASE("a request that waits for a connection was not sent") {
   CHECK(w.backlog.idle());
 }
 
-TEST_CASE("messages that wait keep their order, also one that could not be sent") {
+TEST_CASE("queued messages keep their order, even after a failed send") {
   World w;
   CHECK(w.backlog.keep(1, 1, "a"));
   CHECK(w.backlog.keep(2, 0, "bc"));
@@ -90,7 +90,7 @@ TEST_CASE("messages that wait keep their order, also one that could not be sent"
   CHECK(w.backlog.waiting_bytes() == 0);
 }
 
-TEST_CASE("an answer needs a question of this connection, and the oldest questions are forgotten") {
+TEST_CASE("an answer needs a request of this connection, and the oldest requests are dropped") {
   World w;
   w.backlog.note_question(question("1"));
   w.backlog.note_question(question("\"2\""));
@@ -109,7 +109,7 @@ TEST_CASE("an answer needs a question of this connection, and the oldest questio
   CHECK_FALSE(w.backlog.take_question("4"));
 }
 
-TEST_CASE("the client is held from each limit until half of it is left") {
+TEST_CASE("the client is paused at each limit until half of the limit is free") {
   World w;
   CHECK_FALSE(w.held());
   SECTION("pending requests") {

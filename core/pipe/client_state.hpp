@@ -1,10 +1,10 @@
-// The state that the client has set up in its session in addition to the handshake: its log level,
-// its subscriptions, and the lists that it has read. A new endpoint does not have this state.
+// State that the client has set in its session after the handshake: its log level, its
+// subscriptions, and the lists that it has read. A new endpoint does not have this state.
 // Therefore, the requests are repeated on a new connection, and the client receives list_changed
 // for the lists that it has read.
 //
-// Owned by Route. Limits: max_subscriptions requests with max_subscription_bytes in total;
-// additional ones are not repeated.
+// Owner: Route. Limits: max_subscriptions requests with max_subscription_bytes in total; requests
+// above the limits are not repeated.
 #pragma once
 
 #include <array>
@@ -24,18 +24,19 @@ class ClientState {
  public:
   explicit ClientState(const RouteLimits &limits) : limits_(limits) {}
 
-  // Records a request of the client that was sent. method: the token of its method.
+  // Records a client request that was sent. `method` is the method's token.
   void on_sent(std::string_view method, std::string_view text);
-  // Forgets everything. Called when a new handshake begins a new session.
+  // Called when a new handshake begins a new session.
   void clear();
 
   // Sends the recorded requests on a new connection, with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // Returns true if the exchange is that of a repeated request. Its answer is not for the client.
+  // Returns true if the exchange belongs to a repeated request, whose answer is not forwarded to
+  // the client.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
-  // Sends list_changed to the client for each kind of list that it has read.
+  // Sends list_changed to the client for each type of list that it has read.
   void announce_lists(Ends &ends) const;
-  // Call when the connection is lost. No repeated request will be answered.
+  // Called when the connection is lost, so repeated requests will not be answered.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:
@@ -46,9 +47,9 @@ class ClientState {
 
   const RouteLimits &limits_;
   std::string set_level_;                         // the last request
-  std::map<std::string, std::string> subscribe_;  // by the token of the URI
+  std::map<std::string, std::string> subscribe_;  // keyed by the URI's token
   std::size_t subscribe_bytes_ = 0;
-  std::array<bool, 3> read_{};  // by List
+  std::array<bool, 3> read_{};  // indexed by List
   std::set<std::uint64_t> repeated_;
 };
 

@@ -54,7 +54,7 @@ struct StateWorld {
 
 }  // namespace
 
-TEST_CASE("the last level and each subscription are repeated, under new exchanges") {
+TEST_CASE("the last log level and each subscription are repeated with new exchange numbers") {
   StateWorld w;
   w.state.on_sent("\"logging/setLevel\"", warning);
   w.state.on_sent("\"logging/setLevel\"", debug);
@@ -71,12 +71,12 @@ TEST_CASE("the last level and each subscription are repeated, under new exchange
   REQUIRE(w.ends.exchanges.size() == 3);
   for (const std::uint64_t exchange : w.ends.exchanges) {
     CHECK(w.state.is_repetition(exchange));
-    CHECK_FALSE(w.state.is_repetition(exchange));  // one answer each
+    CHECK_FALSE(w.state.is_repetition(exchange));  // each is answered once
   }
   CHECK_FALSE(w.state.is_repetition(w.backlog.next_exchange()));
 }
 
-TEST_CASE("a connection that is lost again has no answers, and the next one gets all again") {
+TEST_CASE("if a connection is lost again, the next connection receives all requests again") {
   StateWorld w;
   w.subscribed("file:///a");
   w.ends.full = true;
@@ -106,7 +106,7 @@ TEST_CASE("only lists that the client has read are announced") {
   CHECK(w.ends.told.empty());
 }
 
-TEST_CASE("remembered subscriptions have limits in number and bytes") {
+TEST_CASE("the recorded subscriptions are limited in number and bytes") {
   StateWorld w;
   w.limits.max_subscriptions = 2;
   w.subscribed("file:///a");
@@ -125,7 +125,7 @@ TEST_CASE("remembered subscriptions have limits in number and bytes") {
   small.state.repeat(small.ends, small.backlog);
   CHECK(small.ends.sent ==
         std::vector<std::string>{subscribe("file:///b"), subscribe("file:///d")});
-  // Texts without a URI, which a host answers with an error.
+  // Requests without a URI, which a host rejects with an error.
   small.state.on_sent("\"resources/subscribe\"", R"({"id":1,"method":"resources/subscribe"})");
   small.state.on_sent("\"resources/subscribe\"",
                       R"({"id":1,"method":"resources/subscribe","params":[]})");

@@ -8,7 +8,7 @@
 
 namespace bulkhead::pipe {
 
-// The interface of a route to the plugins at its two ends, and to the program.
+// The interface of a route to the plugins on both sides, and to the program.
 class Ends {
  public:
   virtual void to_client(std::string_view message) = 0;
@@ -17,13 +17,13 @@ class Ends {
   virtual Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) = 0;
   virtual void finish_lane() = 0;  // half-close
   virtual void close_lane() = 0;
-  // Pauses or resumes reading from the open lane or the client. When the client is paused, its
-  // current message is the last one until reading resumes.
+  // Pauses or resumes reading from the open lane or the client. A paused client's current message
+  // is the last until reading resumes.
   virtual void hold_lane(bool hold) = 0;
   virtual void hold_client(bool hold) = 0;
   virtual void log(std::int32_t level, std::string_view text) = 0;
-  // All messages have been sent and all requests answered. `failure` is empty, or the reason why
-  // the program could not do its work.
+  // Called when all messages have been sent and all requests have been answered. `failure` is the
+  // reason why the program failed, or empty.
   virtual void done(std::string_view failure) = 0;
 
  protected:

@@ -1,6 +1,5 @@
-// The handshake of the client, which is repeated on a new connection because a new endpoint has no
-// state of the client. Owner: Route. Limit: max_handshake_bytes; larger handshakes are not
-// repeated.
+// The client's handshake. It is repeated on a new connection because a new endpoint does not know
+// the client. Owner: Route. Limit: max_handshake_bytes; larger handshakes are not repeated.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ class Handshake {
  public:
   explicit Handshake(const RouteLimits &limits) : limits_(limits) {}
 
-  // Called when a message of the client was sent. `method` is the token of the method if it is a
+  // Called when a client message was sent. `method` is the method's token if the message is a
   // request.
   void on_sent(std::uint32_t kind, std::uint64_t exchange, std::string_view method,
                std::string_view text);
@@ -24,7 +23,7 @@ class Handshake {
   // Determines whose request the endpoint has answered. Only answers of type of_client are
   // forwarded to the client.
   Answer on_answer(std::uint64_t exchange, std::string_view text);
-  // The connection is lost, so no answer will arrive.
+  // Called when the connection is lost, so no answer will arrive.
   void on_lost() noexcept { sent_exchange_ = repeated_ = 0; }
 
   // Returns true if the endpoint has accepted a handshake.
@@ -36,7 +35,7 @@ class Handshake {
   std::uint64_t sent_exchange_ = 0;  // the exchange of sent_, until it is answered
   std::string sent_;                 // the client's initialize
   std::string initialize_;           // the last initialize that was answered with a result
-  bool initialized_ = false;         // whether the client has confirmed it
+  bool initialized_ = false;         // whether the client has confirmed initialize_
   std::uint64_t repeated_ = 0;       // the exchange of the repetition, until it is answered
 };
 

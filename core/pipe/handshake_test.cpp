@@ -54,7 +54,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("an accepted handshake is repeated as the client has sent it") {
+TEST_CASE("an accepted handshake is repeated unchanged") {
   World w;
   w.send_initialize(1);
   w.handshake.on_sent(BH_LANE_REQUEST, 2, "\"ping\"", "{}");
@@ -70,7 +70,7 @@ TEST_CASE("an accepted handshake is repeated as the client has sent it") {
   CHECK(w.next.sent == Texts{initialize, initialize, initialized});
 }
 
-TEST_CASE("only the answer to the repetition is not for the client, and only once") {
+TEST_CASE("only the answer to the repeated handshake is withheld from the client, and only once") {
   World w;
   w.complete();
   w.handshake.repeat(w.next, 7);
@@ -86,7 +86,7 @@ TEST_CASE("only the answer to the repetition is not for the client, and only onc
   CHECK(w.handshake.accepted());
 }
 
-TEST_CASE("a handshake that was rejected, lost or is too large is not repeated") {
+TEST_CASE("a handshake that was rejected, lost or too large is not repeated") {
   World w;
   w.complete();
   SECTION("rejected") {
@@ -105,7 +105,7 @@ TEST_CASE("a handshake that was rejected, lost or is too large is not repeated")
   CHECK_FALSE(w.handshake.accepted());
 }
 
-TEST_CASE("a new handshake needs its own confirmation") {
+TEST_CASE("a new handshake must be confirmed again") {
   World w;
   w.complete();
   w.send_initialize(2);
@@ -114,6 +114,6 @@ TEST_CASE("a new handshake needs its own confirmation") {
   CHECK(w.next.sent == Texts{initialize});
   w.next.full = true;
   w.send_initialized();
-  w.handshake.repeat(w.next, 8);  // the request was not sent, so neither is the notification
+  w.handshake.repeat(w.next, 8);  // neither the request nor the notification was sent
   CHECK(w.next.sent == Texts{initialize});
 }

@@ -1,4 +1,4 @@
-// Classifies the JSON-RPC message in a line, as far as required for forwarding.
+// Classifies a line's JSON-RPC message as far as forwarding requires.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace bulkhead::pipe {
 
 enum class LineKind : std::uint8_t {
-  request,  // expects an answer; includes text that is not a JSON object, so that the host answers
-            // it with an error
+  request,  // expects an answer; includes text that is not a JSON object, which the host answers
+            // with an error
   notification,  // an object without an id
   response       // an answer to a request from the host
 };
@@ -28,8 +28,8 @@ Line classify(std::string_view text) noexcept;
 // a token; an empty id becomes null.
 std::string lost_answer(std::string_view id, std::string_view message);
 
-// Returns the method's name for an error message, unescaped and truncated, or "request" if there is
-// none.
+// Returns the method's name, unescaped and truncated, for an error message, or "request" if there
+// is none.
 std::string method_name(std::string_view token);
 
 }  // namespace bulkhead::pipe

@@ -8,7 +8,7 @@ using namespace bulkhead;
 using pipe::classify;
 using pipe::LineKind;
 
-TEST_CASE("a line with an id awaits an answer, one without does not") {
+TEST_CASE("a line with an id expects an answer; a line without an id does not") {
   CHECK(classify(R"({"jsonrpc":"2.0","id":1,"method":"ping"})").kind == LineKind::request);
   CHECK(classify(R"({"id":null,"method":"ping"})").kind == LineKind::request);
   CHECK(classify(R"({"method":"ping"})").kind == LineKind::notification);
@@ -25,7 +25,7 @@ TEST_CASE("an answer to the host's request is not a request") {
   CHECK(classify(R"({"id":1,"method":"x","result":{}})").kind == LineKind::request);
 }
 
-TEST_CASE("text that is not an object goes to the host, which answers the error") {
+TEST_CASE("text that is not an object is sent to the host, and the host answers with an error") {
   for (const char *text : {"{oops", "[1,2]", "7", "null", "{\"id\":1}}", "\xff\xfe", "{\"id\":1"}) {
     const auto line = classify(text);
     CHECK(line.kind == LineKind::request);
@@ -33,7 +33,7 @@ TEST_CASE("text that is not an object goes to the host, which answers the error"
   }
 }
 
-TEST_CASE("the answer of a lost request is JSON, whatever the method's name is") {
+TEST_CASE("the error answer to a lost request is valid JSON, whatever the method's name is") {
   const auto line = classify(R"({"id":"a\"b","method":"x\"\n\u00e9"})");
   const std::string text =
       pipe::lost_answer(line.id, pipe::method_name(line.method) + ": connection closed");
@@ -45,7 +45,7 @@ TEST_CASE("the answer of a lost request is JSON, whatever the method's name is")
   CHECK(pipe::method_name("17") == "request");
 }
 
-TEST_CASE("a long method name is cut at a character boundary") {
+TEST_CASE("a long method name is truncated at a character boundary") {
   std::string token = "\"";
   for (int i = 0; i < 80; ++i) token += "\xe2\x82\xac";
   const std::string name = pipe::method_name(token + "\"");

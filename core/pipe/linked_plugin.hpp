@@ -1,8 +1,9 @@
 // A linked-in plugin and its minimal bh_host: the reactor, the log, and the tables of its owner
 // (host_tables).
 //
-// plugin/Instance is not used here: its secrets, folders, sockets, children and configuration check
-// would make up most of a program that must be small. Nothing is loaded or replaced at run time.
+// plugin/Instance is not used: its secrets, folders, sockets, child processes and configuration
+// checks would make up most of a program that must be small. Nothing is loaded or replaced at run
+// time.
 //
 // Owner: pipe::Host. Runs on the reactor thread, except where the ABI allows any thread.
 #pragma once

@@ -8,7 +8,7 @@ namespace bulkhead::pipe {
 namespace {
 
 constexpr bh_session only_session = 1;
-constexpr std::uint64_t write_stall_ms = 330'000;  // once its input has ended
+constexpr std::uint64_t write_stall_ms = 330'000;  // once the client's input has ended
 constexpr std::uint64_t connect_timeout_ms = 5'000;
 
 bh_limits limits_of(const Options &options) {
@@ -164,7 +164,7 @@ void PipeHost::to_client(std::string_view message) {
   const bh_str part = bh::str(message);
   bh_outgoing out{};
   out.size = sizeof out;
-  out.kind = BH_OUT_EVENT;  // a general stream carries all types as lines
+  out.kind = BH_OUT_EVENT;  // a general stream carries messages of all types as lines
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;

@@ -1,7 +1,7 @@
 // The host of a pipe: one transport, one connector, and a Route between them. Both plugins are
-// linked in; there is no profile, policy or catalogue. An example is the guest's relay.
+// linked in; there is no profile, policy or catalogue. The guest's relay is a pipe host.
 //
-// Single-threaded, except for request_stop().
+// Single-threaded, except request_stop().
 #pragma once
 
 #include <atomic>
@@ -23,12 +23,12 @@ struct Options {
   bh_plugin_entry_fn transport = nullptr, connector = nullptr;
   std::string transport_config = "{}", connector_config = "{}";
   std::string endpoint;  // the other side's name in messages
-  // Returns the connector's definition of the endpoint, a JSON object; called for each attempt to
-  // connect. process_name is the transport's.
+  // Returns the connector's definition of the endpoint, as a JSON object. Called for each
+  // connection attempt with the process name that the transport reported.
   std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
   std::uint64_t message_bytes = 16u << 20;  // one message of the client
-  std::uint64_t queue_bytes = 8u << 20;     // queued output, on each side
+  std::uint64_t queue_bytes = 8u << 20;     // queued output, in each direction
   LinkedPlugin::Log log;
 };
 
@@ -39,15 +39,14 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until all requests of the client have been answered and the answers written, the client
-  // has disconnected, or request_stop() was called. Returns an error if the host could not do its
-  // work.
+  // Runs until all client requests are answered and the answers written, the client has
+  // disconnected, or request_stop() was called. Returns an error if the host failed.
   Result<void> run();
   // May be called on any thread or in a signal handler.
   void request_stop() noexcept;
 
  private:
-  // Receives calls from the two plugins.
+  // Receives calls from both plugins.
   struct Receiver;
   using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
                                                 host_tables::WireTable<Receiver>>;
@@ -87,7 +86,7 @@ class PipeHost final : private Ends {
   std::string definition_;    // of the current lane
   void *lane_ = nullptr;      // the connector's handle of the open lane
   bool session_open_ = false, client_full_ = false;
-  bool done_ = false;  // all answers were passed to the transport
+  bool done_ = false;  // all answers have been passed to the transport
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

@@ -42,8 +42,8 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A response to a request from a previous connection has no recipient, and its id may be in use
-  // again.
+  // A response to a request from a previous connection has no recipient, and its id may have been
+  // reused.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;
@@ -61,7 +61,7 @@ bool Route::request(const Line &line, std::string_view text) {
   return true;
 }
 
-// Messages are sent in order of arrival.
+// Sends or queues messages in order of arrival.
 void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
   if (wire_ == Wire::up && backlog_.waiting() == 0) {
     send_now(kind, exchange, text);
@@ -89,8 +89,8 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // The connection is ending and no part of this message was sent, so the message waits for the
-  // next connection.
+  // No part of this message was sent because the connection is ending, so it is queued for the next
+  // connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);
@@ -123,7 +123,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   if (backlog_.find(exchange) != nullptr)
-    cancel(&end_timer_);  // more may follow: restart the timeout
+    cancel(&end_timer_);  // restarts the time-out, because more messages may follow
   backlog_.forget(exchange);
   if (exchange == 0) backlog_.note_question(text);
   if (!text.empty()) ends_.to_client(text);
@@ -131,7 +131,8 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (exchange != 0) check_end();
 }
 
-// BH_E_CANCELLED: the endpoint sends no answer because the client has cancelled the request.
+// If the code is BH_E_CANCELLED, the endpoint sends no answer because the client has cancelled the
+// request.
 void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
   if (error.code == BH_E_CANCELLED) {
@@ -169,7 +170,7 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Unsent requests stay queued. The others are answered in order of arrival.
+// Fails the requests that were sent, in order of arrival. Unsent requests stay queued.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();
   for (const std::uint64_t exchange : sent) fail(exchange, reason);
@@ -188,7 +189,7 @@ void Route::client_full(bool full) {
   if (full) return;
   own_answers_taken();
   if (end_timer_ == 0) return;
-  cancel(&end_timer_);  // it is still reading: restart the timeout
+  cancel(&end_timer_);  // restarts the time-out, because the client is still reading
   check_end();
 }
 

@@ -1,17 +1,17 @@
-// route = "pipe": connects the one client session of a transport to one lane of a connector. It
-// matches answers to requests. Of MCP's methods it knows the handshake and what a client sets up in
-// a session, which it repeats on a new connection.
+// route = "pipe": connects the one client session of a transport to one lane of a connector and
+// matches answers to requests. It knows only those MCP methods that it repeats on a new connection:
+// the handshake, and the requests that set session state.
 //
 // If the connection is lost, each request that was already sent is answered with error -32001 and
-// is never retried, because it may have been executed. During the first outage_wait_ms of an
-// outage, and until the first connection is open, unsent requests are queued. After that, requests
-// are answered immediately.
+// is never retried, because it may have been executed. Unsent requests are queued until the first
+// connection is open, and during the first outage_wait_ms of an outage. After that, requests are
+// answered with an error immediately.
 //
 // Backpressure works in both directions. While the client does not read, the lane is paused, so the
 // endpoint's socket fills up. While the endpoint does not read, or the limits of unanswered or
 // unsent messages are reached, the client is paused.
 //
-// Owner: the Host. Runs on the reactor thread. The functions of Ends may call back from inside.
+// Owner: the Host. Runs on the reactor thread. The functions of Ends may call back into the route.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // `endpoint` is the name of the other side in messages.
+  // `endpoint` is the other side's name in messages.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;
@@ -49,15 +49,15 @@ class Route {
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();
-  // Called when the client has unread output, or has read all of it.
+  // Called when the client has unread output, and when it has read all of it.
   void client_full(bool full);
 
-  // Events from the connector. Events of a lane other than the current lane are ignored.
+  // Events from the connector. Events of lanes other than the current one are ignored.
   void connected(bh_lane lane);
   void message(bh_lane lane, std::uint64_t exchange, std::string_view text);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
   void lane_down(bh_lane lane, const Error &error);
-  void lane_full(bh_lane lane, bool full);  // the same for the lane
+  void lane_full(bh_lane lane, bool full);  // like client_full(), for the lane
 
  private:
   enum class Wire : std::uint8_t { none, connecting, up };
@@ -96,14 +96,14 @@ class Route {
   const RouteLimits limits_;
 
   Wire wire_ = Wire::none;
-  bh_lane lane_ = 0;  // current lane, or the last one
+  bh_lane lane_ = 0;  // current or last lane
   Backlog backlog_{limits_};
   Handshake handshake_{limits_};
   ClientState state_{limits_};
   Attempts attempts_{limits_};
   ClientHold hold_{limits_};
 
-  bool long_outage_ = false;  // requests are no longer queued
+  bool long_outage_ = false;  // if true, requests are no longer queued
   bool client_full_ = false;
   bool input_ended_ = false, finished_ = false, ended_ = false;
   std::uint64_t retry_timer_ = 0, outage_timer_ = 0, end_timer_ = 0;

@@ -68,8 +68,7 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Runs the loop until the condition is true. If it never is, the test's own timeout ends the
-  // test.
+  // Runs the loop until the condition is true. If it never is, the test's time-out ends the test.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -99,7 +98,7 @@ std::string error_of(const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("answers match their requests, and notifications await none") {
+TEST_CASE("answers match their requests, and notifications expect no answer") {
   World w;
   w.connect();
   CHECK(w.route.from_client(request(1, "tools/call")));
@@ -119,7 +118,7 @@ TEST_CASE("answers match their requests, and notifications await none") {
         std::vector<std::string>{request(9, "ping"), "second", "first", "pushed"});
 }
 
-TEST_CASE("requests made before the connection is open are sent then, in order") {
+TEST_CASE("requests made before the connection is open are sent once it is, in order") {
   World w;
   w.route.from_client(request(1, "initialize"));
   w.route.from_client(R"({"method":"notifications/initialized"})");
@@ -130,7 +129,7 @@ TEST_CASE("requests made before the connection is open are sent then, in order")
   CHECK(w.ends.sent[1].kind == BH_LANE_NOTIFICATION);
 }
 
-TEST_CASE("a lost connection answers each pending request once and repeats none") {
+TEST_CASE("when a connection is lost, each pending request is answered once and not repeated") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -148,7 +147,7 @@ TEST_CASE("a lost connection answers each pending request once and repeats none"
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("in a short outage requests wait, in a long one they are answered immediately") {
+TEST_CASE("requests are queued in a short outage and answered immediately in a long outage") {
   World w;
   w.connect();
   w.lose();
@@ -171,7 +170,7 @@ TEST_CASE("in a short outage requests wait, in a long one they are answered imme
   }
 }
 
-TEST_CASE("a new connection gets the client's handshake again, and its answer is dropped") {
+TEST_CASE("the client's handshake is repeated on a new connection and its answer dropped") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -192,7 +191,7 @@ TEST_CASE("a new connection gets the client's handshake again, and its answer is
   CHECK(w.ends.printed.size() == 1);
 }
 
-TEST_CASE("an initialize that was refused or unanswered is not repeated") {
+TEST_CASE("an initialize that was rejected or unanswered is not repeated") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -206,7 +205,8 @@ TEST_CASE("an initialize that was refused or unanswered is not repeated") {
   CHECK(w.ends.sent.empty());
 }
 
-TEST_CASE("a message too large for a frame is answered here, and the next one is sent") {
+TEST_CASE(
+    "a message too large for a frame is answered with an error, and the next message is sent") {
   World w;
   w.connect();
   w.ends.send_status = BH_E_INVALID;
@@ -219,7 +219,7 @@ TEST_CASE("a message too large for a frame is answered here, and the next one is
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("exhausted stream numbers: the message is sent on a new connection") {
+TEST_CASE("when stream numbers are exhausted, the message is sent on a new connection") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -236,7 +236,8 @@ TEST_CASE("exhausted stream numbers: the message is sent on a new connection") {
   CHECK(w.ends.sent[0].text == request(2, "tools/list"));
 }
 
-TEST_CASE("without any connection in time it answers and fails") {
+TEST_CASE(
+    "if no connection opens in time, requests are answered with an error and the route fails") {
   World w;
   w.ends.refuse_open = true;
   w.route.from_client(request(1, "initialize"));
@@ -247,7 +248,7 @@ TEST_CASE("without any connection in time it answers and fails") {
   CHECK(w.ends.opened.size() > 3);
 }
 
-TEST_CASE("after the first connection it retries forever, with few log lines") {
+TEST_CASE("after the first connection, connecting is retried forever with few log lines") {
   World w;
   w.connect();
   w.lose();
@@ -257,7 +258,7 @@ TEST_CASE("after the first connection it retries forever, with few log lines") {
   CHECK(w.ends.logged.size() == 1);
 }
 
-TEST_CASE("a connection that fails at once does not flood the log") {
+TEST_CASE("a connection that fails immediately does not flood the log") {
   World w;
   w.connect();
   for (int i = 0; i < 50; ++i) {
@@ -309,7 +310,7 @@ TEST_CASE("end of input: each answer restarts the time-out") {
   WARN("this machine was too slow to see it");
 }
 
-TEST_CASE("a connection lost while unsent messages are written fails only those already sent") {
+TEST_CASE("a connection lost while sending queued messages fails only the messages already sent") {
   World w;
   w.route.from_client(request(1, "a"));
   w.route.from_client(request(2, "b"));
@@ -336,7 +337,7 @@ TEST_CASE("end of input before the connection is open: requests are still sent")
   CHECK(w.ends.finishes == 1);
 }
 
-TEST_CASE("a request that the client has cancelled ends without output") {
+TEST_CASE("a request that the client has cancelled ends without an answer") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -364,7 +365,7 @@ TEST_CASE("messages above the limits are answered with errors") {
   }
 }
 
-TEST_CASE("messages of a former lane are ignored") {
+TEST_CASE("messages of a previous lane are ignored") {
   World w;
   w.connect();
   const bh_lane old = w.lane();
@@ -395,12 +396,12 @@ TEST_CASE("an answer is sent only to the connection of its request") {
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("a client that does not read its answers holds the lane, and the next one") {
+TEST_CASE("a client that does not read its answers pauses the lane and the next lane") {
   World w;
   w.connect();
   w.route.client_full(true);
   CHECK(w.ends.lane_held);
-  CHECK_FALSE(w.ends.client_held);  // it may still cancel requests and respond to them
+  CHECK_FALSE(w.ends.client_held);  // it may still cancel requests and send responses
   w.lose();
   w.ends.lane_held = false;
   w.reconnect();
@@ -409,7 +410,7 @@ TEST_CASE("a client that does not read its answers holds the lane, and the next 
   CHECK_FALSE(w.ends.lane_held);
 }
 
-TEST_CASE("the client is held while the endpoint does not read") {
+TEST_CASE("the client is paused while the endpoint does not read") {
   World w;
   w.connect();
   w.route.lane_full(w.lane(), true);
@@ -423,7 +424,7 @@ TEST_CASE("the client is held while the endpoint does not read") {
   CHECK_FALSE(w.ends.client_held);
 }
 
-TEST_CASE("the client is held at the limit of requests, until half of them are answered") {
+TEST_CASE("the client is paused at the request limit until half of the requests are answered") {
   RouteLimits limits = quick();
   limits.max_pending = 4;
   World w(limits);
@@ -441,7 +442,7 @@ TEST_CASE("the client is held at the limit of requests, until half of them are a
   CHECK(w.ends.printed.size() == 3);
 }
 
-TEST_CASE("a former hold of the client does not lower other limits") {
+TEST_CASE("an earlier pause of the client does not lower other limits") {
   RouteLimits limits = quick();
   limits.max_pending = 4;
   World w(limits);
@@ -452,7 +453,7 @@ TEST_CASE("a former hold of the client does not lower other limits") {
   CHECK_FALSE(w.ends.client_held);
 }
 
-TEST_CASE("the client is held at the limit of messages that wait for a connection") {
+TEST_CASE("the client is paused at the limit of messages that wait for a connection") {
   RouteLimits limits = quick();
   limits.max_waiting_bytes = 400;
   World w(limits);
@@ -464,7 +465,7 @@ TEST_CASE("the client is held at the limit of messages that wait for a connectio
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("the client is held when it does not read the errors created here") {
+TEST_CASE("the client is paused if it does not read the errors that the route creates") {
   RouteLimits limits = quick();
   limits.max_own_bytes = 300;
   World w(limits);

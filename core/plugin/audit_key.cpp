@@ -36,7 +36,8 @@ std::unexpected<Error> failed(const std::string &path) {
   return fail(BH_E_IO, path + ": " + bh::error_name(errno));
 }
 
-// Held while the key is created or the list is written, because gateways share both.
+// Locks the folder while the key is created or a list is written, because several gateways may use
+// it.
 Result<OwnedFd> lock(const std::string &folder) {
   OwnedFd fd(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd || ::flock(fd.get(), LOCK_EX) != 0) return failed(folder + "/.lock");
@@ -109,7 +110,7 @@ std::string line_of(const SignedPlace &place) {
 // Thins a full list: for each chain, keeps the first position of each period and the last position.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
-  std::map<std::uint32_t, std::size_t> last;  // index of the last position of each chain
+  std::map<std::uint32_t, std::size_t> last;  // index of each chain's last position
   for (std::size_t i = 0; i < all.size(); ++i) last[all[i].chain] = i;
   std::map<std::uint32_t, std::uint64_t> periods;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -154,7 +155,7 @@ Result<void> append_line(const std::string &path, std::string line) {
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) return failed(path);
   char last = '\n';
-  // If a power failure left an incomplete line, it is terminated here.
+  // Terminates an incomplete line that a power failure left behind.
   if (status.st_size > 0 && ::pread(fd.get(), &last, 1, status.st_size - 1) == 1 && last != '\n') {
     line.insert(0, 1, '\n');
   }
@@ -187,7 +188,7 @@ std::vector<SignedPlace> places_in(std::string_view text) {
   return out;
 }
 
-// Returns the last signed position of this chain; its seq is 0 if there is none.
+// Returns the last signed position of this chain. Its seq is 0 if there is none.
 SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   for (const std::uint64_t most : {std::uint64_t{64} << 10, 2 * max_audit_list_bytes}) {
     bool all = false;
@@ -200,8 +201,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// A position before the last signed one is not signed again, so each position has at most one
-// signature.
+// Adds a position to the list. A position before the last signed position is rejected, so each
+// position has at most one signature.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -230,7 +231,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   return append_line(path, line);
 }
 
-// Publishes the public key, which is the basis for verification.
+// Publishes the public key for verifiers.
 Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto folder = private_folder(state_dir, "audit", "supervisor");
   if (!folder) return std::unexpected(folder.error());

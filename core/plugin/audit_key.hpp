@@ -1,7 +1,7 @@
 // The gateway's key that signs telemetry audit chains. It is created at first use in
-// <state_dir>/secrets/@audit, which contains no plugin secrets (no instance has such a name). The
-// public key is in <state_dir>/audit/supervisor, and the signed statements of each instance are in
-// <state_dir>/audit/signed.
+// <state_dir>/secrets/@audit, a folder that no plugin can use because no instance has such a name.
+// The public key is in <state_dir>/audit/supervisor, and the signed statements of each instance are
+// in <state_dir>/audit/signed.
 //
 // Thread-safe; blocks on file I/O.
 #pragma once
@@ -18,8 +18,8 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of one instance's list. When a list is full, it is thinned: of the older lines, only
-// the first of each hour is kept, or the first of each day if that is not sufficient.
+// Maximum size of one instance's list. A full list is thinned: of the older lines, only the first
+// of each hour is kept, or the first of each day if that is not enough.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
 
@@ -33,11 +33,10 @@ void archive(Ar &ar, AuditSignature &v) {
   ar(unix_s, public_key, signature);
 }
 
-// Signs a statement. A statement about a chain ("chain C seq N head HASH") is added to the
-// instance's list. It is signed only if its position is after the last signed position or equal to
-// it; otherwise BH_E_DENIED is returned. Returns BH_E_INVALID if the statement is too long, is not
-// printable ASCII, or is about a chain but has another format. If the list cannot be written,
-// nothing is signed and the error is returned.
+// Signs a statement. A statement about a chain ("chain C seq N head HASH") is also added to the
+// instance's list. Returns BH_E_DENIED if its position is before the last signed position. Returns
+// BH_E_INVALID if the statement is too long, is not printable ASCII, or is about a chain but has
+// another format. If the list cannot be written, nothing is signed and the error is returned.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 
@@ -48,8 +47,8 @@ struct SignedPlace {
   std::string head;  // 64 hex digits
 };
 std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without line ending
-// Returns the list of an instance in the order of signing, or an empty vector if there is no list.
-// An incomplete line is omitted.
+// Returns an instance's list in the order of signing, or an empty vector if there is no list. An
+// incomplete line is omitted.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
 // Returns the instances that have a list.
 std::vector<std::string> signed_instances(const std::string &state_dir);

@@ -56,7 +56,7 @@ TEST_CASE("a statement is signed with the instance's name and the time, and list
   CHECK(again->public_key == made->public_key);
 }
 
-TEST_CASE("a statement that is not a line of text is not signed") {
+TEST_CASE("a statement that is not a line of text is rejected") {
   testing::TestFolder folder;
   CHECK(sign_for_audit(folder.path(), "book", "").error().code == BH_E_INVALID);
   CHECK(sign_for_audit(folder.path(), "book", "a\nb").error().code == BH_E_INVALID);
@@ -69,7 +69,9 @@ TEST_CASE("a statement that is not a line of text is not signed") {
   CHECK(sign_for_audit(folder.path(), "../book", place(1, 1)).error().code == BH_E_INVALID);
 }
 
-TEST_CASE("a place before the last signed one is not signed again, in any chain of any instance") {
+TEST_CASE(
+    "a position before the last signed position is not signed again, in any chain of any "
+    "instance") {
   testing::TestFolder folder;
   const auto sign = [&](const char *instance, unsigned chain, std::uint64_t seq, char digit = 'a') {
     const auto made = sign_for_audit(folder.path(), instance, place(chain, seq, digit));
@@ -90,7 +92,7 @@ TEST_CASE("a place before the last signed one is not signed again, in any chain 
   CHECK(refused.error().text.find("signed up to seq 11") != std::string::npos);
 }
 
-TEST_CASE("an incomplete line is ignored, and the next one is complete") {
+TEST_CASE("an incomplete line is ignored, and the next line is complete") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", place(1, 10)).has_value());
   const std::string whole = text_of(folder / "audit/signed/book");
@@ -104,7 +106,7 @@ TEST_CASE("an incomplete line is ignored, and the next one is complete") {
   }
 }
 
-TEST_CASE("a full list is thinned: old signatures are kept by the hour") {
+TEST_CASE("a full list is thinned to one old signature per hour") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", place(2, 7)).has_value());
   std::string list;
@@ -137,7 +139,7 @@ TEST_CASE("gateways that start at the same time create one key") {
   for (const std::string &key : keys) CHECK(key == keys.front());
 }
 
-TEST_CASE("a damaged key is reported, not replaced") {
+TEST_CASE("a damaged key is reported and not replaced") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", "x").has_value());
   folder.write("secrets/@audit/ed25519", "short");

@@ -1,5 +1,5 @@
-// Implements bh.host.spawn/1: forwards calls to the host's Spawner for the instances that have been
-// granted one.
+// Implements bh.host.spawn/1: forwards calls to the host's Spawner for instances that may start
+// child processes.
 #include "plugin/host_functions.hpp"
 
 #include <exception>

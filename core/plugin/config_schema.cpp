@@ -26,12 +26,12 @@ constexpr std::size_t max_depth = 64;
 constexpr unsigned parse_flags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-// Refuses texts before RapidJSON reads them: numbers with huge exponents, because 1.1.0 computes
-// exponents in an int that can overflow (CVE-2024-38517), and deep nesting, because its validator
-// visits every open level for every value. Null: no error.
+// Returns an error for text that RapidJSON must not read, or null. RapidJSON 1.1.0 computes
+// exponents in an int that can overflow (CVE-2024-38517), and its validator visits every open level
+// for every value.
 const char *beyond_bounds(std::string_view json) noexcept {
   bool in_string = false, exponent = false;
-  std::size_t length = 0, digits = 0, depth = 0;  // of the current number, and of nesting
+  std::size_t length = 0, digits = 0, depth = 0;  // `length` and `digits` are of the current number
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (in_string) {
@@ -89,7 +89,8 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
 
-// A policy that does not know the member would silently ignore rules, so its schema must name it.
+// Returns true if the configuration has rules but the schema does not name their member. The policy
+// would silently ignore the rules.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
          find(find(schema, "properties"), rules_member) == nullptr;
@@ -100,7 +101,7 @@ constexpr const char *rules_left_out =
     "or "
     "add it as another policy and set rules = false here";
 
-// Describes the allowed values where `keyword` has failed. `rule` is the schema that contains the
+// Describes the values that the failed `keyword` allows. `rule` is the schema that contains the
 // keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
@@ -122,7 +123,7 @@ std::string explain(const rapidjson::SchemaValidator &validator,
                  validator.GetInvalidSchemaPointer().Get(schema));
 }
 
-// Converts a pointer into this document to "a.b[0]".
+// Converts a JSON pointer into this document to "a.b[0]".
 template <class Pointer>
 std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   std::string path;
@@ -141,8 +142,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds one error after another. The member with the error is removed from the configuration. If a
-// member is missing, its requirement is removed from the schema.
+// Finds one error after another. After each error, the invalid member is removed from the
+// configuration; if a member is missing, its requirement is removed from the schema.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
@@ -157,7 +158,7 @@ class FaultFinder {
   }
 
  private:
-  // Returns false if no more errors can be found.
+  // Returns false if there are no more errors.
   bool find_one() {
     const rapidjson::SchemaDocument compiled(schema_);
     rapidjson::SchemaValidator validator(compiled);
@@ -194,8 +195,8 @@ class FaultFinder {
     return text;
   }
 
-  // Removes the member that contains the error. Array elements are not removed because the indexes
-  // of later elements would change.
+  // Removes the member that contains the error. Array elements are not removed, because this would
+  // change the indexes of later elements.
   template <class Pointer>
   bool take_out(const Pointer &where) {
     std::size_t depth = 0, tokens = where.GetTokenCount();
@@ -213,7 +214,7 @@ class FaultFinder {
   rapidjson::Document &schema_;
   rapidjson::Document &config_;
   std::vector<ConfigFault> out_;
-  std::vector<std::string> taken_;  // paths of the members with errors
+  std::vector<std::string> taken_;  // paths of the removed members
 };
 
 }  // namespace

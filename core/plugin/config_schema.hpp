@@ -11,19 +11,19 @@
 
 namespace bulkhead {
 
-// Validates with JSON Schema draft 4. An empty schema allows any object. However, if the schema is
-// empty or its properties do not name "profile_rules", a configuration with rules from the profile
-// is rejected because the plugin would ignore them. The error contains the path and the allowed
-// values, but never the given value, which may be a credential. Returns BH_E_INVALID if the
-// configuration is invalid and BH_E_ABI if the schema itself is invalid.
+// Validates with JSON Schema draft 4. An empty schema allows any object. A configuration with rules
+// from the profile is rejected unless the schema's properties name "profile_rules", because the
+// plugin would ignore the rules. The error contains the path and the allowed values, but never the
+// invalid value, which may be a credential. Returns BH_E_INVALID if the configuration is invalid
+// and BH_E_ABI if the schema itself is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
 // One error: its path ("guests[0].port"; empty for the object itself) and the allowed values.
 struct ConfigFault {
   std::string path, what;
 };
-// Returns all errors, at most 64, and only the first error of each array. Returns an empty vector
-// if there are no errors or if the schema is invalid; check_config() reports an invalid schema.
+// Returns at most 64 errors, and only the first error of each array. Returns an empty vector if
+// there are none or the schema is invalid; check_config() reports an invalid schema.
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

@@ -47,7 +47,7 @@ TEST_CASE("an error contains the path and the allowed values") {
              Contains("config/limits/byte: unknown key; known keys: bytes"));
 }
 
-TEST_CASE("rules of the profile are refused if the plugin's schema does not name them") {
+TEST_CASE("rules of the profile are rejected if the plugin's schema does not name them") {
   const std::string rules = R"({"profile_rules":[]})";
   const auto refused = Contains("does not evaluate them: use \"policy-rules\"");
   CHECK_THAT(why(rules, R"({"type":"object","additionalProperties":false})"), refused);
@@ -62,11 +62,11 @@ TEST_CASE("rules of the profile are refused if the plugin's schema does not name
   CHECK(faults[1].path == "a");
 }
 
-TEST_CASE("the value itself is never in the error") {
+TEST_CASE("errors never contain the invalid value") {
   CHECK_THAT(why(R"({"path":"x","token":"S3CR3T"})"), !Contains("S3CR3T"));
 }
 
-TEST_CASE("text that is not an object, not JSON, too large or extreme is refused") {
+TEST_CASE("text that is not an object, not JSON, too large or too complex is rejected") {
   CHECK_THAT(why("[]"), Contains("not a JSON object"));
   CHECK_THAT(why("{\"path\":\"x\"} x"), Contains("not a JSON object"));
   CHECK_THAT(why("{\"path\":\"\xff\"}"), Contains("not a JSON object"));

@@ -1,5 +1,5 @@
-// Local addresses to which plugins may connect through the host. They are announced before any data
-// from outside is read.
+// Local addresses to which plugins may connect through the host. They are announced before any
+// external data is read.
 #pragma once
 
 #include <set>
@@ -19,8 +19,8 @@ class DialRules {
   // for other addresses and BH_E_LIMIT if too many have been announced.
   Result<void> announce(std::string_view address);
 
-  // Returns a non-blocking stream socket that is connected or connecting. Returns BH_E_DENIED if
-  // the address was not announced. Thread-safe, except during announce().
+  // Returns a connected or connecting non-blocking stream socket. Returns BH_E_DENIED if the
+  // address was not announced. Thread-safe, except during announce().
   Result<OwnedFd> dial(std::string_view address) const;
 
  private:

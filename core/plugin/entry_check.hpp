@@ -10,18 +10,18 @@
 
 namespace bulkhead {
 
-// The host's copy of a descriptor. Members that an older plugin does not have are empty.
+// The host's copy of a descriptor. Members that an older plugin lacks are empty.
 struct PluginDescription {
   std::string id, name, version, vendor, config_schema;
   std::vector<std::string> provides;
 };
 
-// Rejects a plugin with a different ABI major version, or one that needs a newer minor version than
+// Rejects a plugin that has a different ABI major version or needs a newer minor version than
 // `host_minor`. The error contains both versions and the remedy.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks sizes, versions, functions and every descriptor. Error messages start with a verb and
-// follow the plugin's name: "is not ...". Members unknown to this host are ignored.
+// Checks sizes, versions, functions and all descriptors. An error message begins with a verb and is
+// appended to the plugin's name: "is not ...". Members unknown to this host are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

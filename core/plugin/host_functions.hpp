@@ -1,4 +1,4 @@
-// The functions of an instance's bh_host: common services for all plugins.
+// The bh_host functions of an instance: services common to all plugins.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"

@@ -26,9 +26,8 @@ namespace bulkhead {
 class Instance;
 }
 
-// Deleting an instance stops it if necessary, then destroys it. If its work is still running on a
-// pool thread, the whole instance and its library stay in memory because that thread may still use
-// its data and its bh_host. This is logged.
+// Stops and destroys the instance. If a pool thread is still running the instance's work, this is
+// logged, and the instance and its library stay in memory, because the thread may use them.
 template <>
 struct std::default_delete<bulkhead::Instance> {
   void operator()(bulkhead::Instance *instance) const;
@@ -48,7 +47,7 @@ enum class InstanceState : std::uint8_t {
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// State shared by all instances of a host. It must outlive them.
+// State that all instances of a host share. Must outlive them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
@@ -56,11 +55,12 @@ struct HostContext {
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   HostServices services;
-  // Returns the table of a host extension beyond the common services (transport, connector ...) for
-  // an instance and id, or null. The table's first argument is the instance's ctx.
+  // Returns a host extension's table for an instance and id, or null. Used for extensions beyond
+  // the common services (transport, connector ...). The table's first argument is the instance's
+  // ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
-  // Returns true if this instance may have statements signed (bh.host.sign/1). If empty, no
-  // instance may.
+  // Returns true if this instance may have statements signed (bh.host.sign/1). If the function is
+  // empty, no instance may.
   std::function<bool(const class Instance &)> signs;
   // Returns the secrets to mask for this instance (bh.host.mask/1). If the function is empty or
   // returns null, there are none. Called on any thread.
@@ -79,24 +79,23 @@ class Instance {
   static constexpr int max_job_end_ms = 500;  // how long stop() waits for blocking work
 
   // `id` is [A-Za-z0-9_.-]{1,64} but not "." or "..", because it is used as a folder name. Errors
-  // name the plugin and the instance. All functions run on the reactor thread unless stated
-  // otherwise.
-  // `user` is set before the plugin's code runs.
+  // name the plugin and the instance. `user` is set before the plugin's code runs. All functions
+  // run on the reactor thread unless stated otherwise.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // Each function is called once, in this order. A call out of order is rejected without calling
-  // the plugin: it returns BH_E_INVALID, or logs a line if the function has no result. After a
-  // failed configure or start, the instance can only be destroyed. configure() first validates the
-  // configuration against the plugin's config_schema.
+  // Each function is called once, in this order. A call out of order does not reach the plugin: it
+  // returns BH_E_INVALID, or logs a line if the function has no result. After a failed configure or
+  // start, the instance can only be destroyed. configure() first validates the configuration
+  // against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
   // Returns BH_OK if ready, BH_PENDING while starting, or another status if the instance has
-  // failed; *error then contains the reason.
+  // failed. *error is then the reason.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.
@@ -104,7 +103,7 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  // Same, but returns null if the table ends before its member `last`.
+  // Returns null if the table ends before its member `last`.
   template <class T, class M>
   const T *ext(const char *id, M T::*last) const {
     const T *table = ext<T>(id);
@@ -118,8 +117,8 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // Returns true if work in the pool was still running after stop(). The instance then stays in
-  // memory, and its work may still call the host.
+  // Returns true if pool work was still running after stop(). The instance then stays in memory,
+  // and the work may still call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
@@ -128,8 +127,8 @@ class Instance {
   // Returns the instance of a bh_host.ctx.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
   Reactor &reactor() const noexcept { return *context_->reactor; }
-  // Returns BH_OK, or the reason for rejecting a plugin's call: BH_E_INVALID if `wrong` (logged),
-  // or BH_STALE if the instance has been stopped. Thread-safe.
+  // Returns BH_OK or the reason to reject a plugin's call: BH_E_INVALID if `wrong` (logged), or
+  // BH_STALE if the instance has been stopped. Thread-safe.
   bh_status check_call(bool wrong, const char *function) const noexcept {
     if (wrong) return report_misuse(function);
     return ended_.load(std::memory_order_acquire) ? BH_STALE : BH_OK;
@@ -154,15 +153,15 @@ class Instance {
   std::shared_ptr<Library> library_;
   HostContext *context_ = nullptr;
   bh_host host_{};
-  bh_plugin table_{};  // the plugin's table; functions missing in older plugins are filled in
+  bh_plugin table_{};  // functions that an older plugin lacks are filled in
   InstanceState state_ = InstanceState::created;
   bool failed_ = false;             // a step failed; the instance can only be destroyed
-  bool abandoned_ = false;          // work in the pool outlived stop()
+  bool abandoned_ = false;          // pool work outlived stop()
   std::atomic<bool> ended_{false};  // stop() has returned; later calls are rejected
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::string folder_;                     // for bh.host.store/1, once created
+  std::string folder_;                     // for bh.host.store/1; empty until created
   std::vector<std::string> socket_files_;  // for bh.host.listen/1; removed at the end
-  DialRules dial_rules_;                   // for connections from the instance's own process
+  DialRules dial_rules_;                   // for connections made by the instance's own process
 };
 
 }  // namespace bulkhead

@@ -52,7 +52,7 @@ bh_host host_of(Instance &instance) {
   return HostFunctions::host_of(instance);
 }
 
-TEST_CASE("an instance passes its states, each once") {
+TEST_CASE("an instance passes through each of its states once") {
   World world;
   {
     auto instance = world.good();
@@ -74,7 +74,7 @@ TEST_CASE("an instance passes its states, each once") {
                                                 "1 mine: destroy"});
 }
 
-TEST_CASE("a step out of order is refused and never reaches the plugin") {
+TEST_CASE("a step out of order is rejected and never reaches the plugin") {
   World world;
   auto instance = world.good();
   CHECK(instance->start().error().code == BH_E_INVALID);
@@ -99,14 +99,14 @@ TEST_CASE("destroying a running instance stops it first") {
   CHECK(world.lines[3] == "1 mine: destroy");
 }
 
-TEST_CASE("after a refused configuration or start the instance can only be destroyed") {
+TEST_CASE("after a failed configuration or start, an instance can only be destroyed") {
   World world;
   {
     auto instance = world.good();
     const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
-    // The ESC character of the plugin's escape sequence has been removed.
+    // The plugin's ESC character has been removed.
     CHECK_THAT(refused.error().text,
                Contains("plugin good, instance mine") && Contains("an object [31m is wanted"));
     CHECK_FALSE(instance->start().has_value());
@@ -139,7 +139,7 @@ TEST_CASE("resources held after stop() are logged and removed") {
   CHECK(held.watches + held.timers + held.posted + held.blocking == 0);
 }
 
-TEST_CASE("a clean stop logs no complaint, and the host is closed afterwards") {
+TEST_CASE("a clean stop logs no errors, and later calls to the host are rejected") {
   World world;
   auto instance = world.good();
   REQUIRE(instance->configure("{}").has_value());
@@ -159,7 +159,7 @@ TEST_CASE("a clean stop logs no complaint, and the host is closed afterwards") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("timers, watches and pool work arrive through the instance's host") {
+TEST_CASE("timers, watches and pool work run through the instance's host") {
   World world;
   auto instance = world.good();
   const bh_host raw = host_of(*instance);
@@ -214,7 +214,7 @@ TEST_CASE("an instance with running blocking work stays in memory, together with
   CHECK(world.logged("1 mine: the host is still there"));
 }
 
-TEST_CASE("log lines are cut, cleaned and filtered") {
+TEST_CASE("log lines are truncated, sanitized and filtered") {
   World world;
   auto instance = world.good();
   const bh_host raw = host_of(*instance);
@@ -232,7 +232,7 @@ TEST_CASE("log lines are cut, cleaned and filtered") {
   CHECK(world.lines[2] == "1 mine: " + std::string(4095, 'x'));
 }
 
-TEST_CASE("extensions: the common ones, the host's additional ones, and no others") {
+TEST_CASE("only common extensions and the host's additional extensions are available") {
   World world;
   static const int extra = 0;
   world.context.extra_ext = [](Instance &instance, std::string_view id) -> const void * {
@@ -249,7 +249,7 @@ TEST_CASE("extensions: the common ones, the host's additional ones, and no other
   CHECK(raw.get_ext(raw.ctx, nullptr) == nullptr);
 }
 
-TEST_CASE("secrets are private to an instance, limited, and replaced in one step") {
+TEST_CASE("secrets are private to an instance, limited in number, and replaced atomically") {
   World world;
   auto instance = world.good();
   auto other = world.make("good", "other").value();
@@ -331,7 +331,7 @@ TEST_CASE("counters are found by name, limited and incremented") {
   CHECK(metrics->counter(raw.ctx, bh::str("one.more")) == 0);
 }
 
-TEST_CASE("instance ids that could escape their folder are refused") {
+TEST_CASE("instance ids that could escape their folder are rejected") {
   World world;
   for (const char *id : {"", ".", "..", "a/b", "a b"}) {
     CHECK_FALSE(world.make("good", id).has_value());
@@ -339,7 +339,7 @@ TEST_CASE("instance ids that could escape their folder are refused") {
   CHECK(world.make("good", "..a").has_value());
 }
 
-TEST_CASE("tables of an older or newer plugin are used as far as both sides know them") {
+TEST_CASE("tables of an older or newer plugin are used as far as both sides know their members") {
   World world;
   CHECK(world.make("shorter", "s").value()->ext<char>("test.ext/1") == nullptr);
   CHECK(world.make("bigger", "b").value()->ext<char>("test.ext/1") != nullptr);

@@ -23,11 +23,10 @@ namespace {
 enum class Phase : std::uint8_t { constructors, entry, init };
 
 // State shared by the helper thread and the waiting thread. A helper thread that does not return
-// keeps this state, so once `abandoned` is set, no pointer in it may refer to data of the waiting
-// thread.
+// keeps it. Once `abandoned` is set, no pointer in it may refer to data of the waiting thread.
 struct Attempt {
   std::string plugin;
-  OwnedFd fd;  // the plugin file; unset for a linked-in plugin
+  OwnedFd fd;  // the plugin file; empty for a linked-in plugin
   struct stat status{};
   bh_plugin_entry_fn entry_fn = nullptr;
   std::string host_name, host_version;
@@ -71,10 +70,12 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Returns false if the attempt was abandoned; no more code of the plugin may run then.
+// Returns false if the attempt was abandoned, so no more code of the plugin may run.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
-  if (a.abandoned && a.phase == Phase::constructors) set_stuck({});  // the plugin was only slow
+  if (a.abandoned && a.phase == Phase::constructors)
+    set_stuck({});  // the constructors were only
+                    // slow
   a.phase = phase;
   return !a.abandoned;
 }
@@ -122,7 +123,7 @@ void run_attempt(Attempt &a) {
 }
 
 Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
-  // Signals are handled on the program's own threads.
+  // Signals are handled only on the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -136,7 +137,7 @@ Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
   return started;
 }
 
-// Runs the plugin's code with a timeout.
+// Runs the plugin's code with a time-out.
 Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
   if (auto started = start_helper(a); !started) return started;
   std::unique_lock lock(a->mutex);
@@ -192,8 +193,7 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // lstat() does not follow symbolic links: a link is found here and rejected later, never
-    // skipped.
+    // lstat() also finds symbolic links, which are rejected later rather than skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -279,8 +279,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // Creates the library of a finished attempt; `id` selects one of its plugins. A library that is
-  // rejected here has already been initialized; its destructor de-initializes it.
+  // Creates the library of a finished attempt; `id` selects one of its plugins. If the library is
+  // rejected, its destructor de-initializes it.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);
@@ -362,7 +362,7 @@ Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_
 
 Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options) {
-  // Checked first: if no library can be mapped, there is no need to search for the file.
+  // If no library can be mapped, there is no need to search for the file.
   if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
   auto checked = check(plugin, options);
   if (!checked) return std::unexpected(checked.error());

@@ -2,7 +2,7 @@
 //
 // A library is opened once; symbolic links and group- or world-writable files are rejected. Its
 // manifest and exports are read before any of its code runs, and the checked file itself is mapped.
-// Loading and init run on a helper thread with a timeout, so a plugin that hangs is reported and
+// Loading and init run on a helper thread with a time-out, so a plugin that hangs is reported and
 // does not block the host.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace bulkhead {
 
-// The contents of NAME.plugin.toml, which is located beside NAME.so.
+// The content of NAME.plugin.toml, which is in the same folder as NAME.so.
 struct Manifest {
   std::string id, version, description;
   std::uint32_t abi_major = 0, abi_minor_needed = 0;
@@ -39,8 +39,8 @@ struct LoadOptions {
 
 // An opened and checked library file whose code has not run yet. It is mapped later through its
 // descriptor, even if its path has become inaccessible. A process can therefore check its plugins,
-// confine itself (with a rule for fd()), and only then run their code. The user of the process at
-// that time must be allowed to read the file.
+// confine itself (with a rule for fd()), and only then run their code. The process's user must be
+// allowed to read the file when it is mapped.
 struct CheckedLibrary {
   Manifest manifest;
   std::string path;
@@ -50,27 +50,26 @@ struct CheckedLibrary {
   int fd() const noexcept { return file.get(); }
 };
 
-// Returns the config_schema stored in the file (BH_SCHEMA_SECTION). It is empty if the file has
-// none; the schema in the descriptor is then known only once the code runs. Returns BH_E_INVALID or
-// BH_E_LIMIT if the section is invalid.
+// Returns the config_schema stored in the file (BH_SCHEMA_SECTION). If the result is empty, the
+// schema is known only after the code has run. Returns BH_E_INVALID or BH_E_LIMIT if the section is
+// invalid.
 Result<std::string> schema_of(const CheckedLibrary &checked);
 
-// Returns a copy, used for several instances of one plugin. Returns BH_E_LIMIT if no descriptors
-// are available.
+// Returns a copy for another instance of the same plugin. Returns BH_E_LIMIT if no descriptors are
+// available.
 Result<CheckedLibrary> duplicate(const CheckedLibrary &checked);
 
-// A mapped library. Its destructor calls deinit, but the code stays mapped (retired); see
-// docs/plugins.md.
+// A mapped library. Its destructor calls deinit, but the code stays mapped; see docs/plugins.md.
 class Library {
  public:
   // `plugin` is a name or, if it contains a slash, a path that ends in .so. Errors name the plugin
   // and the file. `host` (may be null) provides its name, version and log, and is used only until
-  // load() returns: init receives a bh_host of the loader, whose log lines are discarded after
-  // that. Loading the same file twice creates two Libraries that share one mapping, each with its
-  // own init and deinit.
+  // load() returns: init receives a bh_host of the loader, which then discards log lines. Loading a
+  // file twice creates two Libraries that share one mapping but have separate init and deinit
+  // calls.
   //
   // Errors:
-  // BH_E_NOT_FOUND: no such file.
+  // BH_E_NOT_FOUND: the file does not exist.
   // BH_E_DENIED: other users could change the file, it is a symbolic link, or its digest does not
   // match.
   // BH_E_INVALID: the file is damaged or is not a plugin.
@@ -81,8 +80,8 @@ class Library {
   // Runs on the control thread. Blocks for at most init_timeout_ms.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // The same in two steps. check() uses `dirs` and `sha256` and returns the same errors as load()
-  // except BH_E_TIMEOUT. The second step uses `init_timeout_ms`.
+  // Loads in two steps. check() uses `dirs` and `sha256` and returns the errors listed above except
+  // BH_E_TIMEOUT; load() uses `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
@@ -94,11 +93,11 @@ class Library {
   Library &operator=(const Library &) = delete;
 
   const bh_entry &entry() const noexcept { return *entry_; }
-  // A linked-in plugin's manifest is created from its descriptor.
+  // The manifest of a linked-in plugin is created from its descriptor.
   const Manifest &manifest() const noexcept { return manifest_; }
-  // The descriptor that has the same id as the manifest; create() takes this id.
+  // The descriptor with the manifest's id. This id is passed to create().
   const PluginDescription &description() const noexcept { return description_; }
-  // The path is empty for a linked-in plugin.
+  // Empty for a linked-in plugin.
   const std::string &path() const noexcept { return path_; }
 
  private:
@@ -108,16 +107,16 @@ class Library {
   Manifest manifest_;
   PluginDescription description_;
   std::string path_;
-  std::shared_ptr<void> init_host_;  // the bh_host of init; plugins may keep the pointer
+  std::shared_ptr<void> init_host_;  // the bh_host passed to init; plugins may keep the pointer
 };
 
-// Loads the file from `checked` if it is present, otherwise the file found in the folders.
+// Loads the plugin's file from `checked` or, if it is not there, from the folders.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);
 
-// One manifest found in the folders, for `plugin list`; if the manifest is unreadable, `error` is
-// set.
+// One manifest found in the folders, for `plugin list`. `error` is set if the manifest is
+// unreadable.
 struct FoundPlugin {
   std::string path, error;
   Manifest manifest;

@@ -4,10 +4,9 @@
 
 using Catch::Contains;
 
-// The second half of the test has no assertion: the process must end.
+// The process must also end after the test; no assertion checks this.
 TEST_CASE(
-    "a plugin that hangs in a static constructor is reported, and why no other plugin can be "
-    "loaded") {
+    "a plugin that hangs in a static constructor is reported, and prevents loading other plugins") {
   bulkhead::LoadOptions options;
   options.dirs = {TEST_PLUGINS};
   REQUIRE(bulkhead::Library::load("good", nullptr, options).has_value());

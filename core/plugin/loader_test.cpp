@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// Returns the error of a load that is expected to fail.
+// Returns the error of a load that must fail.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());
@@ -77,14 +77,14 @@ TEST_CASE("the checked file is mapped, even if its path no longer exists") {
   CHECK((*library)->manifest().version == "1.2.3");
 }
 
-TEST_CASE("checking runs no code of the plugin, so a plugin that hangs passes") {
+TEST_CASE("checking runs no code of the plugin, so even a plugin that hangs passes") {
   CHECK(Library::check("hangs-in-constructor", from(TEST_PLUGINS)).has_value());
   const auto other = Library::check("other-entry", from(TEST_PLUGINS));
   REQUIRE_FALSE(other.has_value());
   CHECK(other.error().code == BH_E_ABI);
 }
 
-TEST_CASE("the first folder with the file wins, and missing folders are skipped") {
+TEST_CASE("the first folder that has the file is used, and missing folders are skipped") {
   testing::TestFolder folder;
   folder.copy("good");
   LoadOptions options;
@@ -94,7 +94,7 @@ TEST_CASE("the first folder with the file wins, and missing folders are skipped"
   CHECK((*library)->path() == folder / "good.so");
 }
 
-TEST_CASE("a missing plugin is reported with the searched folders") {
+TEST_CASE("the error for a missing plugin lists the searched folders") {
   const Error error = refusal("absent");
   CHECK(error.code == BH_E_NOT_FOUND);
   CHECK_THAT(error.text, Contains("absent.so") && Contains(TEST_PLUGINS));
@@ -103,7 +103,7 @@ TEST_CASE("a missing plugin is reported with the searched folders") {
   CHECK(refusal("Good").code == BH_E_INVALID);
 }
 
-TEST_CASE("a plugin of another ABI is refused with both versions and the remedy") {
+TEST_CASE("the error for an incompatible ABI contains both versions and the remedy") {
   Error error = refusal("wrong-major");
   CHECK(error.code == BH_E_ABI);
   CHECK_THAT(error.text, Contains("wrong-major") && Contains("ABI 9") &&
@@ -118,7 +118,7 @@ TEST_CASE("a plugin of another ABI is refused with both versions and the remedy"
   CHECK_THAT(error.text, Contains("bh_plugin_entry_v7"));
 }
 
-TEST_CASE("the manifest alone is enough to refuse another ABI") {
+TEST_CASE("a plugin with an incompatible ABI is rejected by its manifest alone") {
   testing::TestFolder folder;
   folder.copy("hangs-in-init");  // its code must not run
   folder.write("hangs-in-init.plugin.toml",
@@ -129,11 +129,11 @@ TEST_CASE("the manifest alone is enough to refuse another ABI") {
   CHECK_THAT(error.text, Contains("ABI 3"));
 }
 
-TEST_CASE("a library that exports two majors is loaded through this host's") {
+TEST_CASE("a library that exports two major versions is loaded through the host's version") {
   CHECK(Library::load("two-entries", nullptr, from(TEST_PLUGINS)).has_value());
 }
 
-TEST_CASE("a library that is not a plugin is refused") {
+TEST_CASE("a library that is not a plugin is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   std::filesystem::rename(folder / "good.so", folder / "kept");
@@ -150,7 +150,7 @@ TEST_CASE("a library that is not a plugin is refused") {
   CHECK_THAT(text.text, Contains("not a shared library"));
 }
 
-TEST_CASE("a library truncated at any position is refused") {
+TEST_CASE("a library truncated at any position is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   const auto whole = std::filesystem::file_size(folder / "good.so");
@@ -163,7 +163,7 @@ TEST_CASE("a library truncated at any position is refused") {
   }
 }
 
-TEST_CASE("a damaged header is refused") {
+TEST_CASE("a damaged header is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   std::fstream file(folder / "good.so", std::ios::in | std::ios::out | std::ios::binary);
@@ -178,7 +178,7 @@ TEST_CASE("a damaged header is refused") {
   CHECK_THAT(refusal("good", from(folder.path())).text, Contains("a different architecture"));
 }
 
-TEST_CASE("a file that other users could change is refused") {
+TEST_CASE("a file that other users could change is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   ::chmod((folder / "good.so").c_str(), 0664);
@@ -197,7 +197,7 @@ TEST_CASE("a file that other users could change is refused") {
   CHECK(Library::load("good", nullptr, from(folder.path())).has_value());
 }
 
-TEST_CASE("another user's file is refused") {
+TEST_CASE("another user's file is rejected") {
   if (::geteuid() != 0) return;  // only root can change a file's owner
   testing::TestFolder folder;
   folder.copy("good");
@@ -207,7 +207,7 @@ TEST_CASE("another user's file is refused") {
   CHECK_THAT(error.text, Contains("12345"));
 }
 
-TEST_CASE("symbolic links and special files are refused, neither followed nor skipped") {
+TEST_CASE("symbolic links and special files are rejected rather than followed or skipped") {
   testing::TestFolder folder;
   LoadOptions options;
   options.dirs = {folder.path(), TEST_PLUGINS};
@@ -222,7 +222,7 @@ TEST_CASE("symbolic links and special files are refused, neither followed nor sk
   CHECK_THAT(error.text, Contains("not a regular file"));
 }
 
-TEST_CASE("a manifest that is missing, unreadable or of another plugin is refused") {
+TEST_CASE("a manifest that is missing, unreadable or of another plugin is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   const std::string manifest = "good.plugin.toml";
@@ -263,13 +263,13 @@ TEST_CASE("a manifest may declare that its plugin is exclusive") {
   CHECK_THAT(wrong.error().text, Contains("exclusive must be true or false"));
 }
 
-TEST_CASE("code that contradicts its manifest is refused") {
+TEST_CASE("a plugin whose code contradicts its manifest is rejected") {
   CHECK_THAT(refusal("other-id").text, Contains("contains no plugin with the id \"other-id\""));
   CHECK_THAT(refusal("other-provides").text, Contains("bh.policy/1"));
   CHECK_THAT(refusal("no-create").text, Contains("lacks at least one of the functions"));
 }
 
-TEST_CASE("a pinned digest must be the file's") {
+TEST_CASE("a file that does not have the pinned digest is rejected") {
   LoadOptions options = from(TEST_PLUGINS);
   options.sha256 = digest(std::string(TEST_PLUGINS) + "/good.so");
   CHECK(Library::load("good", nullptr, options).has_value());
@@ -281,14 +281,14 @@ TEST_CASE("a pinned digest must be the file's") {
   CHECK_THAT(error.text, Contains("sha256"));
 }
 
-TEST_CASE("SHA-256 of known texts") {
+TEST_CASE("SHA-256 is correct for known texts") {
   testing::TestFolder folder;
   folder.write("abc", "abc");
   CHECK(digest(folder / "abc") ==
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST_CASE("init may log; its errors and exceptions name the plugin") {
+TEST_CASE("init may log, and its errors and exceptions are reported with the plugin's name") {
   std::string logged;
   bh_host host{};
   host.size = sizeof host;
@@ -315,7 +315,7 @@ TEST_CASE("a plugin that hangs in init is reported and abandoned") {
   CHECK(Library::load("good", nullptr, from(TEST_PLUGINS)).has_value());
 }
 
-TEST_CASE("longer or shorter structs are read as far as both sides know them") {
+TEST_CASE("structs of another size are read as far as both sides know their members") {
   for (const char *plugin : {"bigger", "shorter"}) {
     auto library = Library::load(plugin, nullptr, from(TEST_PLUGINS));
     if (!library) FAIL(library.error().text);
@@ -323,7 +323,7 @@ TEST_CASE("longer or shorter structs are read as far as both sides know them") {
   }
 }
 
-TEST_CASE("loading the same file again leaves no descriptor open") {
+TEST_CASE("loading the same file again leaks no descriptor") {
   CHECK(Library::load("good", nullptr, from(TEST_PLUGINS)).has_value());
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 20; ++i)
@@ -374,7 +374,7 @@ TEST_CASE("a linked-in plugin is loaded like a file") {
   CHECK_FALSE(Library::from_entry("other", fn, nullptr, {}).has_value());
 }
 
-TEST_CASE("list_plugins lists valid plugins and the errors of others") {
+TEST_CASE("list_plugins returns valid plugins, and the errors of invalid plugins") {
   testing::TestFolder folder;
   folder.copy("good");
   folder.write(

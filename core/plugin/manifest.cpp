@@ -1,4 +1,4 @@
-// Parses NAME.plugin.toml, the description of a library, which is read before any of its code runs.
+// Parses NAME.plugin.toml, which describes a library and is read before any of its code runs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ bool take(const toml::table &table, const char *key, std::uint32_t *out) {
   return true;
 }
 
-// Reads an optional boolean. Returns false if it has another type.
+// Reads an optional boolean. Returns false if the value has another type.
 bool take_optional(const toml::table &table, const char *key, bool *out) {
   const auto value = table[key];
   if (!value) return true;

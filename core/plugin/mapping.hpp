@@ -1,5 +1,5 @@
-// The libraries that this process has mapped. A library is never unmapped because thread-locals,
-// callbacks or static objects of the plugin may still exist (see docs/plugins.md). The descriptor
+// The libraries that this process has mapped. A library is never unmapped, because thread-locals,
+// callbacks or static objects of the plugin may still exist (see docs/plugins.md). Its descriptor
 // stays open because glibc identifies a mapping by its /proc/self/fd name.
 //
 // Thread-safe.
@@ -16,13 +16,13 @@
 namespace bulkhead {
 
 // Maps the checked file behind `fd`, unless it is already mapped, and returns its entry function.
-// Runs the library's static constructors, so it may be slow or hang. Error messages start with a
-// verb and follow the plugin's name.
+// Runs the library's static constructors, so it may be slow or hang. An error message begins with a
+// verb and is appended to the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
-// A static constructor that hangs holds the dynamic linker's lock: no other library can be mapped,
-// and exit() would block forever. set_stuck() records this and lets exit() terminate the process
-// anyway. If the constructor was only slow, set_stuck({}) clears the record.
+// Records a plugin whose static constructor hangs, and lets exit() terminate the process anyway.
+// The constructor holds the dynamic linker's lock, so no other library can be mapped and exit()
+// would block forever. If the constructor was only slow, set_stuck({}) clears the record.
 void set_stuck(std::string plugin);
 std::string stuck();
 

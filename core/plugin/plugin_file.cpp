@@ -82,7 +82,7 @@ Result<OwnedFd> open_trusted_folder(const std::string &folder) {
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status) {
   const std::string path = folder + "/" + name;
-  // O_NONBLOCK: if the file is a FIFO, opening it must not block.
+  // O_NONBLOCK prevents blocking if the file is a FIFO.
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   OwnedFd fd(::openat(folder_fd, name.c_str(), flags));
   if (fd.get() < 0) {

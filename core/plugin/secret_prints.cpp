@@ -51,13 +51,13 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// The value is added both as given and unescaped: it may contain text that only looks like an
-// escape, so unescaping may remove one layer too many.
+// Adds the value both as given and unescaped. It may contain text that only looks like an escape,
+// so unescaping may remove one layer too many.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);
   add_text(plain);
-  std::replace(plain.begin(), plain.end(), ' ', '+');  // HTML forms encode spaces this way
+  std::replace(plain.begin(), plain.end(), ' ', '+');  // HTML forms encode spaces as '+'
   add_text(plain);
 }
 
@@ -94,8 +94,7 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::size_t hashed = 0;
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
-    // The end is also compared because many tokens have the same beginning, which an attacker can
-    // write.
+    // The last bytes are also compared, because attackers can write the common beginning of tokens.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;
@@ -150,7 +149,7 @@ std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) cons
     return std::string(instead);
   }
   std::string out;
-  std::size_t from = 0;  // text before this position is already in `out`, or masked
+  std::size_t from = 0;  // text before this position is already in `out` or masked
   for (const Range &range : merged(std::move(found))) {
     out.append(text.substr(from, range.begin - from)).append(instead);
     from = range.end;

@@ -22,7 +22,7 @@ std::string masked(const SecretPrints &prints, std::string_view text, std::uint6
 
 }  // namespace
 
-TEST_CASE("values are found at any position, and no other text is masked") {
+TEST_CASE("values are found at any position, and other text is not masked") {
   SecretPrints prints(key);
   prints.add("tango-7-foxtrot");
   prints.add("another one of 30 characters..");
@@ -35,7 +35,7 @@ TEST_CASE("values are found at any position, and no other text is masked") {
   CHECK(masked(prints, "<another one of 30 characters..><tango-7-foxtrot>", 2) == "<***><***>");
 }
 
-TEST_CASE("values in JSON strings, and overlapping values") {
+TEST_CASE("values in JSON strings and overlapping values are found") {
   SecretPrints prints(key);
   prints.add("with \"quotes\"\nand lines");
   prints.add("abcdefgh");
@@ -58,7 +58,7 @@ TEST_CASE("prints do not contain the values, and can be passed to another proces
   CHECK(masked(SecretPrints(), "tango-7-foxtrot", 0) == "tango-7-foxtrot");
 }
 
-TEST_CASE("of values with the same beginning each is found, the longest first") {
+TEST_CASE("values with the same beginning are found, the longest first") {
   SecretPrints prints(key);
   for (const char *value : {"password-one", "password-one-and-more", "password-two", "password"}) {
     prints.add(value);
@@ -78,7 +78,7 @@ TEST_CASE("the number of values is limited") {
   CHECK(masked(prints, "a value of number 3999", 0) == "a value of number 3999");
 }
 
-TEST_CASE("values in the escapes of other JSON writers") {
+TEST_CASE("values with the escapes of other JSON writers are found") {
   SecretPrints prints(key);
   prints.add("q7/Zk+9w&L<T>2X'v8==");
   for (const char *written :
@@ -89,7 +89,7 @@ TEST_CASE("values in the escapes of other JSON writers") {
   }
 }
 
-TEST_CASE("texts that match nearly everywhere") {
+TEST_CASE("texts that match nearly everywhere are masked completely") {
   const auto repeated = [](std::string_view what) {
     std::string text;
     while (text.size() < 256 << 10) text += what;
@@ -99,9 +99,9 @@ TEST_CASE("texts that match nearly everywhere") {
   for (std::size_t n = 0; n < 20; ++n) {
     tokens.add("eyJhbGci" + std::string(4'000 - n, static_cast<char>('a' + n)));
   }
-  const std::string begins = repeated("eyJhbGci");  // known to attackers; not hashed
+  const std::string begins = repeated("eyJhbGci");  // known to attackers, and not hashed
   CHECK(masked(tokens, begins, 0) == begins);
-  // The author of a credential can write text that matches at both its beginning and its end.
+  // The author of a credential can write text that matches both its beginning and its end.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");
@@ -143,7 +143,7 @@ std::string percent(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("values behind escapes are found, regardless of the escaped characters") {
+TEST_CASE("values are found regardless of which characters are escaped") {
   for (const std::string value :
        {"tango-7/foxtrot==", "with \"quotes\" and \\ two", "p%41ss%2Bword", "back\\u0041slash",
         "new\nline-and-\xC3\xBC", "of four bytes \xF0\x9F\x98\x80!", "ends with one\\"}) {
@@ -177,7 +177,7 @@ TEST_CASE("one escape anywhere in a value does not hide it") {
   CHECK(masked(prints, R"(tango-7\/fox\u002gtrot)", 0) == R"(tango-7\/fox\u002gtrot)");
 }
 
-TEST_CASE("multibyte characters, and incomplete ones") {
+TEST_CASE("values next to complete and incomplete multibyte characters are found") {
   SecretPrints prints(key);
   prints.add("tango-\xC3\xBC-\xF0\x9F\x98\x80-foxtrot");
   CHECK(masked(prints, R"("tango-\u00fc-\ud83d\ude00-foxtrot")", 1) == R"("***")");
@@ -187,7 +187,7 @@ TEST_CASE("multibyte characters, and incomplete ones") {
         R"(tango-\u00fc-\ud83d\u0041-foxtrot \ud83d)");
 }
 
-TEST_CASE("values with spaces in the encoding of forms") {
+TEST_CASE("values with spaces are found in form encoding") {
   SecretPrints prints(key);
   prints.add("correct horse+battery");
   CHECK(masked(prints, "p=correct+horse%2Bbattery&q=1", 1) == "p=***&q=1");

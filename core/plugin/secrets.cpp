@@ -41,7 +41,7 @@ bool write_all(int fd, std::string_view value) {
   return true;
 }
 
-// Names that begin with a dot are temporary files of new values, not secrets.
+// Names that begin with a dot are temporary files of new values, and are not counted.
 std::size_t count_secrets(const std::string &folder) {
   std::size_t count = 0;
   std::error_code ec;
@@ -118,7 +118,8 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
     return fail(BH_E_LIMIT,
                 folder + " has " + std::to_string(max_secrets) + " secrets, the maximum");
   }
-  // Secret names never begin with a dot. Another process of the gateway may write at the same time.
+  // Temporary names begin with a dot, unlike secrets. They are unique, because another process of
+  // the gateway may write at the same time.
   static std::atomic<unsigned> serial{0};
   const std::string fresh =
       "." + file + "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));

@@ -1,6 +1,6 @@
 // Private directories of plugin instances, and the small secrets in them.
 //
-// Runs on the control thread. Every file has mode 0600, every folder has mode 0700 and is owned by
+// Runs on the control thread. Every file has mode 0600. Every folder has mode 0700 and is owned by
 // this user. Symbolic links are rejected.
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t max_secrets = 64;  // per instance
 
 // Replaces the value atomically: readers see either the old or the new value, even after a power
 // failure. An empty value deletes the secret. Returns BH_E_LIMIT if the folder already contains
-// max_secrets others.
+// max_secrets other secrets.
 Result<void> write_secret(const std::string &folder, std::string_view name, std::string_view value);
 
 }  // namespace bulkhead

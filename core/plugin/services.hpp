@@ -1,6 +1,6 @@
-// Host services for plugins that may be provided by another process: a compartment has neither the
-// secrets folder nor permission to bind, and can access a storage folder only if it was created
-// before the confinement.
+// Host services for plugins. Another process may provide them, because a compartment cannot access
+// the secrets folder, cannot bind, and can access a storage folder only if it was created before
+// the confinement.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,17 @@
 
 namespace bulkhead {
 
-// The users who may connect to a Unix socket through its file.
+// Users who may connect to a Unix socket through its file.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
 
-// If a function is empty, this process provides the service itself. Called on the control thread;
-// dial and sign are called on any thread.
+// If a function is empty, this process provides the service itself. dial and sign are called on any
+// thread, the other functions on the control thread.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
                              std::string_view value)>
       put_secret;
   std::function<Result<std::string>(const std::string &instance)> folder;
-  // Called on any thread.
   std::function<Result<AuditSignature>(const std::string &instance, std::string_view statement)>
       sign;
   // `address` contains a sockaddr.
@@ -37,12 +36,12 @@ struct HostServices {
   std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
-// Binds and listens. If the file of a Unix socket exists but no process is listening on it, removes
-// the file.
+// Binds and listens. If a Unix socket's file exists but no process is listening on it, the file is
+// removed.
 Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured,
                               SocketFile file);
 // If the address is a Unix socket, adds its path to `paths`. The caller of open_listener() removes
-// the file at the end.
+// the file when it stops listening.
 void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
 
 }  // namespace bulkhead

@@ -1,6 +1,6 @@
-// The plugins of a host that loads them, from the library to a started instance and back. The
-// runtime owns everything that all instances of one host share: the bh_host services, the spawner
-// for child processes, and the fingerprints of secrets. The host selects its tables (host_tables).
+// Loads, starts and stops the plugins of a host. The runtime owns the objects that all plugin
+// instances of one host share: the bh_host services, the spawner for child processes, and the
+// fingerprints of secrets. The host selects its tables (host_tables).
 //
 // Owner: HostImpl, or the PluginHost of a compartment. Runs on the reactor thread, except prints().
 #pragma once
@@ -22,11 +22,11 @@
 
 namespace bulkhead {
 
-// The host's state of one plugin instance. Instance::user points here.
+// The host's state for one plugin instance. Instance::user points here.
 struct PluginPart {
   PluginUse use;
-  bool starts_children = false;  // has bh.host.spawn/1: connector of stdio servers
-  bool keeps_records = false;    // has bh.host.sign/1 and bh.host.mask/1: telemetry
+  bool starts_children = false;  // has bh.host.spawn/1, as a connector of stdio servers
+  bool keeps_records = false;    // has bh.host.sign/1 and bh.host.mask/1, for telemetry
   std::string failure;           // the reason why it is not running
   std::unique_ptr<Instance> instance;
 
@@ -36,17 +36,18 @@ struct PluginPart {
 };
 
 struct PluginRuntimeOptions {
-  // Plugins linked into the program, by name; they take precedence over files.
+  // Plugins linked into the program, by name. They take precedence over files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and checked before the process was confined, by the plugin's name in the
-  // profile; they take precedence over the profile's folders.
+  // Files opened and checked before the process was confined, by the plugin's name in the profile.
+  // They take precedence over the profile's folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   // Returns the host's table for an extension, or null.
   std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
-  bool spawns = false;  // parts may start children; the next members configure the spawner
+  bool spawns = false;  // whether parts may start child processes; the next members configure the
+                        // spawner
   bool adopt_orphans = false;
   std::shared_ptr<ServerGroups> groups;
   std::function<void()> on_servers_missing;
@@ -66,7 +67,7 @@ class PluginRuntime {
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);
-  // Stops all parts in reverse order. Parts: a container of pointers.
+  // Stops all parts in reverse order. `parts` is a container of pointers.
   template <class Parts>
   static void stop_all(Parts &parts) {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);

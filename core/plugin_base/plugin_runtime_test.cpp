@@ -70,7 +70,7 @@ TEST_CASE("runtime: a part is loaded, started and stopped, each once") {
   CHECK(seen()[0].steps == Steps{"create", "configure", "start", "stop"});
 }
 
-TEST_CASE("runtime: parts stop in reverse order; one that was not started is not stopped") {
+TEST_CASE("runtime: parts stop in reverse order; a part that was not started is not stopped") {
   World world;
   world.running("a");
   REQUIRE(world.runtime->load(world.part("b")).has_value());
@@ -82,7 +82,7 @@ TEST_CASE("runtime: parts stop in reverse order; one that was not started is not
   CHECK(seen()[2].steps.back() == "stop");
 }
 
-TEST_CASE("runtime: the reason of a failure is kept in the part") {
+TEST_CASE("runtime: the reason for a failure is stored in the part") {
   World world;
   SECTION("no such plugin") {
     PluginPart &part = world.part("a");
@@ -112,7 +112,7 @@ TEST_CASE("runtime: the reason of a failure is kept in the part") {
   }
 }
 
-TEST_CASE("runtime: signatures and masks are for parts that keep records") {
+TEST_CASE("runtime: signatures and masks are offered only to parts that keep records") {
   World world;
   world.runtime->set_prints(std::make_shared<const SecretPrints>());
   PluginPart &records = world.part("records");
@@ -125,7 +125,8 @@ TEST_CASE("runtime: signatures and masks are for parts that keep records") {
   CHECK_FALSE(has(1, BH_EXT_HOST_MASK));
 }
 
-TEST_CASE("runtime: child processes are for parts that may start them, if the host spawns at all") {
+TEST_CASE(
+    "runtime: only parts that may start child processes get the spawner, if the host has one") {
   for (const bool spawns : {true, false}) {
     World world(spawns);
     PluginPart &connector = world.part("connector");
@@ -137,7 +138,7 @@ TEST_CASE("runtime: child processes are for parts that may start them, if the ho
   }
 }
 
-TEST_CASE("runtime: the host's tables are asked for per part") {
+TEST_CASE("runtime: each part gets the tables that the host selects for it") {
   World world;
   PluginPart &granted = world.part("a");
   granted.use.grants = {"test"};
@@ -147,7 +148,7 @@ TEST_CASE("runtime: the host's tables are asked for per part") {
   CHECK_FALSE(has(1, "test.granted/1"));
 }
 
-TEST_CASE("runtime: the HTTP service is the first part that runs and provides one") {
+TEST_CASE("runtime: the HTTP service is the first running part that provides one") {
   World world;
   void *self = nullptr;
   CHECK(find_http_service(world.parts, &self) == nullptr);

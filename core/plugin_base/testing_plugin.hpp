@@ -1,4 +1,4 @@
-// A plugin linked into tests of hosts. It records its lifecycle steps and the host's tables.
+// A plugin linked into tests of hosts. Records its lifecycle steps and the host's tables.
 #pragma once
 
 #define BH_STATIC_PLUGIN
@@ -26,9 +26,9 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// The configuration is {} or one of these.
-inline const std::string refuse_config = R"({"refuse":true})";  // in configure()
-inline const std::string fail_config = R"({"fail":true})";      // in start()
+// The configuration is {} or one of the following.
+inline const std::string refuse_config = R"({"refuse":true})";  // configure() fails
+inline const std::string fail_config = R"({"fail":true})";      // start() fails
 
 class NotingPlugin {
  public:

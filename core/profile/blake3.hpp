@@ -1,4 +1,4 @@
-// BLAKE3 (hash mode, 32 bytes), since Debian has no C or C++ library for it. Portable code that
+// BLAKE3 (hash mode, 32 bytes), because Debian has no C or C++ library for it. Portable code that
 // hashes one block at a time, for texts of a few MiB.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Errors and notes of one load, and the typed readers that report them. Internal to the profile
+// Collects the errors and notes of one load, and reads typed values. Internal to the profile
 // libraries.
 #pragma once
 
@@ -25,11 +25,11 @@ inline constexpr std::string_view kMissingVariable = "missing_env_var";
 std::string printable(std::string_view text, std::size_t most = 80);
 std::string in_quotes(std::string_view text);  // printable(), in double quotes
 
-// Returns the known word that is most similar to `word` (ignoring case), or an empty view if no
-// known word is similar.
+// Returns the known word that is most similar to `word` (ignoring case), or an empty view if there
+// is none.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// One word of a choice, and the value that it stands for.
+// One of several allowed words, and its value.
 struct Word {
   std::string_view text;
   int value;
@@ -69,7 +69,8 @@ class Diagnostics {
   bool lenient(const Place &place) const;
   // Returns true if `place` is in the corporation's layer.
   bool corp(const Place &place) const;
-  // Removes the errors after the first `kept` (at least one) and returns the text of the first.
+  // Removes the errors after the first `kept` and returns the text of the first removed error. At
+  // least one error must be removed.
   std::string retract_errors(std::size_t kept);
   std::vector<ProfileError> take_errors();  // in the order of layers and lines
   std::vector<std::string> take_notes() { return std::move(notes_); }

@@ -19,8 +19,8 @@ constexpr std::string_view fixed_limits[] = {
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// States which policy decides until the restart, so that the new policy does not seem to be in
-// force.
+// Describes which policy decides until the restart, so that users do not assume that the new policy
+// is in force.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not used until then";
   if (is == nullptr) return "; it stays in force until then";
@@ -53,7 +53,7 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
   }
 }
 
-// Keeps the running files in groups of plugins that cannot be replaced at run time.
+// Keeps the running files of plugins that cannot be replaced at run time.
 void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
                       std::vector<PluginUse> *next, std::vector<std::string> *out) {
   for (PluginUse &use : *next) {
@@ -95,7 +95,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
     if (find(*next, use.id) == nullptr) note(&use, nullptr);
   }
   const auto same_id = [](const PluginUse &a, const PluginUse &b) { return a.id == b.id; };
-  // Policies are evaluated in order.
+  // The order matters because policies are evaluated in order.
   const bool same_order = group != "policies" ||
                           std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
   if (out->size() == before && !same_order) {
@@ -114,7 +114,7 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the uses in *next that differ from the running ones only in their configuration, and
+// Returns the uses in *next that differ from the running uses only in their configuration, and
 // resets them in *next.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
@@ -131,7 +131,7 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// A new server type can be added; the plugin of an existing type cannot change.
+// A reload can add a server type, but cannot change the plugin of an existing type.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];

@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// True if the connections to a server that was defined as `was` can be kept: at most tool lists,
-// root folders, time-outs of calls and limits differ.
+// Returns true if the connections of the server can be kept: only tool lists, root folders, call
+// time-outs and limits may differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
-// Returns true if at most the origins differ.
+// Returns true if only the origins differ.
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 
@@ -23,16 +23,15 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
 // runs".
 std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is);
-// Keeps the running file for each tools plugin of `next` that runs in the router's process (`here`)
-// and differs only in its file. Returns a line for each such plugin: "tools.X: file changed; needs
-// a restart".
+// Keeps the running file of each tools plugin of `next` that differs only in its file and runs in
+// the router's process (`here`). Returns a line for each: "tools.X: file changed; needs a restart".
 std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
                                     const std::function<bool(const PluginUse &)> &here);
 
-// Returns the changes in `next` that a running gateway cannot apply, as text ("transports.http:
-// needs a restart"), and resets those parts of `next` to the running ones. For a policy, the line
-// also states which policy decides until the restart. If `reload_policies` is set, policies that
-// differ only in their configuration are not reset.
+// Resets the parts of `next` that a running gateway cannot apply to the running values. Returns a
+// line for each ("transports.http: needs a restart"); for a policy, the line also names the policy
+// that decides until the restart. If `reload_policies` is set, policies that differ only in their
+// configuration are not reset.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -1,4 +1,4 @@
-// Errors in profiles: the location, code and message of each kind.
+// Tests the location, code and message of each type of error in profiles.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -10,9 +10,9 @@ using namespace bulkhead::test;
 namespace {
 
 struct Case {
-  const char *text;   // as a.toml, or as a.json if it begins with '{'
+  const char *text;   // the content of a.toml, or of a.json if it begins with '{'
   const char *start;  // "line:column: path: " of the first error
-  const char *part;   // a part of its message
+  const char *part;   // a part of the error's message
   const char *code;
 };
 
@@ -33,7 +33,7 @@ constexpr const char *kUnknown = "unknown_key";
 
 }  // namespace
 
-TEST_CASE("texts that are not JSON or TOML") {
+TEST_CASE("texts that are not JSON or TOML are errors") {
   const Case cases[] = {
       {"{", "1:2: ", "not valid JSON", "invalid_json"},
       {"{\n \"a\": 1\n \"b\": 2}", "3:2: ", "comma", "invalid_json"},
@@ -72,7 +72,7 @@ TEST_CASE("the address of /metrics is validated") {
   }
 }
 
-TEST_CASE("unknown keys name the nearest known one") {
+TEST_CASE("the error for an unknown key names the most similar known key") {
   const Case cases[] = {
       {"[nameing]\n", "1:2: nameing: ", "did you mean \"naming\"?", kUnknown},
       {"[naming]\nseperator = \"x\"\n", "2:1: naming.seperator: ", "\"separator\"", kUnknown},
@@ -89,7 +89,7 @@ TEST_CASE("unknown keys name the nearest known one") {
   for (const Case &c : cases) check(c);
 }
 
-TEST_CASE("wrong types and values") {
+TEST_CASE("wrong types and values are errors") {
   const Case cases[] = {
       {"schema = \"x\"\n", "1:10: schema: ", "bulkhead.profile/1", kSchema},
       {"naming = 1\n", "1:10: naming: ", "expected a table, found a number", kSchema},
@@ -141,7 +141,7 @@ TEST_CASE("wrong types and values") {
   for (const Case &c : cases) check(c);
 }
 
-TEST_CASE("servers: conflicting members") {
+TEST_CASE("servers with conflicting members are errors") {
   const Case cases[] = {
       {"{\"mcpServers\": []}", "1:16: mcpServers: ", "expected a table", kSchema},
       {"{\"mcpServers\": {\"a\": 1}}", "1:22: mcpServers.a: ", "a table", kSchema},
@@ -186,7 +186,7 @@ TEST_CASE("servers: conflicting members") {
   for (const Case &c : cases) check(c);
 }
 
-TEST_CASE("references that cannot be resolved") {
+TEST_CASE("references that cannot be resolved are errors") {
   const auto env = [](const std::string &value) {
     return bad({{"file", "a.toml",
                  "[mcpServers.weather]\ncommand = \"c\"\nenv.KEY = '" + value + "'\n"}})
@@ -208,7 +208,8 @@ TEST_CASE("references that cannot be resolved") {
   CHECK(has(broken.at(0).what, "NUL"));
 }
 
-TEST_CASE("headers that a configuration cannot set, and values that would split a request") {
+TEST_CASE(
+    "headers that a configuration cannot set, and values that would split a request, are errors") {
   const auto header = [](const std::string &line, std::map<std::string, std::string> values = {}) {
     return bad({{"file", "a.toml",
                  "[mcpServers.a]\nurl = \"http://h\"\n[mcpServers.a.headers]\n" + line + "\n"}},
@@ -234,7 +235,7 @@ TEST_CASE("headers that a configuration cannot set, and values that would split 
   CHECK(has(twice.at(0).what, "duplicates the header"));
 }
 
-TEST_CASE("urls that are refused") {
+TEST_CASE("invalid urls are errors") {
   const std::pair<const char *, const char *> cases[] = {
       {"ftp://h/", "http://"},
       {"h/mcp", "http://"},
@@ -266,7 +267,7 @@ TEST_CASE("urls that are refused") {
     good({{"f", "a.toml", std::string("[mcpServers.a]\nurl = \"") + url + "\"\n"}});
 }
 
-TEST_CASE("all errors at once, in the order of the file, at most a hundred") {
+TEST_CASE("all errors are reported in file order, at most a hundred") {
   const auto errors = bad({{"file", "a.toml", R"([naming]
 separator = ""
 bogus = 1
@@ -286,7 +287,7 @@ url = "nope"
   CHECK(bad({{"file", "a.toml", many}}).size() == 100);
 }
 
-TEST_CASE("two broken layers are both reported") {
+TEST_CASE("errors of two invalid layers are reported") {
   const auto errors = bad({{"builtin", "", "x ="}, {"file", "a.json", "{"}});
   REQUIRE(errors.size() == 2);
   CHECK(errors[0].file == "builtin");
@@ -294,7 +295,7 @@ TEST_CASE("two broken layers are both reported") {
   CHECK(errors[1].code == "invalid_json");
 }
 
-TEST_CASE("bearer_token_env_var takes the name of a variable, and says so") {
+TEST_CASE("bearer_token_env_var takes the name of a variable, and its error explains this") {
   const auto said = [](const std::string &name) {
     const std::string text =
         "[mcpServers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"" + name + "\"\n";
@@ -303,13 +304,12 @@ TEST_CASE("bearer_token_env_var takes the name of a variable, and says so") {
   CHECK(has(said("A:-b").what, "expected the name of an environment variable"));
 }
 
-TEST_CASE("a list of known keys begins a sentence of its own") {
+TEST_CASE("a list of known keys is a separate sentence") {
   const std::string what = bad({{"f", "a.toml", "[limits]\nfoobarfoobar = 1\n"}}).at(0).what;
   CHECK(has(what, "unknown key \"foobarfoobar\". Known keys: "));
 }
 
-TEST_CASE(
-    "what an editor would ask for comes from a variable, else this server alone is disabled") {
+TEST_CASE("editor prompts are replaced with variables; a missing one disables only this server") {
   const std::string text = R"({"inputs": [{"id": "api-key", "type": "promptString"}], "servers": {
     "vs": {"command": "x", "env": {"K": "a${input:api-key}b"}, "args": ["--k=${input:api-key}", "${HOME}"]},
     "web": {"url": "https://h.example/${input:tok}", "headers": {"X": "${input:tok}"}},
@@ -341,7 +341,7 @@ TEST_CASE(
   CHECK(profile.notes.size() == 3);
 }
 
-TEST_CASE("another program's settings without servers get one message") {
+TEST_CASE("another program's settings without servers cause one message") {
   std::string text = "{\"mcp\": {}";
   for (int i = 0; i < 50; ++i) text += ",\n\"editor.x" + std::to_string(i) + "\": 1";
   const auto errors = bad({{"file", "settings.json", text + "}"}});
@@ -349,7 +349,7 @@ TEST_CASE("another program's settings without servers get one message") {
   CHECK(has(errors[0].what, "bulkhead import"));
 }
 
-TEST_CASE("other clients' files provide their servers, and one note about the rest") {
+TEST_CASE("other clients' files provide their servers, and cause one note about other keys") {
   std::string code = "{\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"}}, \"discovery\": true}";
   for (int i = 0; i < 50; ++i) code += ",\n\"editor.x" + std::to_string(i) + "\": 1";
   const std::pair<const char *, std::string> files[] = {
@@ -373,7 +373,7 @@ TEST_CASE("other clients' files provide their servers, and one note about the re
   }
 }
 
-TEST_CASE("errors in the profile's own sections stay errors beside servers") {
+TEST_CASE("errors in the profile's own sections are reported even if the file has servers") {
   CHECK(bad({{"f", "a.json", R"({"namig": {}, "mcpServers": {}})"}})[0].code == "unknown_key");
   CHECK(bad({{"f", "a.json", R"({"limits": {"sesions": 1}, "mcpServers": {}})"}})[0].code ==
         "unknown_key");
@@ -394,7 +394,7 @@ TEST_CASE("depth and number of values are limited") {
   CHECK(bad({{"f", "a.toml", "x = " + std::string(5000, '[')}})[0].code == "invalid_toml");
 }
 
-TEST_CASE("files: missing, unreadable, a folder, too large") {
+TEST_CASE("files that are missing, unreadable, folders or too large are errors") {
   CHECK(read_profile_file("/nowhere/x.json").error().code == BH_E_NOT_FOUND);
   CHECK(has(read_profile_file("/nowhere/x.json").error().text, "/nowhere/x.json: no such file"));
   CHECK(has(read_profile_file("/nowhere/x.json").error().text, "[file_not_found]"));
@@ -407,7 +407,7 @@ TEST_CASE("files: missing, unreadable, a folder, too large") {
   CHECK(empty->name == "user");
 }
 
-// A TOML multi-line string may contain one or two quotes right before its end. A parser that takes
+// A TOML multi-line string may contain one or two quotes just before its end. A parser that takes
 // them for the start of another string ignores the rest of the line.
 TEST_CASE("no text of a project file bypasses the limit of dotted keys") {
   std::string key = "b";
@@ -477,7 +477,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
                           "timeout = -1\n"}});
   REQUIRE(both.size() == 1);
   CHECK(both[0].path == "mcpServers.a.timeout");
-  // A server that the profile disables needs no variables.
+  // The variables of a disabled server may be unset.
   const Profile off =
       good({{"file", "a.toml",
              "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"
@@ -487,7 +487,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
   CHECK(off.notes.empty());
 }
 
-TEST_CASE("variables of plugins and of the corporation's servers must be set if they are used") {
+TEST_CASE("variables that plugins and the corporation's servers use must be set") {
   const auto load = [](ProfileUse use, const std::vector<ProfileLayer> &layers) {
     ProfileEnvironment some = environment();
     some.use = use;

@@ -19,7 +19,7 @@ bool variable_name(std::string_view name) {
   return true;
 }
 
-// Variables of VS Code that are not environment variables.
+// Returns true for variables of VS Code that are not environment variables.
 bool editor_word(std::string_view name) {
   for (const std::string_view word : {"workspaceFolder", "workspaceFolderBasename", "userHome",
                                       "cwd", "pathSeparator", "file", "fileDirname"})
@@ -27,8 +27,8 @@ bool editor_word(std::string_view name) {
   return false;
 }
 
-// Formats a reference for a message. A text with other characters may be a credential that contains
-// "${".
+// Formats a reference for a message. A text with other characters is hidden, because it may be a
+// credential that contains "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
     const bool plain =
@@ -42,7 +42,7 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
-// Values that an editor would prompt for are read from environment variables.
+// Reads a value for which an editor would prompt from an environment variable.
 void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);
@@ -60,7 +60,7 @@ void resolve_input(std::string_view id, std::string_view server,
   }
 }
 
-// Resolves one reference: the text between "${" and "}".
+// Resolves one reference; `body` is the text between "${" and "}".
 void resolve(std::string_view body, const ProfileEnvironment &environment, std::string_view server,
              Expanded &out) {
   if (body.starts_with("secret:")) {

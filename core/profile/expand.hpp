@@ -1,4 +1,4 @@
-// References to variables in values. Internal to the profile libraries.
+// Expands references to variables in values. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 namespace bulkhead::profiles {
 
 enum class ExpandMode : std::uint8_t {
-  all,       // expands ${NAME} as well; any other "${" is an error
-  env_only,  // expands only ${env:NAME} and ${secret:NAME}; other "${" stay (a plugin's syntax)
-  inputs,    // expands only ${input:ID}; other "${" stay
+  all,       // also expands ${NAME}; any other "${" is an error
+  env_only,  // expands only ${env:NAME} and ${secret:NAME}; other "${" are kept (a plugin's syntax)
+  inputs,    // expands only ${input:ID}; other "${" are kept
 };
 
 struct Expanded {
   struct Problem {
     std::string what;
     bool missing = false;  // the variable is not set, or its value is not text
-    bool asked = false;    // an editor would prompt for it
+    bool asked = false;    // an editor would prompt for the value
   };
   std::string text;
   bool referred = false;  // the text contained a reference, so the result must never be shown

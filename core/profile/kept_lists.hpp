@@ -1,6 +1,6 @@
-// Stored lists from the last run of lazy servers, so that listing does not start these servers. The
-// lists are plain values: the program that stores them does not interpret their text, which comes
-// from the servers; core/route/kept_list.hpp does.
+// Stored lists from the last run of lazy servers, so that listing does not start the servers. The
+// program that stores the lists does not interpret their text, which comes from the servers;
+// core/route/kept_list.hpp does.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace bulkhead {
 
-// The lists for clients with these capabilities (core/route/protocol.hpp). A server may list
+// The list for clients with these capabilities (core/route/protocol.hpp). A server may list
 // different tools to a client that supports sampling.
 struct KeptList {
   std::uint32_t caps = 0;
@@ -18,24 +18,24 @@ struct KeptList {
 };
 
 struct KeptLists {
-  std::string definition;  // identifies the definition; empty: lists are not kept
+  std::string definition;  // identifies the definition; empty: lists are not stored
   std::vector<KeptList> lists;
-  // Kept lists are not part of a server's definition.
+  // Stored lists are not part of a server's definition, so they are not compared.
   friend bool operator==(const KeptLists &, const KeptLists &) { return true; }
 };
 
-// A list that is new or has changed.
+// A new or changed list.
 struct ListNews {
   std::string server, definition;
   KeptList list;
 };
 
-// A longer list is not kept; the server is started for listing instead.
+// A longer list is not stored; the server is started for listing instead.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
 inline constexpr std::size_t most_kept_lists = 4;               // for each server
 inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;  // for all servers of a profile
 
-// Replaces the list for the same capabilities and drops the oldest lists above the limit. An empty
+// Replaces the list for the same capabilities, and drops the oldest lists above the limit. An empty
 // text removes the list for these capabilities.
 void merge_kept_list(KeptLists *kept, KeptList list);
 

@@ -1,5 +1,5 @@
 // Tables of keys: one row for each key of a table of the profile. A row reads a value into its
-// member. The same rows are used to detect unknown keys, for `profile show`, and to test the
+// member. The rows are also used to detect unknown keys, for `profile show`, and to test the
 // documentation. Internal to the profile libraries.
 #pragma once
 
@@ -33,18 +33,20 @@ struct KeyValue {
   }
 };
 
-// T is the type that the table is read into.
+// T is the type into which the table is read.
 template <class T>
 struct Key {
   std::string_view name;
   void (*read)(const Key &key, const KeyValue &input, T &target) = nullptr;
-  // Formats the member in the syntax of the profile. Null if `profile show` has no default for it.
+  // Formats the member in the syntax of the profile. Null if `profile show` displays no default for
+  // it.
   std::string (*show)(const Key &key, const T &source) = nullptr;
   void (*copy)(const T &from, T &to) = nullptr;  // for numbers
-  std::uint64_t least = 0, most = 0;             // for numbers; for lists, `most` entries
+  std::uint64_t least = 0, most = 0;             // for numbers; for lists, the number of entries
   std::span<const Word> words = {};              // for choices
-  std::string (*refused)(const std::string &text) = nullptr;  // for strings: returns why the text
-                                                              // is invalid, or an empty string
+  std::string (*refused)(const std::string &text) = nullptr;  // for strings: returns the reason why
+                                                              // the text is invalid, or an empty
+                                                              // string
 };
 
 template <class T>
@@ -97,7 +99,7 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// A key for one of several words. The member may have any type that the words' values convert to.
+// A key for one of several words. The member may have any type to which the words' values convert.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
@@ -161,7 +163,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads the members of a table with their rows and reports unknown members.
+// Reads the members of a table with their rows, and reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

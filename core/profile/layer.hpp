@@ -17,30 +17,31 @@ inline constexpr std::size_t kProfileValues = 200'000;  // in one layer
 inline constexpr std::size_t kProfileDepth = 64;        // nested tables and arrays
 inline constexpr std::size_t kProfileErrors = 100;      // reported by one load_profile()
 
-// The start of disabled_reason for a server whose definition in a lenient layer is invalid.
+// Prefix of disabled_reason for a server whose definition in a lenient layer is invalid.
 inline constexpr std::string_view kWrongDefinition = "its definition is invalid: ";
 
-// One source of the profile; layers are ordered from lowest to highest priority. Tables are merged
+// One source of the profile. Layers are ordered from lowest to highest priority. Tables are merged
 // key by key; scalars and arrays are replaced. A server in a higher layer completely replaces the
-// server of the same name. A plugin instance with a different `plugin` does the same.
+// server of the same name, and so does a plugin instance with a different `plugin`.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "file", "project", "command line"
-  // Shown in messages; relative paths start at its folder. ".json" and ".jsonc" are read as JSON,
-  // ".toml" as TOML, all others by their first character (TOML cannot start with '{' or '/').
+  // Shown in messages. Relative paths start at its folder. ".json" and ".jsonc" files are read as
+  // JSON, ".toml" files as TOML, and others by their first character (TOML cannot start with '{' or
+  // '/').
   std::string file;
   std::string text;
-  // A file from a repository (`file` is its absolute path). It can only define servers, and none
-  // with a name that a lower layer has. A server whose digest is not in `approved` is listed as
-  // disabled, and nothing of its definition is read (see read_project()).
+  // A file from a repository (`file` is its absolute path). It can only define servers, and only
+  // with names that no lower layer has. A server whose digest is not in `approved` is listed as
+  // disabled, and its definition is not read (see read_project()).
   bool project = false;
   std::set<std::string, std::less<>> approved = {};
-  // An invalid server in this layer does not reject the profile. The server is listed as disabled,
-  // with the error as the reason (kWrongDefinition), and a note is added.
+  // An invalid server in this layer does not make the profile invalid. The server is listed as
+  // disabled, with the error as the reason (kWrongDefinition), and a note is added.
   bool lenient = false;
-  // The corporation's layer (at most one, named "corp"). Its directives bind the layers above it.
+  // The corporation's layer (at most one, named "corp"). Its directives constrain higher layers.
   // The caller has verified that only an administrator can write the file.
   bool corp = false;
-  // The next layer is a profile that extends this layer (with_ancestors()). The two count as one
+  // The next layer is a profile that extends this layer (with_ancestors()). Both count as one
   // layer.
   bool extended = false;
   // The settings of another program ("claude", "gemini"). Only the servers are read, and only if
@@ -53,25 +54,26 @@ struct ProfileLayer {
 // error, unless the value is not used: then the reference is left unexpanded and a note is added.
 enum class ProfileUse : std::uint8_t {
   all,             // a gateway
-  but_transports,  // a command that acts as the client itself
-  none,            // a command that only shows the profile: nothing is started
+  but_transports,  // a command that is itself the client
+  none,            // a command that only shows the profile
 };
 
 struct ProfileEnvironment {
-  // Looks up a variable; returns nullopt if it is not set. Injected so that tests need no setenv.
+  // Looks up a variable; returns nullopt if it is not set. It is a function, so tests do not need
+  // setenv().
   std::function<std::optional<std::string>(const std::string &)> getenv;
   std::string home;
   ProfileUse use = ProfileUse::all;
 };
 
-// Reads a whole file. Returns BH_E_NOT_FOUND if there is no such file, BH_E_IO if it is not
-// readable (the text has the reason), and BH_E_LIMIT if it is larger than kProfileBytes. The text
-// ends with the code in the format of to_string(): "[file_not_found]", "[unreadable]",
-// "[too_large]". May block on a pipe.
+// Reads a file. Returns BH_E_NOT_FOUND if there is no such file, BH_E_IO if it is not readable (the
+// text has the reason), and BH_E_LIMIT if it is larger than kProfileBytes. The text ends with the
+// code in the format of to_string(): "[file_not_found]", "[unreadable]", "[too_large]". May block
+// on a pipe.
 Result<ProfileLayer> read_profile_file(const std::string &path, std::string layer_name = "file");
 
 // Reads a project file by its absolute path. The returned layer is named "project", with `project`
-// set and nothing approved. Reads only regular files (otherwise BH_E_IO), so the call never blocks.
+// set and no approvals. Reads only regular files (otherwise BH_E_IO), so the call never blocks.
 Result<ProfileLayer> read_project_file(const std::string &path);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// No credential may appear in output for users: `shown`, notes and errors.
+// Tests that no credential appears in output for users: `shown`, notes and errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -27,7 +27,7 @@ void no_canary(const std::vector<ProfileError> &errors) {
 
 }  // namespace
 
-TEST_CASE("shown values hold no credential, from variables or literal") {
+TEST_CASE("shown values contain no credentials, neither from variables nor literal") {
   const Profile profile = good({{"file", "a.toml", R"(
 [transports.http]
 plugin = "t"
@@ -65,7 +65,7 @@ oauth = { clientSecret = "canary-8d1f0c" }
   CHECK(profile.servers[2].url == "https://h/" + kCanary + "/a");
 }
 
-TEST_CASE("errors hold no credential") {
+TEST_CASE("errors contain no credentials") {
   const std::map<std::string, std::string> values = {{"V", kCanary + "\r\nX: y"}};
   no_canary(bad({{"f", "a.toml", R"(
 [mcpServers.a]
@@ -90,13 +90,13 @@ url = "${V}"
   no_canary(bad({{"f", "a.json", "{\"mcpServers\": {\"a\": {\"env\": {\"K\": canary-8d1f0c}}}}"}}));
 }
 
-TEST_CASE("an unquoted number is not repeated by the TOML parser's message") {
+TEST_CASE("the TOML parser's message does not repeat an unquoted number") {
   const auto errors =
       bad({{"f", "a.toml", "[mcpServers.a]\nenv.K = 99999999999999999999998887776665\n"}});
   CHECK_FALSE(has(to_string(errors[0]), "8887776665"));
 }
 
-TEST_CASE("detection of credentials") {
+TEST_CASE("credentials are detected by name and value") {
   using namespace bulkhead::profiles;
   for (const char *name : {"GITHUB_TOKEN", "apiKey", "X-API-Key", "Authorization", "DB_PASSWORD",
                            "clientSecret", "COOKIE", "GH_PAT", "basic_auth", "DB_PASS", "pass",

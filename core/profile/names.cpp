@@ -1,4 +1,4 @@
-// Names of servers and plugin instances, and paths.
+// Validates names of servers and plugin instances, and resolves paths.
 #include <filesystem>
 
 #include "bulkhead/cpp/text.hpp"

@@ -1,4 +1,4 @@
-// Names of servers: A17 (invalid names do not stop the other servers), F03 (strict), G09, G16.
+// Tests names of servers: A17 (invalid names do not affect other servers), F03 (strict), G09, G16.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -18,7 +18,7 @@ ProfileLayer with(const std::vector<std::string> &servers, const std::string &na
 
 }  // namespace
 
-TEST_CASE("refused names are left out with the reason, the others load") {
+TEST_CASE("servers with invalid names are skipped with the reason, and other servers load") {
   const Profile profile = good({with({"", "builtin", "a__b", "good", "sp ace", "a_", "co:lon"})});
   CHECK(names(profile) == "good");
   REQUIRE(profile.notes.size() == 6);
@@ -33,7 +33,7 @@ TEST_CASE("refused names are left out with the reason, the others load") {
 
 // A name is used as a cache folder (".." would be the folder of all servers, or the state folder)
 // and as an argument of commands that users copy ("--yes" would be an option).
-TEST_CASE("names that are another folder or an option are refused") {
+TEST_CASE("names that denote another folder or an option are invalid") {
   for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
     const Profile profile = good({with({name})});
     CHECK(names(profile).empty());
@@ -60,7 +60,7 @@ TEST_CASE("common names are accepted") {
   CHECK(names(good({with({std::string(65, 'x')})})).empty());
 }
 
-TEST_CASE("strict names") {
+TEST_CASE("strict_names restricts names of servers") {
   const std::vector<std::string> refused = {"Weather",  "9a",    "a_b",  "fs-read",
                                             "fs-write", "fetch", "ha:x", "host:x"};
   const auto errors = bad({with(refused, R"({"names": "strict", "bad_names": "error"})")});

@@ -1,4 +1,4 @@
-// Parsers from text to a tree. Internal to the profile libraries.
+// Parses text to a tree. Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  bool duplicates = false;  // allow duplicate names in an object; the last one wins
+  bool duplicates = false;  // allow duplicate names in an object; the last one is used
 };
 
-// Reads a layer's text into a table. Returns false if errors were reported to `diagnostics`.
+// Parses a layer's text to a table. Returns false if errors were reported to `diagnostics`.
 bool parse_layer(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                  Node *out, Diagnostics &diagnostics);
 

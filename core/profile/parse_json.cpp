@@ -1,5 +1,5 @@
-// Parser for JSON with comments and trailing commas (as in VS Code's files). RapidJSON's reader
-// fills a tree of values with locations.
+// Parses JSON with comments and trailing commas (as in VS Code's files). RapidJSON's reader fills a
+// tree of values with locations.
 #include <algorithm>
 #include <tuple>
 
@@ -11,8 +11,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position is visible during parsing (RapidJSON works on a copy of its own string
-// stream).
+// A stream whose position is visible during parsing. (RapidJSON copies its own string stream.)
 class Stream {
  public:
   using Ch = char;
@@ -113,7 +112,7 @@ class Handler {
   const Place &error_place() const noexcept { return error_place_; }
 
  private:
-  // Returns the start of the token that was just read. White space, comments and punctuation
+  // Returns the start of the most recently read token. White space, comments and punctuation
   // separate it from the previous token.
   std::size_t token_start() const {
     std::size_t i = end_;
@@ -226,7 +225,7 @@ class Handler {
 };
 
 // Returns the offset of a number that RapidJSON 1.1.0 must not parse, or npos. (CVE-2024-38517
-// needs a long exponent; long digit sequences waste time.)
+// needs a long exponent; long digit sequences are slow.)
 std::size_t oversized_number(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {

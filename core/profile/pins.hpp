@@ -1,5 +1,5 @@
 // Approved tool definitions, and different definitions that were observed later. A definition is
-// approved by a person or on first use. These are plain values; core/route/pins.hpp compares them.
+// approved by a user or on first use. These are plain values; core/route/pins.hpp compares them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
+// Reads the tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +33,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kMaxPolicies = 8;
-// The groups of plugin tables, each with its list in the profile.
+// A group of plugin tables, and its list in the profile.
 struct Group {
   std::string_view name;
   std::vector<PluginUse> Profile::*uses;
@@ -68,8 +68,8 @@ void expand_string(Node &node, const std::string &path, bool unused, Context &co
   if (!kept) node.text = std::move(result.text);
 }
 
-// Expands ${env:NAME} in place in all strings of a plugin's configuration. kProfileDepth limits the
-// depth.
+// Expands ${env:NAME} in all strings of a plugin's configuration, in place. kProfileDepth limits
+// the recursion.
 void expand_strings(Node &node, const std::string &path, bool unused, Context &context) {
   if (node.kind == Kind::string) {
     expand_string(node, path, unused, context);
@@ -97,7 +97,7 @@ unsigned set_of(std::string_view group) {
   return 0;
 }
 
-// Reads one instance. Keys that are not the host's belong to the plugin.
+// Reads one instance. Keys that the host does not know belong to the plugin.
 struct PluginReader {
   const unsigned group;
   PluginUse use{};
@@ -129,7 +129,8 @@ void read_with_rules(const PluginKey &, const KeyValue &input, PluginReader &rea
 }
 
 void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
-  input.diagnostics().boolean(input.value(), input.path);  // give_rules() uses the value
+  input.diagnostics().boolean(input.value(), input.path);  // checks the type only; give_rules()
+                                                           // uses the value
 }
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
@@ -263,8 +264,8 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// The policies of the highest layer replace those of lower layers; they are evaluated in the order
-// of the file.
+// The policies of the highest layer replace those of lower layers. They are evaluated in file
+// order.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

@@ -1,5 +1,5 @@
-// A digest of a profile's policies and rules, which two processes can compare, and a text form of
-// the differences between two profiles.
+// A digest of a profile's policies and rules, and a text that lists the differences between two
+// profiles. Two processes can compare their digests.
 //
 // Rules are not interpreted. A rule is a named table in a rule section (rule_sections.hpp) of any
 // layer; everything else in these sections is a setting.
@@ -14,9 +14,9 @@
 
 namespace bulkhead {
 
-// The digest covers the policy plugins, their order and their configuration. It does not cover the
-// files and lines of the configuration, or values whose name looks like a credential. The returned
-// mark has generation 1 and no changes.
+// Returns a mark with generation 1 and no changes. The digest covers the policy plugins, their
+// order and their configuration. It does not cover the files and lines of the configuration, or
+// values whose names look like a credential.
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
 // Returns the mark of the policies that replace `was`: `mark` itself if nothing differs, otherwise
@@ -25,7 +25,8 @@ PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 
-// "3 rules added, 1 rule removed; in force now: 5 rules". Empty for the first generation.
+// Returns "3 rules added, 1 rule removed; in force now: 5 rules", or an empty string for the first
+// generation.
 std::string describe_changes(const PolicyMark &mark);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The digest of a profile's policies and rules, and the differences between two profiles.
+// Tests the digest of a profile's policies and rules, and the differences between two profiles.
 #include "profile/policy_mark.hpp"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ Lines changes(const std::string &was, const std::string &is) {
 
 }  // namespace
 
-TEST_CASE("the digest covers the rules, not their places in files") {
+TEST_CASE("the digest covers the rules, but not their locations in files") {
   const std::string a = rule("a", "1"), b = rule("b", "2");
   const PolicyMark mark = first_policy_mark(policies(a + b));
   CHECK(mark.generation == 1);
@@ -42,13 +42,13 @@ TEST_CASE("the digest covers the rules, not their places in files") {
   CHECK(mark.changes.empty());
   CHECK(describe_changes(mark).empty());
   CHECK(first_policy_mark(policies("\n# note\n" + b + "\n" + a)).digest == mark.digest);
-  // Another layer may have other priorities, so the rule differs.
+  // Another layer may have another priority, so the rule differs.
   CHECK(first_policy_mark(policies(a + b, "user")).digest != mark.digest);
   CHECK(first_policy_mark(policies(a)).digest != mark.digest);
   CHECK(first_policy_mark(policies("")).rules == 0);
 }
 
-TEST_CASE("changes count rules by name, in each of their spellings") {
+TEST_CASE("changes count rules by name, in all equivalent forms") {
   CHECK(changes("", rule("a", "1") + rule("b", "1")) == Lines{"2 rules added"});
   CHECK(changes(rule("a", "1"), rule("a", "2")) == Lines{"1 rule changed"});
   CHECK(changes(rule("a", "1"), "") == Lines{"1 rule removed"});
@@ -77,13 +77,14 @@ TEST_CASE("changes of a policy itself are listed") {
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }
 
-TEST_CASE("a credential of a policy is in no digest") {
+TEST_CASE("a digest covers no credentials of policies") {
   const std::string use = "[policies.default]\nplugin = \"judge\"\ntoken = ";
   CHECK(first_policy_mark(policies(use + "\"one\"\n")).digest ==
         first_policy_mark(policies(use + "\"two\"\n")).digest);
 }
 
-TEST_CASE("a policy that cannot be replaced is reported with the policy that decides until then") {
+TEST_CASE(
+    "a policy that cannot be replaced is reported with the policy that decides until the restart") {
   Profile now, next;
   PluginUse use;
   use.id = "p";

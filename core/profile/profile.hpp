@@ -1,7 +1,7 @@
 // The profile: the configuration of a process, read from TOML or JSON. The reader is strict and
-// reports all errors with their locations. Values keep the layer that they come from.
+// reports all errors with their locations. Values record the layer that they come from.
 //
-// Used on the control thread only. No function here uses the network or starts a process.
+// Used on the control thread only. The functions here do not use the network or start processes.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +29,25 @@ struct ProfileError {
   std::uint32_t line = 0;    // 0: unknown
   std::uint32_t column = 0;  // 0: unknown
   std::string path;          // "mcpServers.github.env.TOKEN"
-  std::string what;          // what is wrong and which values are allowed; contains no credential
+  std::string what;          // the error and the allowed values; contains no credential
   // An identifier for programs: "file_not_found", "unreadable", "too_large", "invalid_json",
   // "invalid_toml", "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or
   // "plugin_config".
   std::string code;
 };
-// Formats an error for people: "gateway.json:12:7: mcpServers.github.env.TOKEN: ...
+// Formats an error for users: "gateway.json:12:7: mcpServers.github.env.TOKEN: ...
 // [missing_env_var]".
 std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
 // How a server gets MCP roots. off: the capability is not declared. static_list: the gateway
-// answers roots/list with ServerDef::root_folders. per_client: the client answers; clients that
-// declare roots have connections of their own.
+// answers roots/list with ServerDef::root_folders. per_client: the client answers, and clients that
+// declare roots have separate connections.
 enum class RootsMode : std::uint8_t { off, static_list, per_client };
 std::string_view to_string(RootsMode mode) noexcept;  // as in the profile
 
-// Sandbox of a server's child process. docs/profile.md specifies the modes.
+// Sandbox of a server's child process. The modes are specified in docs/profile.md.
 enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
 std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
 
@@ -55,14 +55,14 @@ struct SandboxRules {
   SandboxMode mode = SandboxMode::home_read_only;
   std::vector<std::string> read, write;  // additional paths, absolute
   bool network = true;
-  std::uint64_t memory_bytes = 0;                  // 0: no limit of its own
-  std::uint32_t processes = 1024;                  // threads included
+  std::uint64_t memory_bytes = 0;                  // 0: no separate limit
+  std::uint32_t processes = 1024;                  // including threads
   std::uint64_t cache_bytes = 10u * (1ull << 30);  // of the server's caches on disk; 0: no limit
   bool host_ipc = false;  // shares the machine's System V IPC and POSIX message queues
   bool operator==(const SandboxRules &) const = default;
 };
 
-// One upstream server, references (${env:..}) resolved.
+// One upstream server, with resolved references (${env:..}).
 struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
   std::string type;  // "stdio", "http", "sse", or a type from [connectors]
@@ -76,8 +76,8 @@ struct ServerDef {
   std::string cwd;  // empty: the gateway's folder
   SandboxRules sandbox;
   bool lazy = false;               // started by the first call
-  std::uint64_t idle_stop_ms = 0;  // stopped after this long without calls; 0: never
-  std::uint32_t pool_size = 1;     // children that share the calls of pool_safe_tools
+  std::uint64_t idle_stop_ms = 0;  // stopped after this time without calls; 0: never
+  std::uint32_t pool_size = 1;     // child processes that share the calls of pool_safe_tools
   std::vector<std::string> pool_safe_tools;
   // http, sse
   std::string url;
@@ -90,28 +90,27 @@ struct ServerDef {
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
   std::optional<RootsMode> roots;         // not set: see roots_mode()
-  std::vector<std::string> root_folders;  // of static_list: absolute paths
+  std::vector<std::string> root_folders;  // for static_list: absolute paths
   std::uint32_t max_in_flight = 256;
-  std::string compartment;  // "own", or a shared name; empty: its connector's compartment
+  std::string compartment;  // "own" or a shared name; empty: its connector's compartment
   Origin origin;
   std::string source;  // the plugin that added it, shown to users; empty: the profile
-  // Additional members of to_json(), set by the core ("stderr_file"): name -> JSON text of the
-  // value.
+  // Additional members of to_json(), set by the core ("stderr_file"): name -> value as JSON text.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // of a lazy server
-  // Number of restarts by request while the gateway runs (`bulkhead mcp restart`). A different
-  // number means a different connection. Not part of to_json().
+  // Number of requested restarts while the gateway runs (`bulkhead mcp restart`). A different
+  // number requires a new connection. Not part of to_json().
   std::uint64_t restarts = 0;
 
-  // Without `roots`: per_client if each client has its own connection, else off.
+  // Without `roots`, returns per_client if each client has its own connection, otherwise off.
   RootsMode roots_mode() const noexcept {
     const bool own = session == SessionScope::per_client;
     return roots.value_or(own ? RootsMode::per_client : RootsMode::off);
   }
 
-  // The definition for the connector: one JSON object with type, command, args, env, cwd, sandbox
-  // or url, headers, connect_timeout_ms and the members of `extra`; empty ones are left out.
-  // Contains credentials.
+  // Returns the definition for the connector: one JSON object with type, command, args, env, cwd,
+  // sandbox or url, headers, connect_timeout_ms and the members of `extra`. Empty values are
+  // omitted. Contains credentials.
   std::string to_json() const;
 
   bool operator==(const ServerDef &) const = default;
@@ -121,9 +120,11 @@ struct Naming {
   std::string separator = "__";
   bool prefix = true;               // "always"; false: "never"
   std::string scheme = "bulkhead";  // of composed resource URIs
-  bool shorten = true;              // shortens names over max_length; false: an error
+  bool shorten = true;              // true: names over max_length are shortened; false: they are an
+                                    // error
   std::uint32_t max_length = 64;
-  bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$; more are reserved
+  bool strict_names = false;     // server names must match ^[a-z][a-z0-9-]*$, and more names are
+                                 // reserved
   bool bad_names_error = false;  // false: a server with an invalid name is skipped, with a note
   // Aliases of tools: accepted name -> listed name. At most max_aliases.
   std::map<std::string, std::string, std::less<>> aliases;
@@ -139,7 +140,7 @@ struct Expose {
   bool operator==(const Expose &) const = default;
 };
 
-// All limits of the gateway. Keep the table for users in docs/limits.md in sync.
+// All limits of the gateway. docs/limits.md must list the same limits.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -152,11 +153,11 @@ struct Limits {
   std::uint64_t shutdown_grace_ms = 3'000;
   std::uint64_t connect_timeout_ms = 10'000;
   std::uint64_t call_timeout_ms = 300'000;     // tools/call
-  std::uint64_t request_timeout_ms = 60'000;   // everything else
-  std::uint64_t timeout_ceiling_ms = 300'000;  // longer configured time-outs are clamped to this
+  std::uint64_t request_timeout_ms = 60'000;   // all other requests
+  std::uint64_t timeout_ceiling_ms = 300'000;  // longer configured time-outs are reduced to this
   std::uint64_t ask_timeout_ms = 600'000;      // for the client's answer to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
-  std::uint64_t grace_ms = 3'000;  // a lost server's tools stay listed this long
+  std::uint64_t grace_ms = 3'000;  // how long a lost server's tools stay listed
   std::uint64_t drain_ms = 5'000;  // for in-flight calls when a reload removes their server
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
@@ -175,14 +176,14 @@ struct Limits {
   std::uint32_t approvals_per_session = 128;
   std::uint64_t approvals_bytes = 64ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
-  std::uint64_t stderr_bytes = 1ull << 20;  // a child's log before it is rotated
+  std::uint64_t stderr_bytes = 1ull << 20;  // a child process's log before it is rotated
 };
 
-// The library file of a plugin, as it was when the profile was read. Set by the program; the
-// profile's text has no key for it.
+// The library file of a plugin when the profile was read. Set by the program; the profile's text
+// has no key for it.
 struct PluginFile {
   std::string mark;        // changes when the file changes; empty: unknown, or pinned by digest
-  bool exclusive = false;  // from the manifest; does not count as a difference
+  bool exclusive = false;  // from the manifest; not compared
   bool operator==(const PluginFile &other) const noexcept { return mark == other.mark; }
 };
 
@@ -192,7 +193,7 @@ struct PluginUse {
   std::string plugin;       // the library's name, or a path with a slash
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
-  bool required = true;     // false: the program runs without it if it fails to load
+  bool required = true;     // if false, the program runs without it when it fails to load
   std::string compartment;  // "own", a shared name, or (policies and telemetry only) "endpoint";
                             // empty: the default
   // Optional permissions: "control", "network[:PORT]".
@@ -206,9 +207,9 @@ struct PluginUse {
 // Returns nullopt for other grants.
 std::optional<std::uint16_t> granted_port(std::string_view grant);
 
-// Identifies the current policies and rules, see profile/policy_mark.hpp.
+// Identifies the current policies and rules; see profile/policy_mark.hpp.
 struct PolicyMark {
-  std::uint64_t generation = 0;      // counts from 1 in one run of the gateway; 0: unknown
+  std::uint64_t generation = 0;      // starts at 1 in each run of the gateway; 0: unknown
   std::string digest;                // equal in two processes if their policies and rules are equal
   std::uint32_t rules = 0;           // named rules in all layers of the profile
   std::vector<std::string> changes;  // differences from the previous generation, as text
@@ -220,7 +221,7 @@ struct Isolation {
   bool require = false;  // false: start even if the kernel lacks a feature, and report it
 };
 
-// Who may approve calls, in addition to a terminal that watches approvals.
+// Who may approve calls, besides a terminal that watches approvals.
 struct Approvers {
   bool elicitation = false;  // the client itself, if it supports MCP elicitation
   bool api = false;          // the service API, even without a watcher
@@ -233,12 +234,12 @@ struct Identity {
   std::string profile, user;
 };
 
-// A part of the profile that some sources cannot set. The corporation's layer withholds it from
-// higher layers, or a layer with editable.mcpServers = false withholds it from servers that plugins
+// A part of the profile that some sources cannot set: the corporation's layer protects it from
+// higher layers, or a layer with editable.mcpServers = false protects it from servers that plugins
 // add.
 struct ProfileHold {
-  std::vector<std::string> path;  // keys from the top; "*": any
-  bool forbids = false;           // true: must not exist; false: cannot be changed
+  std::vector<std::string> path;  // keys from the top level; "*": any key
+  bool forbids = false;           // true: the part must not exist; false: it cannot be changed
   std::string says;               // layer and location of the hold, as text
 };
 // Returns the first hold on this path ({"mcpServers", "github"}) or on one of its parents, or null
@@ -254,11 +255,11 @@ struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
   std::vector<PluginUse> tools;     // each is a server, named by its instance id
-  std::vector<PluginUse> policies;  // at most one in this version
+  std::vector<PluginUse> policies;  // in the order of evaluation
   std::vector<PluginUse> telemetry;
-  std::vector<PluginUse> services;                    // loaded on first use
+  std::vector<PluginUse> services;                    // loaded at first use
   std::map<std::string, std::string> connectors;      // server type -> plugin name or path
-  std::map<std::string, PluginFile> connector_files;  // server type -> that plugin's file
+  std::map<std::string, PluginFile> connector_files;  // server type -> file of its plugin
   std::vector<std::string> plugin_dirs;
   Naming naming;
   Expose expose;
@@ -274,7 +275,7 @@ struct Profile {
   std::vector<std::string> own_paths;  // files and folders of the gateway, hidden from all servers
   std::vector<std::string> notes;      // warnings for the operator, in order
 
-  // The corporation's holds on mcpServers, for servers that are added at run time.
+  // The corporation's holds on mcpServers. They apply to servers that are added at run time.
   std::vector<ProfileHold> server_holds;
 
   // Known definitions of the tools of `servers`. They do not come from the profile's files.
@@ -284,7 +285,7 @@ struct Profile {
   // generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // Every leaf value with its layer, for `profile show --origin`. Secrets are masked.
+  // Every leaf value with its layer, for `profile show --origin`. Credentials are masked.
   struct Shown {
     std::string path, value;
     Origin origin;

@@ -1,5 +1,5 @@
-// For every key of a profile, a reload either applies the new value and reports it, or reports that
-// a restart is needed.
+// Tests that, for every key of a profile, a reload either applies and reports the new value, or
+// reports that a restart is needed.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -45,7 +45,7 @@ bool names_it(const std::vector<std::string> &lines, const std::string &section,
   });
 }
 
-// Returns the keys of a section, which the loader lists in an error.
+// Returns the keys of a section, as the loader lists them in an error.
 std::set<std::string> known_keys(const std::string &section) {
   const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
   constexpr std::string_view before = "Known keys: ";
@@ -97,7 +97,7 @@ const std::map<std::string, Values> &values() {
   return all;
 }
 
-// Sections whose members can have any name, with an example and the line that reports it.
+// A section whose members can have any name, with an example and the line that reports it.
 struct Whole {
   std::string section, example, line;
 };
@@ -115,7 +115,7 @@ const std::vector<Whole> &wholes() {
 
 }  // namespace
 
-TEST_CASE("a reload reports every key of the gateway that has another value") {
+TEST_CASE("a reload reports every changed key of the gateway") {
   for (const auto &[section, keys] : values()) {
     const std::set<std::string> known = known_keys(section);
     for (const std::string &key : known) {
@@ -129,7 +129,7 @@ TEST_CASE("a reload reports every key of the gateway that has another value") {
   }
 }
 
-TEST_CASE("a reload reports every limit that has another value") {
+TEST_CASE("a reload reports every changed limit") {
   for (const Key<Limits> &key : limit_keys()) {
     const std::uint64_t value = std::stoull(key.show(key, Limits{}));
     const std::string other = std::to_string(value > key.least ? value - 1 : value + 1);
@@ -139,7 +139,7 @@ TEST_CASE("a reload reports every limit that has another value") {
   }
 }
 
-TEST_CASE("a reload reports every plugin whose file has changed, and keeps the running one") {
+TEST_CASE("a reload reports every plugin whose file has changed, and keeps the running file") {
   const std::string text =
       "[transports.t]\nplugin = \"transport-http\"\n"
       "[telemetry.t]\nplugin = \"telemetry-sqlite\"\n"
@@ -192,12 +192,12 @@ TEST_CASE(
   CHECK(next.tools == now.tools);
 }
 
-TEST_CASE("a reload reports every section that has changed") {
+TEST_CASE("a reload reports every changed section") {
   std::set<std::string> covered = {"limits"};
   for (const auto &[section, keys] : values()) covered.insert(section);
   for (const Whole &each : wholes()) {
     INFO(each.section);
-    // Keys of the top level precede all sections.
+    // Top-level keys precede all sections.
     Profile next = good({file(each.example + std::string(kBase))});
     const std::vector<std::string> lines = keep_fixed(loaded(""), &next);
     CHECK(std::any_of(lines.begin(), lines.end(),
@@ -210,8 +210,8 @@ TEST_CASE("a reload reports every section that has changed") {
   CHECK(keep_fixed(loaded(""), &next) ==
         std::vector<std::string>{"connectors.odd: needs a restart"});
   covered.insert("connectors");
-  // Servers and tools plugins are compared one by one during the reload. [policy], [corp],
-  // [profiles] and [default] are read into `policies`. The other sections are about the files
+  // Servers and tools plugins are compared individually during the reload. [policy], [corp],
+  // [profiles] and [default] are read into `policies`. The other sections concern the files
   // themselves.
   for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
                               "schema", "id", "revision", "editable", "detect_servers"})

@@ -5,11 +5,11 @@
 
 namespace bulkhead {
 
-// True for text of the form YYYY.MMDD.N.
+// Returns true for text of the form YYYY.MMDD.N.
 bool is_revision(std::string_view text);
-// True for 3 to 64 characters of a-z, 0-9 and '-', not starting with '-'.
+// Returns true for 3 to 64 characters of a-z, 0-9 and '-' that do not start with '-'.
 bool is_profile_id(std::string_view text);
-// True if revision `a` comes before `b`; both must be revisions.
+// Returns true if revision `a` is older than `b`. Both must be revisions.
 bool comes_before(std::string_view a, std::string_view b);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The keys of a server for MCP roots.
+// Reads the keys of a server for MCP roots.
 #include <filesystem>
 #include <utility>
 
@@ -40,7 +40,7 @@ void ServerReader::read_root_folders(const Member &folders) {
   }
 }
 
-// Neither key has a meaning without the other.
+// root_folders is required if roots is "static", and invalid otherwise.
 void ServerReader::check_roots() {
   const Member *folders = find("root_folders");
   const Member *roots = find("roots");

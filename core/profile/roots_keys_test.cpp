@@ -1,4 +1,4 @@
-// The keys `roots` and `root_folders` of a server.
+// Tests the keys `roots` and `root_folders` of a server.
 #include <catch2/catch.hpp>
 
 #include "layers/profile_test_util.hpp"
@@ -20,7 +20,7 @@ std::string error_of(const std::string &keys) {
 
 }  // namespace
 
-TEST_CASE("roots: off by default, and with session = per-client those of the client") {
+TEST_CASE("roots are off by default; with session = per-client, the client provides them") {
   const auto mode = [](const std::string &keys) {
     return with_keys(keys).servers.at(0).roots_mode();
   };
@@ -34,7 +34,7 @@ TEST_CASE("roots: off by default, and with session = per-client those of the cli
   CHECK(def.root_folders.empty());
 }
 
-TEST_CASE("root folders are absolute paths or in the home folder, and are stored normalized") {
+TEST_CASE("root folders are absolute or in the home folder, and are stored normalized") {
   const ServerDef def =
       with_keys("roots = \"static\"\nroot_folders = [\"/srv/a/../b/\", \"~\", \"~/x y\", \"/\"]\n")
           .servers.at(0);
@@ -44,7 +44,7 @@ TEST_CASE("root folders are absolute paths or in the home folder, and are stored
         std::string::npos);
 }
 
-TEST_CASE("invalid roots are errors with their place") {
+TEST_CASE("invalid roots are errors with their locations") {
   CHECK(has(error_of("roots = \"shared\"\n"),
             "p.toml:3:9: mcpServers.a.roots: unknown value \"shared\"; allowed: off, static, "
             "per-client"));
@@ -59,7 +59,7 @@ TEST_CASE("invalid roots are errors with their place") {
   CHECK(has(error_of(many + "]\n"), "more than 100 entries"));
 }
 
-TEST_CASE("other root folders need no new connection, another mode does") {
+TEST_CASE("a change of root folders needs no new connection; a change of mode does") {
   ServerDef was, is;
   was.roots = is.roots = RootsMode::static_list;
   was.root_folders = {"/a"};

@@ -26,7 +26,7 @@ class Writer {
   }
 
  private:
-  // kProfileDepth limits the depth.
+  // kProfileDepth limits the recursion.
   void note(const Member &member, const std::string &above) {
     const std::string path = join(above, member.name);
     lines_ += lines_.empty() ? "" : ",";
@@ -88,7 +88,7 @@ void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context 
     json += (json.empty() ? "" : ",") + Writer(context).layer(layer);
   for (PluginUse &use : policies) {
     if (!judges(use)) continue;
-    std::string &config = use.config_json;  // one object
+    std::string &config = use.config_json;  // a JSON object
     config.pop_back();
     if (config.size() > 1) config += ',';
     append_json_string(config, kRulesMember);

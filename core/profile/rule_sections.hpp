@@ -26,15 +26,15 @@ struct RuleLayer {
 void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer> *out);
 
 // Adds the rules to the configuration of the policies. `table` is the policies section, or null;
-// policies with rules = false in it are skipped. Called after the plugins are read. Reports an
-// error if no policy receives the rules.
+// policies that have rules = false in it are skipped. Called after the plugins have been read.
+// Reports an error if no policy receives the rules.
 //
-//   "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
-//                      "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},
-//                      "lines": {"security.rules.mcp.x": 3, "security.rules.mcp.x.if": 4}}, ...]
+//  "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
+//                     "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},
+//                     "lines": {"security.rules.mcp.x": 3, "security.rules.mcp.x.if": 4}}, ...]
 //
-// The lowest layer comes first. Names in the keys of "lines" are in double quotes if they are empty
-// or contain a dot, a space or a double quote.
+// The lowest layer is first. Names in the keys of "lines" are in double quotes if they are empty or
+// contain a dot, a space or a double quote.
 void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context &context);
 
 }  // namespace bulkhead::profiles

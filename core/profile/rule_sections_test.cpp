@@ -1,4 +1,4 @@
-// The rule sections that the policy plugin receives.
+// Tests the rule sections that a policy plugin receives.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -16,21 +16,22 @@ with_rules = "judge"
 
 }  // namespace
 
-TEST_CASE("a profile without rules keeps its policy plugin; with rules it is replaced") {
+TEST_CASE(
+    "a profile with rules replaces the default policy plugin; a profile without rules keeps it") {
   CHECK(good({base}).policies.at(0).plugin == "policy-allow");
   CHECK(good({base}).policies.at(0).config_json == "{}");
   const Profile with = good({base, {"file", "a.toml", "[security]\ndefault = \"block\"\n"}});
   REQUIRE(with.policies.size() == 1);
   CHECK(with.policies[0].id == "default");
   CHECK(with.policies[0].plugin == "judge");
-  // The user's own choice is kept.
+  // The user's own plugin is kept.
   const Profile own = good(
       {base, {"file", "a.toml", "[policies.default]\nplugin = \"mine\"\nx = 1\n[security]\n"}});
   CHECK(own.policies.at(0).plugin == "mine");
   CHECK(own.policies.at(0).config_json.starts_with(R"({"x":1,"profile_rules":[{"layer":)"));
 }
 
-TEST_CASE("rules have the places of their keys, separately for each layer") {
+TEST_CASE("rules have the locations of their keys, separately for each layer") {
   const Profile profile = good({base,
                                 {"user", "u.json", R"({"security": {"rules": {"mcp": {
   "a": {"if": "true",
@@ -55,7 +56,7 @@ match = 'has(mcp.method)'
         R"x("corp.rules.\"x.y\"":5,"corp.rules.\"x.y\".match":6}}]})x");
 }
 
-TEST_CASE("rules without a policy that evaluates them are refused") {
+TEST_CASE("rules are rejected if there is no policy that evaluates them") {
   const auto errors = bad({{"file", "a.toml", "\n[security.rules.mcp.a]\nif = \"true\"\n"}});
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].line == 2);
@@ -76,8 +77,7 @@ TEST_CASE("a repository's file cannot contain policies") {
   CHECK(has(profile.notes[0], "skipped: security"));
 }
 
-TEST_CASE(
-    "several policies keep the order of the file, and the profile selects which get the rules") {
+TEST_CASE("policies keep the file order, and the profile selects the policies that get the rules") {
   const Profile profile = good({base, {"file", "a.toml", R"(
 [policies.zebra]
 plugin = "z"

@@ -13,7 +13,7 @@ constexpr std::string_view kNameParts[] = {
     "private", "credential", "authori", "bearer", "signature",  "webhook",
 };
 
-// Words that match only as the whole name or as its last word.
+// Words that match only as the last word of a name, or as the entire name.
 constexpr std::string_view kLastWords[] = {"pat", "auth", "pass", "pw", "jwt", "dsn"};
 
 constexpr std::string_view kValueStarts[] = {
@@ -58,7 +58,7 @@ std::string masked_query(std::string_view query) {
     const std::string_view pair = query.substr(0, end);
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos) {
-      out += kMask;  // "?TOKEN" alone
+      out += kMask;  // "?TOKEN" without a name
     } else {
       const std::string_view value = pair.substr(equals + 1);
       const bool reference = value.starts_with("${") && value.find('}') == value.size() - 1 &&
@@ -72,7 +72,7 @@ std::string masked_query(std::string_view query) {
   }
 }
 
-// Removes the defaults of references (${NAME:-default}), which may be credentials themselves.
+// Removes the defaults of references (${NAME:-default}), which may be credentials.
 std::string without_defaults(std::string_view text) {
   std::string out;
   while (true) {
@@ -160,7 +160,7 @@ bool json_credential(std::string_view arg) {
 
 std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   std::vector<std::string> out;
-  bool next = false;  // the previous argument was an option with a credential
+  bool next = false;  // whether the previous argument was an option with a credential
   for (const std::string &arg : args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');

@@ -1,5 +1,5 @@
-// Detection and masking of credentials, for `profile show`, `bulkhead approve`, and the arguments
-// that are shown for human approval (route/shown_json.hpp).
+// Detects and masks credentials, for `profile show`, `bulkhead approve`, and the arguments
+// displayed for human approval (route/shown_json.hpp).
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ std::string masked_url(std::string_view url);
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
 // Returns the name of the environment variable for a prompted value of a server: SERVER_KEY, or KEY
-// if it starts with SERVER_. Letters become upper case; all characters other than letters and
-// digits become '_'. Never empty.
+// if it starts with SERVER_. Letters become upper case, and other characters except digits become
+// '_'. Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 
 }  // namespace bulkhead::profiles

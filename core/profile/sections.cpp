@@ -11,7 +11,8 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kSchema = "bulkhead.profile/1";
-constexpr std::size_t kForeignKeys = 8;  // with more, the file belongs to another program
+constexpr std::size_t kForeignKeys = 8;  // with more unknown keys, the file is assumed to belong to
+                                         // another program
 
 void read_schema(const Node &node, Context &context) {
   const auto text = context.diagnostics.string(node, "schema");
@@ -79,7 +80,8 @@ void read_state_dir(const Node &text, Context &context) {
 
 struct Section {
   std::string_view name;
-  void (*read)(const Node &node, Context &context) = nullptr;  // null: read elsewhere
+  void (*read)(const Node &node, Context &context) = nullptr;  // null if the section is read
+                                                               // elsewhere
 };
 
 // Messages list the sections in this order. Sections without a reader here depend on other sections
@@ -113,7 +115,7 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
-// Reports unknown sections. The settings file of an editor gets one message instead of a hundred.
+// Reports unknown sections. An editor's settings file causes one message instead of a hundred.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)

@@ -1,4 +1,5 @@
-// The sections of a merged profile, one reader each. Internal to the profile libraries.
+// Reads the sections of a merged profile, with one reader for each. Internal to the profile
+// libraries.
 #pragma once
 
 #include <span>
@@ -32,24 +33,25 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
 
 // The groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-// The keys of these tables that the host reads. All other keys belong to the plugin.
+// Returns the keys of these tables that the host reads. All other keys belong to the plugin.
 std::vector<std::string_view> plugin_keys();
 // `rules` is true if the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
-// Called after naming, limits, connectors and plugins are read. `tools` is the table of tools
+// Called after naming, limits, connectors and plugins have been read. `tools` is the table of tools
 // plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Returns why a name is invalid for a server, or an empty string. `builtin_too` allows "builtin".
+// Returns the reason why a name is invalid for a server, or an empty string. `builtin_too` allows
+// "builtin".
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
 // Reads "own" or a shared name of [a-z0-9-]{1,32}, except "endpoint" and "supervisor".
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// Resolves a path in the profile: "~/" is the home folder; a relative path starts at the folder of
-// the file that contains it.
+// Resolves a path in the profile: "~/" is the home folder, and a relative path starts at the folder
+// of the file that contains it.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

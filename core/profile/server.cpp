@@ -13,7 +13,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kHeaders = 100;
-constexpr std::size_t kHeaderBytes = 16 * 1024;  // of a value
+constexpr std::size_t kHeaderBytes = 16 * 1024;  // of one header value
 
 bool header_name(std::string_view name) {
   if (name.empty() || name.size() > 256) return false;
@@ -170,7 +170,7 @@ void ServerReader::reject_env_file(const Member &file) {
          "gateway");
 }
 
-// In arguments, only ${input:...} is a reference.
+// Expands ${input:...}, the only references that are expanded in arguments.
 void ServerReader::expand_inputs(std::vector<std::string> *args) {
   if (context_.literal) return;
   for (std::string &arg : *args) {
@@ -207,8 +207,8 @@ void ServerReader::read_env(const Member &env) {
   }
 }
 
-// References of a disabled server are not resolved: it may be disabled because its variables are
-// missing.
+// Resolves references, except those of a disabled server: it may be disabled because its variables
+// are missing.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {
@@ -231,14 +231,14 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
   return std::nullopt;
 }
 
-// Values in the corporation's layer must be valid as written; otherwise nothing starts.
+// Returns false for values in the corporation's layer: if one is unset, the gateway does not start.
 bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
-// An unusable value is an error in the file. If the value comes from the environment, it disables
-// only this server, like a missing variable.
+// Reports an unusable value as an error in the file. If the value comes from the environment, only
+// this server is disabled, as with a missing variable.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
@@ -247,7 +247,7 @@ void ServerReader::reject_value(const Value &value, const Place &place, const st
     diagnostics_.error(place, path, what);
 }
 
-// Disables this server, and no other, if it lacks a value from the environment.
+// Disables only this server if it lacks a value from the environment.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
@@ -334,7 +334,7 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Codex's syntax: the name of the variable, without a default.
+// Reads Codex's syntax: the name of the variable, without a default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";
@@ -411,7 +411,7 @@ std::optional<std::uint64_t> ServerReader::milliseconds(const Member &member,
   return clamped(*value, member, path);
 }
 
-// Codex writes seconds with a fraction.
+// Codex writes fractional seconds.
 std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
   double seconds = 0;
   const std::string &text = member.value.text;

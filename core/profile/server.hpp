@@ -1,4 +1,4 @@
-// One entry of mcpServers. Internal to the profile libraries.
+// Reads one entry of mcpServers. Internal to the profile libraries.
 #pragma once
 
 #include <span>
@@ -12,20 +12,21 @@ namespace bulkhead::profiles {
 // Returns the canonical name of a key ("httpUrl" -> "url"), or an empty view if servers have no
 // such key.
 std::string_view server_key(std::string_view spelling);
-// The canonical names of all keys.
+// Returns the canonical names of all keys.
 std::span<const std::string_view> server_keys();
 // Returns true for keys of other programs that have no meaning here and are ignored with a note.
 bool ignored_server_key(std::string_view name);
-// Returns "stdio", "http" or "sse" for their common spellings, or an empty view for other types.
+// Returns "stdio", "http" or "sse" for the type or one of its aliases, or an empty view for other
+// types.
 std::string_view canonical_type(std::string_view type);
 
-// Headers that the gateway itself sets; any case.
+// Returns true for headers that the gateway sets itself. Ignores case.
 bool reserved_header(std::string_view name);
-// Returns why a URL is invalid for a server, or an empty string. The reason does not repeat the
-// URL.
+// Returns the reason why a URL is invalid for a server, or an empty string. The reason does not
+// repeat the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
-// Returns "http" or "stdio", for the list entry of a definition that is not read any further.
+// Returns "http" or "stdio", for listing a server whose definition is not read completely.
 std::string listed_type(const Node &server);
 
 // Adds the server to the profile, or reports its errors.

@@ -1,5 +1,5 @@
-// A server's definition as values. The process that reads a request sends them to the process that
-// has the profile, which does not have to parse the text again.
+// A server's definition as values. The process that parses a request sends them to the process that
+// has the profile, so the text is not parsed again.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace bulkhead {
 struct ServerEntry {
   static constexpr std::size_t max_values = 10'000;
 
-  // A tree in preorder.
+  // One node of the tree; nodes are in preorder.
   struct Value {
     std::uint8_t kind = 0;   // a profiles::Kind
     bool flag = false;       // of a boolean

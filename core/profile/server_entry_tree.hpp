@@ -1,4 +1,4 @@
-// Conversion of a ServerEntry. Internal to the profile libraries.
+// Converts a ServerEntry to a tree. Internal to the profile libraries.
 #pragma once
 
 #include "profile/server_entry.hpp"

@@ -1,4 +1,4 @@
-// The keys of a server: one row for each, with its spellings, reader and limits.
+// The keys of a server: one row for each, with its aliases, reader and limits.
 #include <algorithm>
 
 #include "profile/keys.hpp"
@@ -11,11 +11,11 @@ namespace {
 enum class Needs : std::uint8_t { nothing, command, url };
 
 struct ServerKey {
-  Key<ServerReader> key;         // without a reader if it is read before the others
-  std::string_view others;       // alternative spellings that other programs use
-  Needs needs = Needs::nothing;  // what the server must have
-  std::string_view noun = "";    // "only a server with a command has NOUN"
-  bool listed = true;            // false: known only to be rejected with a reason
+  Key<ServerReader> key;         // has no reader if it is read before the others
+  std::string_view others;       // aliases that other programs use
+  Needs needs = Needs::nothing;  // the member that the server must have
+  std::string_view noun = "";    // completes the error "only a server with a command has NOUN"
+  bool listed = true;            // false: the key is always rejected, with a specific reason
 };
 
 template <auto method>
@@ -29,7 +29,7 @@ constexpr Word kStarts[] = {{"eager", false}, {"lazy", true}};
 constexpr Word kScopes[] = {{"shared", static_cast<int>(SessionScope::shared)},
                             {"per-client", static_cast<int>(SessionScope::per_client)}};
 
-// Messages list the keys in this order. Values are also read in this order.
+// The order in which messages list the keys and in which values are read.
 constexpr ServerKey kKeys[] = {
     {{"type"}, "transport transportType transport_type"},
     {read_with<&ServerReader::read_command>("command"), ""},

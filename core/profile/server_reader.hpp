@@ -1,4 +1,4 @@
-// The reader of one entry of mcpServers. Internal to core/profile.
+// Reads one entry of mcpServers. Internal to core/profile.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ class ServerReader {
   // Adds the server to the profile, or reports its errors.
   void read();
 
-  // The objects that the keys are read into.
+  // The objects into which the keys are read.
   operator ServerDef &() { return server_; }
   operator SandboxRules &() { return server_.sandbox; }
 
-  // Readers of single keys, see server_keys.cpp.
+  // Readers of single keys; see server_keys.cpp.
   void read_command(const Member &command);
   void read_args(const Member &args);
   void read_cwd(const Member &cwd);

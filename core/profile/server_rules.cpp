@@ -65,7 +65,8 @@ constexpr std::string_view kReservedHeaders[] = {
     "expect",
 };
 
-// Checks "host", "host:port" or "[v6]:port". Returns why it is invalid, or an empty string.
+// Checks "host", "host:port" or "[v6]:port". Returns the reason why it is invalid, or an empty
+// string.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
     return "the url must not contain user:password@; use headers (Authorization)";

@@ -1,4 +1,4 @@
-// The section mcpServers: names, and conflicts with tools plugins.
+// Reads the section mcpServers: names, and conflicts with tools plugins.
 #include <string_view>
 #include <unordered_map>
 
@@ -19,8 +19,8 @@ Places places_of(const Node *tools, const Profile &profile) {
   return out;
 }
 
-// A server replaces a tools plugin of the same name in a lower layer. If both are in the same
-// layer, the name is an error.
+// Resolves a name that a server and a tools plugin share. The server replaces a tools plugin of a
+// lower layer; in the same layer, the name is an error.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;

@@ -161,7 +161,7 @@ constexpr Key<PinRules> kPins[] = {
     choice<&PinRules::accept_new>("new_tools", kNewTools),
 };
 
-// The ceiling also applies to the time-outs of the gateway.
+// Applies the ceiling to the gateway's default time-outs.
 void clamp_timeouts(const Node &table, Context &context) {
   Limits &limits = context.profile.limits;
   for (auto member : {&Limits::call_timeout_ms, &Limits::request_timeout_ms}) {

@@ -1,5 +1,5 @@
-// Sections with a fixed set of keys: gateway, naming, expose, limits, isolation, approval, pins.
-// Internal to the profile libraries.
+// Reads sections with a fixed set of keys: gateway, naming, expose, limits, isolation, approval,
+// pins. Internal to the profile libraries.
 #pragma once
 
 #include <optional>

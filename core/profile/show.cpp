@@ -37,7 +37,8 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // Shows the settings of a plugin or the gateway. `secret`: a parent has a credential-like name.
+  // Shows the settings of a plugin or the gateway. `secret` is set if a parent's name looks like a
+  // credential.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)
@@ -85,7 +86,7 @@ class ShownWriter {
     };
     for (const Member &member : table.members) {
       const std::string_view key = server_key(member.name);
-      if (key.empty()) continue;  // ignored keys of other programs
+      if (key.empty()) continue;  // an ignored key of another program
       const std::string here = join(path, member.name);
       const auto row = std::find_if(std::begin(kWriters), std::end(kWriters),
                                     [&](const KeyWriter &writer) { return writer.key == key; });
@@ -126,7 +127,7 @@ class ShownWriter {
       if (setting.value)
         missing(root.find(setting.section), setting.section, setting.key,
                 *std::move(setting.value));
-    missing(&root, "", "state_dir", "");  // the loader's caller has the default
+    missing(&root, "", "state_dir", "");  // the loader's caller chooses the default
   }
 
   Context &context_;

@@ -1,4 +1,4 @@
-// Values with their origins, for `profile show`. Internal to the profile libraries.
+// Collects values with their origins, for `profile show`. Internal to the profile libraries.
 #pragma once
 
 #include "profile/sections.hpp"
@@ -6,7 +6,7 @@
 namespace bulkhead::profiles {
 
 // Fills profile.shown from the merged tree. Defaults have the layer "default". References are shown
-// as written, credentials as "***".
+// as written, and credentials as "***".
 void show(const Node &root, Context &context);
 
 }  // namespace bulkhead::profiles

@@ -1,4 +1,4 @@
-// The keys of stdio servers: sandbox, start and idle stop.
+// Reads the keys of stdio servers: sandbox, start and idle stop.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -16,7 +16,7 @@ constexpr Word kModes[] = {{"home-read-only", static_cast<int>(SandboxMode::home
                            {"off", static_cast<int>(SandboxMode::off)}};
 
 // Returns the server key that corresponds to a member of the table "sandbox", or an empty view if
-// there is none. A table "network" belongs to VS Code.
+// there is none. (A table "network" belongs to VS Code.)
 std::string_view key_beside(const Member &member) {
   static constexpr std::pair<std::string_view, std::string_view> kStdioKeys[] = {
       {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
@@ -41,7 +41,7 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
 }
 
 // Reads a word, or a table with "mode" and "ipc". VS Code has a different table of this name. A
-// member that would limit the server is an error; the message names the key to use instead.
+// member that would restrict the server is an error; the message names the correct key.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
     if (find("command") == nullptr)
@@ -120,7 +120,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
-// Without a sandbox, nothing enforces these keys.
+// Reports keys that have no effect because there is no sandbox.
 void ServerReader::check_sandbox() {
   if (server_.sandbox.mode != SandboxMode::off) return;
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {

@@ -1,4 +1,4 @@
-// toml++ with one set of settings for the whole program: two sets would violate the one-definition
+// toml++ with one set of settings for the entire program: two sets would violate the one-definition
 // rule. A file that includes this header is compiled with the patched copy of toml++
 // (cmake/BulkheadToml.cmake) and catches UnexpectedToml. Internal to core/.
 #pragma once
@@ -12,9 +12,9 @@ struct UnexpectedToml {};
 
 }  // namespace bulkhead::profiles
 
-// toml++ asserts its assumptions about the text (with NDEBUG, the compiler relies on them). A text
-// that violates them must not end the program, so a failed assertion ends the parse. The parser
-// owns everything that it builds, so the exception leaks nothing.
+// toml++ asserts its assumptions about the text (with NDEBUG, the compiler relies on them). Text
+// that violates them must not terminate the program, so a failed assertion throws an exception that
+// ends the parse. The parser owns everything that it builds, so nothing is leaked.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())

@@ -16,7 +16,7 @@ std::size_t skip_toml_string(std::string_view text, std::size_t i) {
       return i + 1;
     } else if (many && text.substr(i, 3) == three) {
       i += 3;
-      // One or two quotes right before the end of a multi-line string belong to its text.
+      // One or two quotes just before the end of a multi-line string are part of its text.
       for (int more = 0; more < 2 && i < text.size() && text[i] == quote; ++more) ++i;
       return i;
     }

@@ -1,4 +1,4 @@
-// Writing TOML. Internal to the profile libraries.
+// Reads and writes TOML text. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace bulkhead::profiles {
 
 // Returns the position after the single-line or multi-line string that begins at `i`. An
-// unterminated string ends at the end of its line, or of the text.
+// unterminated string ends at the end of its line or of the text.
 std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
 std::string toml_string(std::string_view text);  // on one line
-std::string toml_key(std::string_view name);     // unquoted where possible
+std::string toml_key(std::string_view name);     // unquoted if possible
 // Formats the value on one line, with inline tables. Returns an empty string if TOML has no such
-// value (null, a table that contains null).
+// value (null, or a table that contains null).
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

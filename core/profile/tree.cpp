@@ -67,7 +67,7 @@ void merge_tables(Node &base, Node &&over) {
   }
 }
 
-// The SDK's writer is not used: digests of rules are computed from this text, so its escapes must
+// Does not use the SDK's writer: digests of rules are computed from this text, so its escapes must
 // not change.
 void append_json_string(std::string &out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";

@@ -23,11 +23,11 @@ struct Node {
   Kind kind = Kind::null;
   bool flag = false;  // of a boolean
   Place place;
-  std::string text;             // of a string; of a number as written (JSON spelling)
+  std::string text;             // of a string; of a number as written (in JSON syntax)
   std::vector<Node> items;      // of an array
-  std::vector<Member> members;  // of a table, in the order of the file; names are unique
+  std::vector<Member> members;  // of a table, in file order; names are unique
 
-  // Defined where Member is complete.
+  // Defined after Member, which is incomplete here.
   Node() noexcept;
   Node(Kind k, Place p) noexcept;
   Node(const Node &);
@@ -44,11 +44,11 @@ struct Member {
   Node value;
 };
 
-// True for a server or a plugin with `disabled = true` or `enabled = false`.
+// Returns true for a server or a plugin with `disabled = true` or `enabled = false`.
 bool is_disabled(const Node &entry);
 
-// Merges `over` into `base`, both tables: members that are tables on both sides merge, others
-// replace.
+// Merges table `over` into table `base`: members that are tables in both are merged, others are
+// replaced.
 void merge_tables(Node &base, Node &&over);
 
 // Appends JSON. The readers of a tree limit its depth (kProfileDepth).

@@ -1,9 +1,9 @@
 // Implements the Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
-// io_context reports readiness edge-triggered and has no persistent watches. After each event, the
-// descriptor is waited for again, which costs one epoll_ctl, and one more epoll_wait is needed to
-// find more ready descriptors. Timers and posted functions stay in the Reactor because wake() must
-// be async-signal-safe and the order within a turn is part of the loop's contract.
+// io_context is edge-triggered and has no persistent watches. After each event, the wait for the
+// descriptor must be restarted, which costs one epoll_ctl; finding more ready descriptors costs one
+// more epoll_wait. Timers and posted functions stay in the Reactor because wake() must be
+// async-signal-safe and the order within a turn is part of the loop's contract.
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Memory for one pending wait of one descriptor, so that waiting requires no allocation.
+// Memory for one pending wait of one descriptor, so waiting does not allocate.
 class WaitMemory {
  public:
   void *allocate(std::size_t size) {
@@ -87,7 +87,7 @@ struct Poller::State {
   asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched;
   std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has ended their waits
-  std::vector<Watched *> reported;  // reported by the last wait(): their waits have ended
+  std::vector<Watched *> reported;  // reported by the last wait(); their waits have ended
   int event_fd = -1;
   Watched *wakeup = nullptr;
 
@@ -96,7 +96,7 @@ struct Poller::State {
     for (auto &w : removed) {
       if (w->descriptor.is_open()) w->descriptor.release();
     }
-    io.poll();  // ends the waits, which use the memory that is freed next
+    io.poll();  // ends the waits before their memory is freed
     watched.clear();
     removed.clear();
     if (event_fd >= 0) ::close(event_fd);
@@ -170,7 +170,7 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for an event that is no longer wanted is kept; its completion is not reported
+  // A pending wait for an event that is no longer wanted is kept. Its completion is not reported
   // (see wait()).
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);

@@ -1,6 +1,6 @@
 // A thread pool for work that may block, with a limited number of threads and a limited queue.
-// Threads are started on demand and end with the pool. Owner: the Reactor, on whose thread `done`
-// runs.
+// Threads start on demand and end with the pool. Owner: the Reactor. `done` runs on the reactor
+// thread.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ class BlockingPool {
     void *arg = nullptr;
   };
 
-  // finished(job) is called on a pool thread after the work of each job.
+  // finished(job) is called on a pool thread when a job's work is done.
   BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
                std::function<void(const Job &)> finished);
   ~BlockingPool();

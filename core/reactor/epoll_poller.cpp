@@ -1,5 +1,5 @@
-// Implements the Poller with epoll. Descriptors stay registered, level-triggered, as long as they
-// are watched, so an event costs no system call other than epoll_wait itself.
+// Implements the Poller with epoll. Watched descriptors stay registered, level-triggered, so an
+// event costs no system call besides epoll_wait.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ std::uint32_t to_epoll(std::uint32_t events) {
          ((events & BH_FD_WRITE) != 0 ? std::uint32_t{EPOLLOUT} : 0u);
 }
 
-// A hang-up or an error makes both directions ready; the next read or write reports which it is.
+// A hang-up or an error makes both directions ready; the next read or write reports the cause.
 std::uint32_t from_epoll(std::uint32_t events) {
   std::uint32_t out = 0;
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_READ;

@@ -1,4 +1,4 @@
-// A function that runs once in a later turn, however often it was requested before. Runs on the
+// Runs a function once in a later turn, however often it is requested until then. Runs on the
 // reactor thread.
 #pragma once
 

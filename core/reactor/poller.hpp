@@ -19,7 +19,7 @@ namespace bulkhead {
 class Poller {
  public:
   // The readiness of one descriptor. `events` are BH_FD_... bits. A hang-up or an error sets
-  // BH_FD_ERROR and both directions, if they were requested.
+  // BH_FD_ERROR and each requested direction.
   struct Ready {
     std::uint64_t handle;
     std::uint32_t events;
@@ -32,7 +32,7 @@ class Poller {
   Poller(const Poller &) = delete;
   Poller &operator=(const Poller &) = delete;
 
-  // `handle` must not be 0; it identifies the descriptor in Ready. Returns BH_E_UNSUPPORTED if the
+  // `handle` identifies the descriptor in Ready and must not be 0. Returns BH_E_UNSUPPORTED if the
   // kernel cannot watch this type of descriptor (a regular file).
   bh_status add(std::uint64_t handle, int fd, std::uint32_t events);
   bh_status modify(std::uint64_t handle, int fd, std::uint32_t events);
@@ -40,7 +40,8 @@ class Poller {
   void remove(std::uint64_t handle, int fd) noexcept;
 
   // Waits until a descriptor is ready, wake() is called, or timeout_ms have passed (-1: no limit),
-  // and replaces the contents of `ready`. Returns true if anything happened, including a wake-up.
+  // and replaces the contents of `ready`. Returns true if a descriptor was ready or wake() was
+  // called.
   bool wait(int timeout_ms, std::vector<Ready> &ready);
 
   // Makes wait() return. Thread-safe and async-signal-safe.

@@ -65,7 +65,7 @@ struct Reactor::State {
   std::unique_ptr<BlockingPool> pool;
 
   void (*rest)() noexcept = nullptr;
-  bool idle_reported = true;  // the callback has run in this idle period, or is not set
+  bool idle_reported = true;  // true if the callback has run in this idle period or is not set
   std::uint64_t idle_after_ns = first_idle_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
@@ -124,7 +124,7 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Runs only timers that are due now: a timer that re-arms itself with 0 ms runs in the next
+    // Runs only timers that are due now: a timer that restarts itself with 0 ms runs in the next
     // turn.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
@@ -141,7 +141,7 @@ struct Reactor::State {
 
   void run_events() {
     for (const Poller::Ready &event : ready) {
-      // Looked up here because an earlier handler may have removed this watch.
+      // Looked up for each event because an earlier handler may have removed the watch.
       const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
       const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
@@ -175,8 +175,7 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Flushing may defer additional tasks; any that are left after a few rounds run in the next
-    // turn.
+    // Deferred tasks may defer more tasks. After a few rounds, the rest runs in the next turn.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);
@@ -257,8 +256,8 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until they are due. If they outnumber the active ones, they
-  // are removed.
+  // Cancelled timers stay in the heap until they are due, but are removed if they outnumber the
+  // active timers.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());

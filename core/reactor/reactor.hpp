@@ -4,9 +4,8 @@
 // Owner: the Host. All functions run on the thread that calls run(), except post(), run_blocking()
 // and stop(), which are thread-safe.
 //
-// io_context is not used: a message costs about five system calls in total, and Asio's
-// edge-triggered reactor adds one (a speculative read or a re-arming epoll_ctl) per readiness
-// event. Here, descriptors stay registered, level-triggered, as long as they are watched.
+// io_context is not used by default: a message costs about five system calls in total, and Asio's
+// edge-triggered reactor adds one (a speculative read or an epoll_ctl) per readiness event.
 // bench/RESULTS.md contains the measurements.
 #pragma once
 
@@ -35,7 +34,7 @@ class Reactor {
 
   // Runs until stop(). Handlers run one after another and are never nested.
   void run();
-  // Runs everything that is due. Waits at most timeout_ms for an event (-1: no limit).
+  // Runs one turn. Waits at most timeout_ms for an event (-1: no limit).
   void poll(int timeout_ms);
   void stop() noexcept;
   // Makes a waiting poll() return. Thread-safe and async-signal-safe.
@@ -51,9 +50,9 @@ class Reactor {
   // Returns CLOCK_MONOTONIC at the start of this turn.
   std::uint64_t now_ns() const noexcept;
 
-  // bh_host_executor and bh_host_fd specify these functions; `owner` groups entries for forget().
-  // If `drop` is not null, it frees `arg` when fn will never run, because of forget() or the end of
-  // the reactor.
+  // These functions are specified by bh_host_executor and bh_host_fd; `owner` groups entries for
+  // forget(). If fn will never run, because of forget() or the end of the reactor, `drop` frees
+  // `arg` unless it is null.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
@@ -77,8 +76,8 @@ class Reactor {
     return run_blocking(owner, job.work, job.done, job.arg);
   }
 
-  // Counts the resources of `owner` (watches, timers, work in the pool) so that leaks of a stopped
-  // plugin can be reported; forget() removes them.
+  // Counts the watches, timers and pool work of `owner`, to report leaks of a stopped plugin.
+  // forget() removes them.
   struct Held {
     std::uint32_t watches = 0, timers = 0, posted = 0, blocking = 0;
   };

@@ -107,7 +107,8 @@ TEST_CASE("watching a regular file fails with BH_E_UNSUPPORTED") {
   fclose(file);
 }
 
-TEST_CASE("a turn runs timers, then descriptors, then posted functions, then deferred ones") {
+TEST_CASE(
+    "a turn runs timers, descriptors, posted functions and deferred functions, in this order") {
   auto reactor = make();
   Pipe pipe;
   std::vector<std::string> order;
@@ -160,7 +161,7 @@ TEST_CASE("all descriptors that are ready are reported in one turn") {
   CHECK(turn_ends == static_cast<int>(pipes.size()));
 }
 
-TEST_CASE("a hang-up is reported as an error, also while nothing is asked for") {
+TEST_CASE("a hang-up is reported as an error even if no event is requested") {
   auto reactor = make();
   int fds[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
@@ -189,7 +190,7 @@ TEST_CASE("a hang-up is reported as an error, also while nothing is asked for") 
   CHECK(seen.empty());
 }
 
-TEST_CASE("a paused watch reports what has arrived since, once it is resumed") {
+TEST_CASE("a resumed watch reports data that arrived during the pause") {
   auto reactor = make();
   Pipe pipe;
   int calls = 0;
@@ -215,7 +216,7 @@ TEST_CASE("a paused watch reports what has arrived since, once it is resumed") {
   }
 }
 
-TEST_CASE("a descriptor number is used again for another watch") {
+TEST_CASE("a descriptor number can be reused for another watch") {
   auto reactor = make();
   for (int round = 0; round < 50; ++round) {
     Pipe pipe;
@@ -249,13 +250,13 @@ TEST_CASE("wake() from a signal handler ends a wait") {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  for (int i = 0; i < 20; ++i) reactor->poll(-1);  // without wake(), this would wait forever
+  for (int i = 0; i < 20; ++i) reactor->poll(-1);  // would wait forever without wake()
   over = true;
   sender.join();
   REQUIRE(sigaction(SIGUSR1, &before, nullptr) == 0);
 }
 
-TEST_CASE("timers run in order of time; cancelled timers do not run") {
+TEST_CASE("timers run in chronological order; cancelled timers do not run") {
   auto reactor = make();
   std::vector<int> order;
   std::function<void()> first = [&] { order.push_back(1); };
@@ -329,7 +330,7 @@ TEST_CASE("blocking work runs on a pool thread and completes on the loop's threa
   CHECK(reactor->held(&work).blocking == 0);
 }
 
-TEST_CASE("two jobs of one turn run in parallel, also if one thread is already idle") {
+TEST_CASE("two jobs of one turn run in parallel even if one thread is already idle") {
   auto reactor = make();
   int done = 0;
   const auto count = [](void *arg) { ++*static_cast<int *>(arg); };
@@ -359,7 +360,7 @@ TEST_CASE("two jobs of one turn run in parallel, also if one thread is already i
   CHECK(meeting.met == 2);
 }
 
-TEST_CASE("an idle pause is reported once, and a timer does not end it") {
+TEST_CASE("an idle period is reported once, and a timer does not end it") {
   static int idle_calls;
   idle_calls = 0;
   auto reactor = make();
@@ -372,7 +373,7 @@ TEST_CASE("an idle pause is reported once, and a timer does not end it") {
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(idle_calls == 1);
-  // After a message, the next idle period begins, which must be longer.
+  // A message starts a new idle period, which must be longer.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);
@@ -380,7 +381,7 @@ TEST_CASE("an idle pause is reported once, and a timer does not end it") {
   CHECK(idle_calls == 1);
 }
 
-TEST_CASE("a process keeps working after it has released idle memory") {
+TEST_CASE("a process keeps working after releasing idle memory") {
   std::vector<std::string> kept;
   for (int i = 0; i < 1'000; ++i) {
     kept.emplace_back(1'000, static_cast<char>('a' + i % 26));
@@ -392,7 +393,7 @@ TEST_CASE("a process keeps working after it has released idle memory") {
   }
 }
 
-TEST_CASE("forget() removes everything of an owner and nothing else") {
+TEST_CASE("forget() removes everything of one owner and nothing else") {
   auto reactor = make();
   Pipe pipe;
   int owner = 0, other = 0, calls = 0;
@@ -416,7 +417,7 @@ TEST_CASE("forget() removes everything of an owner and nothing else") {
 }
 
 TEST_CASE(
-    "what a posted task owns is freed once: when it has run, is forgotten, or the loop ends") {
+    "data owned by a posted task is freed once: after it runs, is forgotten, or the loop ends") {
   const auto owned = std::make_shared<int>(0);
   auto loop = *Reactor::create();
   const int owner = 0, other = 0;

@@ -1,4 +1,4 @@
-// Values of human approval: questions, answers, scopes and outcomes.
+// Types of human approval: questions, answers, scopes and outcomes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace bulkhead {
 
 // The calls that an answer covers: one call; calls with the same digest until the session ends; or,
 // for some minutes, calls with the same digest from the same client (principal and transport). With
-// `tool`, an answer covers calls of the same tool with any arguments, in the same session only.
+// `tool`, an answer covers calls of the same tool with any arguments, but only in the same session.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
@@ -45,20 +45,20 @@ struct ApprovalQuestion {
   std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0;  // size in the message
-  // _meta without progress token and trace, displayed like the arguments; empty if there is none.
-  // Cut to max_meta bytes, with a note.
+  // _meta without progress token and trace, formatted like the arguments; may be empty. Truncated
+  // to max_meta bytes, with a note.
   std::string meta;
-  // The other members of params (mcp::extra_params), displayed like _meta.
+  // The other members of params (mcp::extra_params), formatted like _meta.
   std::string extra;
   // SHA-256 in hex over method, server, name, and the bytes of the arguments, `meta` and `extra`.
   std::string digest;
   // tool_digest is the same hash over method, server, name and `extra`; definition is the hash of
-  // the listed definition. Both are empty if the target is not a listed tool; it then cannot be
+  // the listed definition. Both are empty if the target is not a listed tool. It then cannot be
   // approved for any arguments.
   std::string tool_digest, definition;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
-  std::string claimed_name;  // the client's own claim (clientInfo.name), which is not verified
+  std::string claimed_name;  // clientInfo.name, as claimed by the client; not verified
   std::uint64_t session = 0;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
@@ -66,18 +66,19 @@ struct ApprovalQuestion {
 // An approval that covers more than one call.
 struct ApprovalGrant {
   static constexpr std::size_t max_arguments = 256;
-  // The answered question, with its id. Its arguments are cut, and _meta and the other members are
-  // empty. Its expiry time is that of the grant; 0 if the grant lasts until the session ends.
+  // The answered question, with its id. Its arguments are truncated, and _meta and the other
+  // members are empty. Its expiry time is that of the grant, or 0 if the grant lasts until the
+  // session ends.
   ApprovalQuestion question;
   ApprovalScope scope;
-  std::uint64_t until_ns = 0;  // 0 if it lasts until the session ends
+  std::uint64_t until_ns = 0;  // 0: until the session ends
 };
 
 // Pending questions and grants, oldest first, up to max_bytes each.
 struct ApprovalList {
   static constexpr std::size_t max_bytes = 2u << 20;
   std::vector<ApprovalQuestion> questions;
-  std::uint64_t waiting = 0;  // number of all pending questions
+  std::uint64_t waiting = 0;  // total number of pending questions
   std::vector<ApprovalGrant> grants;
 };
 
@@ -86,7 +87,7 @@ struct ApprovalAnswer {
   bool allow = false;
   ApprovalScope scope;
   ApprovalSurface surface = ApprovalSurface::api;
-  bool revoke = false;  // ends the grant with this id; no call is allowed or denied
+  bool revoke = false;  // ends the grant with this id, without allowing or denying a call
 };
 
 // How a question ended. withdrawn: the call was cancelled, or its client or server is gone.
@@ -96,12 +97,12 @@ std::string_view to_string(ApprovalEnd end) noexcept;
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;
-  ApprovalSurface surface;  // for allowed and denied
-  ApprovalScope scope;      // for allowed
+  ApprovalSurface surface;  // set for allowed and denied
+  ApprovalScope scope;      // set for allowed
   std::uint64_t ended_unix_ms;
 };
-// Example: "allowed by terminal (once): tools/call "x" at "files", rule r1, digest ..., asked for
-// 12 s".
+// Returns, for example, "allowed by terminal (once): tools/call "x" at "files", rule r1, digest
+// ..., asked for 12 s".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

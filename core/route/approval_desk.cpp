@@ -13,14 +13,13 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if the policy judges, and an approval covers, all params of the request. This is the
-// case for completions.
+// Returns true if the policy evaluates all params of the request, and an approval covers them. This
+// is the case for completions.
 bool covers_params(const mcp::Scan &scan) {
   return scan.method == mcp::Method::completion_complete;
 }
 
-// Formats one part with its own limit. If the part is longer, the result notes that it is only the
-// beginning.
+// Formats one part with its own limit. If the part is truncated, a note states its full size.
 std::string shown_part(std::string_view json, std::size_t max) {
   if (json.empty()) return {};
   ShownJson shown = shown_json(json, max);
@@ -34,7 +33,8 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
-// For a name that the client chooses: a line break in it would start a separate line in a form.
+// Formats a name that the client chooses, on one line: a line break would start a separate line in
+// a form.
 std::string shown_line(std::string_view text, std::size_t max) {
   std::string out;
   for (const char c : shown_text(text, max)) {
@@ -73,7 +73,7 @@ bool ApprovalDesk::somebody_watches() const {
   return needs_.profile.approval.api || approvals_.watched(needs_.reactor.now_ns());
 }
 
-// Leaves out the members that are only displayed to approvers.
+// Fills in the question, except members that are only displayed to approvers.
 ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts &texts,
                                            const Gate::Decision &decision) const {
   ApprovalQuestion q;
@@ -92,7 +92,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   return q;
 }
 
-// Returns the reason why no approver can be asked; empty if one can.
+// Returns the reason why no approver can be asked, or an empty string if one can.
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
@@ -217,13 +217,13 @@ void ApprovalDesk::rules_changed() {
   end_grants(approvals_.take_tool_grants(), ApprovalSurface::none);
 }
 
-// Logs and records the end of grants; the calls for which they were given have ended long ago.
+// Logs and records the end of grants. The calls for which they were given have already ended.
 void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface) {
   for (const ApprovalGrant &grant : grants) {
     const ApprovalQuestion &q = grant.question;
     const ApprovalOutcome outcome{q, ApprovalEnd::withdrawn, surface, grant.scope, bh::unix_ms()};
     if (needs_.on_outcome) needs_.on_outcome(outcome);
-    Session client;  // the names as the approver saw them; the session itself may have ended
+    Session client;  // the names as the approver saw them; the session may have ended
     client.transport = q.transport;
     client.principal = q.principal;
     client.address = q.peer;
@@ -250,7 +250,7 @@ void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
   bh::json::append_member(&detail, "digest", question.digest);
   const bool answered = outcome != nullptr && outcome->surface != ApprovalSurface::none;
   if (answered) bh::json::append_member(&detail, "surface", to_string(outcome->surface));
-  // Also recorded for a grant that has ended.
+  // Also recorded when a grant ends.
   if (outcome != nullptr &&
       (outcome->end == ApprovalEnd::allowed || outcome->scope.kind != ApprovalScope::Kind::once)) {
     bh::json::append_member(&detail, "scope", to_string(outcome->scope));

@@ -1,7 +1,7 @@
 // Human approval of calls: finds an approver, composes the question, and records its outcome. The
 // Calls class parks the waiting calls.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ class ApprovalDesk {
     ClientAnswers &answers;
     // Called when a question has ended. The function must only record the outcome.
     std::function<void(const ApprovalOutcome &)> on_outcome;
-    std::string hint;  // how to approve; sent to the client if no approver is present
+    std::string hint;  // explains how to approve; sent to the client if no approver is present
   };
   explicit ApprovalDesk(Needs needs) : needs_(std::move(needs)) {}
 
-  // The result of a policy's "ask".
+  // The result when a policy requires approval.
   enum class Asked : std::uint8_t {
     granted,  // an earlier answer covers the call
     waits,    // the question is pending for up to limits.approval_timeout_ms
@@ -52,8 +52,8 @@ class ApprovalDesk {
   // Sends the approval form to the client on the stream of the call, if the client supports forms.
   // The client may answer during this call.
   void ask_client(const Call &call);
-  // Ends the question about the call: notifies the client that displays its form and records the
-  // outcome. Returns nullopt if the call had no question.
+  // Ends the question about the call: withdraws its form from the client and records the outcome.
+  // Returns nullopt if the call had no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
@@ -66,10 +66,10 @@ class ApprovalDesk {
   // Lists pending questions. If watch_ms is not 0, the caller is an approver that lists again
   // within this time, at most Approvals::max_watch_ms. If it is 0, the caller only reads.
   ApprovalList list(std::uint64_t watch_ms);
-  // Returns the call that this answer is for. Fails with BH_E_NOT_FOUND if no such question is
-  // pending, and with BH_E_INVALID if the scope is unknown or not valid for this call.
+  // Returns the call that this answer is for. Returns BH_E_NOT_FOUND if the question is not
+  // pending, and BH_E_INVALID if the scope is unknown or not valid for this call.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
-  // Ends a grant. Fails with BH_E_NOT_FOUND if there is no grant with this id.
+  // Ends a grant. Returns BH_E_NOT_FOUND if there is no grant with this id.
   Result<void> revoke(const ApprovalAnswer &answer);
   bool somebody_watches() const;
 
@@ -80,7 +80,7 @@ class ApprovalDesk {
   void forget_session(bh_session session) { approvals_.forget_session(session); }
   // Called when the server was removed or its definition has changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
-  // Ends the grants for any arguments of a tool: they were given under other rules.
+  // Called when the rules have changed. Ends the grants that allow any arguments of a tool.
   void rules_changed();
 
  private:

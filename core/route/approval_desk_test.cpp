@@ -1,4 +1,5 @@
-// Approval of calls: who can be asked, what an approval covers, and how a question ends.
+// Tests approval of calls: who can be asked, which calls an approval covers, and how a question
+// ends.
 #include "route/approval_desk.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A call and its message; each member is a part that an approval covers.
+// A call and its message. Each member is a part that an approval covers.
 struct Asking {
   std::string server = "s", name = "tool", arguments = R"({"path":"/a"})", meta = "{}", more;
   std::string rule = "r", process = "agent";
@@ -86,7 +87,7 @@ std::vector<Asking> other_calls() {
 
 }  // namespace
 
-TEST_CASE("a call is refused if there is no approver, and nothing waits") {
+TEST_CASE("a call is refused without waiting if there is no approver") {
   World w;
   w.profile.approval.api = false;
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
@@ -95,8 +96,8 @@ TEST_CASE("a call is refused if there is no approver, and nothing waits") {
   CHECK(w.refusal.rule == "r");
   CHECK(w.desk.size() == 0);
   CHECK(w.counters.approvals_asked == 0);
-  // A program that lists questions is an approver only if it passes a watch time, and only until
-  // that time has passed.
+  // A program that lists questions is an approver only until its watch time has passed. Without a
+  // watch time, it is not an approver.
   CHECK(w.desk.list(0).questions.empty());
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   w.desk.list(1);
@@ -107,7 +108,7 @@ TEST_CASE("a call is refused if there is no approver, and nothing waits") {
   CHECK(w.desk.list(0).questions.size() == 1);
 }
 
-TEST_CASE("an approval for a session covers the same call of this session, and no other") {
+TEST_CASE("an approval for a session covers only the same call in this session") {
   World w;
   w.allow(w.asked(w.first), for_session);
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::granted);
@@ -141,13 +142,13 @@ TEST_CASE(
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
-TEST_CASE("an approval for one call covers no further call") {
+TEST_CASE("an approval for one call does not cover another call") {
   World w;
   w.allow(w.asked(w.first), {});
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
-TEST_CASE("an approval covers what is cut from the question") {
+TEST_CASE("an approval covers the parts that are truncated in the question") {
   World w;
   Asking longer;
   longer.arguments =
@@ -185,7 +186,8 @@ TEST_CASE("texts of a question are limited, and hidden characters are visible") 
   CHECK(q.extra.find("password") != std::string::npos);
 }
 
-TEST_CASE("each limit of pending questions refuses with its name until a question ends") {
+TEST_CASE(
+    "each limit of pending questions is named in the refusal and applies until a question ends") {
   World w;
   Call &call = w.asked(w.first);
   std::string limit;
@@ -234,7 +236,8 @@ TEST_CASE("a question ends once, and its outcome is reported and recorded") {
                                            R"("approved""api""2 minutes")"});
 }
 
-TEST_CASE("the client that may approve gets one form, which is withdrawn with the question") {
+TEST_CASE(
+    "the client that may approve receives one form, and the form is withdrawn with the question") {
   World w;
   w.profile.approval = {true, false};
   Call &call = w.asked(w.first);
@@ -254,7 +257,7 @@ TEST_CASE("the client that may approve gets one form, which is withdrawn with th
   CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 1);
 }
 
-TEST_CASE("a client that cannot show a form is no approver") {
+TEST_CASE("a client that cannot display a form is not an approver") {
   World w;
   w.profile.approval = {true, false};
   SECTION("an old revision") {
@@ -279,7 +282,7 @@ TEST_CASE("a client that cannot show a form is no approver") {
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
 }
 
-TEST_CASE("an answer needs a pending question and a valid scope") {
+TEST_CASE("an answer is rejected without a pending question or with an invalid scope") {
   World w;
   const Call &one = w.asked(w.first), &two = w.asked(w.second);
   const auto questions = w.desk.list(0).questions;

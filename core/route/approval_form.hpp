@@ -1,4 +1,4 @@
-// Approval questions as MCP elicitation forms, and the answers to them.
+// Composes approval questions as MCP elicitation forms, and reads the answers.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                           std::uint64_t timeout_ms, std::uint8_t revision);
 
 struct FormAnswer {
-  bool shown = true;  // false if the client could not display it (it answered with an error)
+  bool shown = true;  // false if the client answered with an error because it could not display the
+                      // form
   bool allow = false;
   ApprovalScope scope;
 };
-// Any answer other than "allow" denies the call; an unknown scope is treated as "once".
+// Any answer other than "allow" denies the call. An unknown scope is treated as "once".
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan);
 
 }  // namespace bulkhead

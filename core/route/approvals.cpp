@@ -33,7 +33,7 @@ std::size_t size_of(const ApprovalQuestion &q) {
 }
 
 void add_part(std::string *out, std::string_view part) {
-  // The length comes first, so that no two calls produce the same text.
+  // The length is written first, so different calls always produce different texts.
   out->append(std::to_string(part.size())).append(":").append(part);
 }
 

@@ -1,7 +1,7 @@
-// Pending approval questions, grants that cover more than one call, and whether an approver is
-// present. Independent of clients and lanes.
+// Stores pending approval questions, grants that cover more than one call, and whether an approver
+// is present. Independent of clients and lanes.
 //
-// Runs on the I/O thread. Owned by the ApprovalDesk. Limits: limits.approvals_*; max_grants. The
+// Owner: the ApprovalDesk. Runs on the reactor thread. Limits: limits.approvals_*; max_grants. The
 // state does not outlive the process: pending calls are refused when it ends.
 #pragma once
 
@@ -20,22 +20,23 @@ namespace bulkhead {
 
 class Approvals {
  public:
-  static constexpr std::size_t max_grants = 1024;        // beyond this, the oldest is removed
-  static constexpr std::uint64_t max_watch_ms = 60'000;  // then an approver must renew its watch
+  static constexpr std::size_t max_grants = 1024;        // if exceeded, the oldest is removed
+  static constexpr std::uint64_t max_watch_ms = 60'000;  // an approver must renew its watch within
+                                                         // this time
 
-  // A question and the call that it is about.
+  // A question and the call that it concerns.
   struct Waiting {
     ApprovalQuestion question;
     std::uint64_t call = 0;
     std::uint64_t bytes = 0;  // of the parked call
   };
 
-  // Returns the reason why no more questions can be added, with the limit; empty if one can be
-  // added.
+  // Returns the reason why no more questions can be added, or an empty string. The reason names the
+  // limit.
   std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
   // Assigns the id and stores the question. Returns null if the kernel returned no random number.
   const ApprovalQuestion *add(Waiting waiting);
-  // Both return null if no such question is pending.
+  // These functions return null if the question is not pending.
   const Waiting *find(std::string_view id) const noexcept;
   const Waiting *find(std::uint64_t call) const noexcept;
   std::optional<Waiting> take(std::uint64_t call);
@@ -51,13 +52,14 @@ class Approvals {
   void forget_server(std::string_view server);
   // Removes the grant with this id.
   std::optional<ApprovalGrant> revoke(std::string_view id);
-  // Called when the rules have changed: removes all grants for any arguments of a tool.
+  // Called when the rules have changed. Removes all grants that allow any arguments of a tool.
   std::vector<ApprovalGrant> take_tool_grants();
   // Removes the grants for this tool and session that were given for another definition of the
   // tool.
   std::vector<ApprovalGrant> take_outdated(const ApprovalQuestion &question);
 
-  // An approver has read the list and will read it again within `ms`, at most max_watch_ms.
+  // Called when an approver has read the list and will read it again within `ms`, at most
+  // max_watch_ms.
   void watch(std::uint64_t now_ns, std::uint64_t ms) noexcept;
   bool watched(std::uint64_t now_ns) const noexcept { return now_ns < watched_until_ns_; }
 
@@ -74,9 +76,9 @@ class Approvals {
   std::uint64_t watched_until_ns_ = 0;
 };
 
-// Returns the part of a call's _meta that an approval covers, without the members that differ in
-// each call: the progress token and the trace. Names and values keep their spelling. Returns an
-// empty string if no member remains.
+// Returns the part of a call's _meta that an approval covers: all members except the progress token
+// and the trace, which differ in each call. Names and values are unchanged. Returns an empty string
+// if no member remains.
 std::string approved_meta(std::string_view meta);
 // The parts of a call's params that an approval covers.
 struct ApprovedTexts {
@@ -86,7 +88,7 @@ struct ApprovedTexts {
 };
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts);
-// The digest for any arguments and _meta.
+// Returns the digest for grants that allow any arguments and any _meta.
 std::string tool_approval_digest(std::string_view method, std::string_view server,
                                  std::string_view name, std::string_view extra);
 

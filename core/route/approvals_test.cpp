@@ -1,4 +1,5 @@
-// The queue of questions, the calls that an approval covers, and the texts shown to an approver.
+// Tests the queue of questions, the calls that an approval covers, and the texts displayed to an
+// approver.
 #include "route/approvals.hpp"
 
 #include <catch2/catch.hpp>
@@ -48,7 +49,7 @@ FormAnswer form(const std::string &result) {
 
 }  // namespace
 
-TEST_CASE("questions wait within three bounds, each refusal names its own") {
+TEST_CASE("pending questions have three limits, and each refusal names the limit") {
   const Limits limits = small();
   Approvals a;
   CHECK(a.refusal(limits, 1, 10).empty());
@@ -68,7 +69,7 @@ TEST_CASE("questions wait within three bounds, each refusal names its own") {
   CHECK(a.size() == 2);
 }
 
-TEST_CASE("ids are long, differ, and find their question only") {
+TEST_CASE("question ids are long and unique, and find only their question") {
   Approvals a;
   std::set<std::string> ids;
   for (std::uint64_t i = 1; i <= 200; ++i) ids.insert(a.add(waiting(i))->id);
@@ -83,7 +84,7 @@ TEST_CASE("ids are long, differ, and find their question only") {
   CHECK(a.find(one) == nullptr);
 }
 
-TEST_CASE("the list has the oldest first, and as many as have room") {
+TEST_CASE("the list contains the oldest questions first, up to a size limit") {
   Approvals a;
   for (std::uint64_t i = 1; i <= 300; ++i) {
     auto one = waiting(i);
@@ -99,7 +100,7 @@ TEST_CASE("the list has the oldest first, and as many as have room") {
   CHECK(list.questions[1].name == "2");
 }
 
-TEST_CASE("an approval is bound to every part of the call") {
+TEST_CASE("an approval covers every part of the call") {
   const std::string base = approval_digest("tools/call", "s", "t", {R"({"a":1})", {}, {}});
   CHECK(base.size() == 64);
   CHECK(base == approval_digest("tools/call", "s", "t", {R"({"a":1})", {}, {}}));
@@ -117,7 +118,7 @@ TEST_CASE("an approval is bound to every part of the call") {
   }
 }
 
-TEST_CASE("of _meta an approval is bound to what is not another in each call") {
+TEST_CASE("an approval covers the parts of _meta that are the same in each call") {
   CHECK(approved_meta("") == "");
   CHECK(approved_meta("{}") == "");
   CHECK(approved_meta(R"({"progressToken":1,"traceparent":"a","tracestate":"b","baggage":"c"})") ==
@@ -126,7 +127,7 @@ TEST_CASE("of _meta an approval is bound to what is not another in each call") {
         R"({"force":"no","n":[1]})");
 }
 
-TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
+TEST_CASE("a grant applies to its digest, rule, and session or client, until it ends") {
   Approvals a;
   ApprovalQuestion q = waiting(1).question;
   q.principal = "p";
@@ -182,7 +183,8 @@ TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // it is not verified
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not part of the grant, because it is not
+                                                         // verified
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;
@@ -261,7 +263,7 @@ TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
   }
 }
 
-TEST_CASE("who watches is there for so long, at most a minute") {
+TEST_CASE("an approver's watch lasts for the requested time, at most a minute") {
   Approvals a;
   CHECK_FALSE(a.watched(0));
   a.watch(second, 5'000);
@@ -273,7 +275,7 @@ TEST_CASE("who watches is there for so long, at most a minute") {
   CHECK_FALSE(a.watched(70 * second));
 }
 
-TEST_CASE("scopes that there are not") {
+TEST_CASE("invalid scopes are rejected") {
   CHECK(ApprovalScope{}.valid());
   CHECK(ApprovalScope{ApprovalScope::Kind::minutes, 1}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0}.valid());
@@ -291,7 +293,7 @@ TEST_CASE("scopes that there are not") {
 
 // ---- displayed texts -------------------------------------------------------------------------
 
-TEST_CASE("arguments are shown without what looks like a credential") {
+TEST_CASE("values that look like credentials are masked in displayed arguments") {
   const auto shown = [](std::string_view json) {
     const ShownJson out = shown_json(json, 4096);
     CHECK_FALSE(out.cut);
@@ -315,7 +317,7 @@ TEST_CASE("arguments are shown without what looks like a credential") {
         R"("*** x")");
 }
 
-TEST_CASE("escapes hide no credential from the mask") {
+TEST_CASE("credentials are masked even if they are escaped") {
   const auto shown = [](std::string_view json) {
     const ShownJson out = shown_json(json, 4096);
     CHECK_FALSE(out.cut);
@@ -332,7 +334,7 @@ TEST_CASE("escapes hide no credential from the mask") {
         R"({"t":" [\"{\\\"secret\\\":\\\"***\\\"}\"]"})");
   CHECK(shown(R"({"t":"{\"a\":\"x\\\/y\"}"})") == R"({"t":"{\"a\":\"x\\/y\"}"})");
   CHECK(shown(R"({"t":"{not json"})") == R"({"t":"{not json"})");
-  // A string of JSON that does not fit.
+  // A string that contains JSON and exceeds the limit.
   const std::string inside = R"({"t":"[\")" + std::string(200, 'x') + R"(\"]","evil":1})";
   CHECK(shown_json(inside, 100).cut);
   CHECK(shown_json(inside, 100).text.size() == 100);
@@ -344,7 +346,7 @@ TEST_CASE("escapes hide no credential from the mask") {
   }
 }
 
-TEST_CASE("what would not be seen is written out") {
+TEST_CASE("invisible characters are displayed as escapes") {
   CHECK(shown_json("{\"a\":\"x\xE2\x80\xAEy\"}", 100).text == R"({"a":"x\u202ey"})");
   CHECK(shown_json(R"({"a":"x\u202ey\u0007"})", 100).text == R"({"a":"x\u202ey\u0007"})");
   CHECK(visible_text("a\x1b[2J", 100) == "a\\u001b[2J");
@@ -352,7 +354,7 @@ TEST_CASE("what would not be seen is written out") {
   CHECK(visible_text("ab\xE2\x82\xAC", 4) == "ab");
 }
 
-TEST_CASE("what is too long is cut, and says so") {
+TEST_CASE("text that is too long is truncated and marked") {
   const std::string text = "{\"a\":\"" + std::string(100, 'x') + "\",\"evil\":1}";
   const ShownJson part = shown_json(text, 50);
   CHECK(part.cut);
@@ -367,7 +369,7 @@ TEST_CASE("what is too long is cut, and says so") {
 
 // ---- the form --------------------------------------------------------------------------------
 
-TEST_CASE("who can be shown a form") {
+TEST_CASE("whether a client can display forms depends on its revision and capabilities") {
   CHECK_FALSE(shows_forms(1, cap::elicitation));
   CHECK_FALSE(shows_forms(3, cap::sampling));
   CHECK(shows_forms(2, cap::elicitation));
@@ -376,7 +378,7 @@ TEST_CASE("who can be shown a form") {
   CHECK_FALSE(shows_forms(3, cap::elicitation | cap::elicitation_url));
 }
 
-TEST_CASE("the form says what is asked, in the words of the revision") {
+TEST_CASE("the form describes the call in the format of the client's revision") {
   ApprovalQuestion q;
   q.server = "files";
   q.method = "tools/call";
@@ -406,7 +408,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
   CHECK(fresh.find(R"("mode":"form")") != std::string::npos);
 }
 
-TEST_CASE("only a clear yes is one") {
+TEST_CASE("only an explicit \"allow\" allows the call") {
   CHECK(form(R"({"action":"accept","content":{"decision":"allow"}})").allow);
   const FormAnswer session =
       form(R"({"action":"accept","content":{"decision":"allow","scope":"session"}})");

@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the capability that a client must have declared for this ask; 0 if no client can be
+// Returns the capability that a client must have declared for this ask, or 0 if clients cannot be
 // asked.
 ClientCaps capability_for(mcp::Method method) {
   if (method == mcp::Method::roots_list) return cap::roots;
@@ -46,7 +46,8 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
   ask_client(lane, hint, message, judges ? Judged::no : Judged::yes);
 }
 
-// The gateway's own list, for which no client is asked. False: the request is handled like others.
+// Answers with the gateway's own list, without asking a client. Returns false if the request must
+// be handled like other asks.
 bool Asks::answer_roots(Lane &lane, const Message &message) {
   const RootsMode mode = lane.upstream().def().roots_mode();
   if (mode == RootsMode::off) lane.upstream().requested_roots = true;
@@ -210,7 +211,7 @@ void Asks::answer_refused(std::uint64_t handle) {
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  const Ask ask = *found;  // sending may add asks and move this one
+  const Ask ask = *found;  // copied, because sending may add asks and move this one
   remove(handle);
   if (ask.lane == nullptr) return needs_.forms.form_answered(ask.call, message);
   Splice splice(message.bytes);
@@ -232,7 +233,8 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 // ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  constexpr std::uint64_t longer_ms = 5'000;  // the question itself expires first
+  constexpr std::uint64_t longer_ms = 5'000;  // the form outlives the question, so the question
+                                              // expires first
   Ask ask;
   ask.session = session.handle;
   ask.method = mcp::Method::elicitation_create;
@@ -258,8 +260,8 @@ void Asks::suspend(std::uint64_t call) {
   if (waits->stage == Stage::at_server) waits->stage = Stage::suspended;
 }
 
-// The server is working again. The call's full time-out starts again, because the user may have
-// used up the previous one.
+// Called when the server is working again. The call's full time-out starts again, because the
+// user's answer may have used up the previous time-out.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
@@ -308,13 +310,12 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
   for (const std::uint64_t handle : handles) end_one(handle, tell);
 }
 
-// If the client is gone, the server receives an answer; if the server is gone, the client receives
+// If the client is gone, the server receives an answer. If the server is gone, the client receives
 // a cancellation.
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  // Removed from the table first: the notified party may do anything, including something to this
-  // ask.
+  // Removed from the table first, because the notified party may act on this ask.
   const Ask ask = *found;
   remove(handle);
   const bool tell_server = tell != Tell::client;
@@ -330,7 +331,8 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }
 
-// Where a client is notified about an ask: on the stream of a call that may have caused it.
+// Returns the destination of notifications to the client about an ask: the stream of a call that
+// may have caused it.
 ReplyTo Asks::asked_of(const Ask &ask) {
   const Call *call = needs_.calls.get(ask.call);
   return {ask.session, call != nullptr ? call->request.reply.stream : 0, 0};
@@ -338,7 +340,7 @@ ReplyTo Asks::asked_of(const Ask &ask) {
 
 // ---- time ------------------------------------------------------------------------------------
 
-// Asks wait for people, so checking once a second is precise enough.
+// Users answer asks, so checking once a second is precise enough.
 void Asks::start_timer() {
   if (timer_ != 0) return;
   timer_ = needs_.reactor.timer_start(this, 1000, bh::callback(this, [](Asks &self) {

@@ -2,10 +2,10 @@
 // answers.
 //
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
-// determined, the ask is refused. On a pipe, several calls of a client may have caused the ask: it
-// stays open as long as any of these calls, and suspends the deadlines of all of them.
+// determined, the ask is refused. On a pipe, several calls of a client may have caused the ask. It
+// stays open until all of these calls have ended, and suspends the deadlines of all of them.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.asks_per_session,
+// Owner: the Router. Runs on the reactor thread. Limits: limits.asks_per_session,
 // limits.ask_timeout_ms.
 #pragma once
 
@@ -27,12 +27,12 @@ namespace bulkhead {
 
 class Asks {
  public:
-  // Receives the answers to approval forms, which the gateway itself sends to clients.
+  // Receives the answers to the approval forms that the gateway sends to clients.
   class Forms {
    public:
     virtual ~Forms() = default;
     virtual void form_answered(std::uint64_t call, const Message &answer) = 0;
-    // The client cannot be asked, or can no longer answer.
+    // Called when the client cannot be asked or can no longer answer.
     virtual void form_lost(std::uint64_t call) = 0;
   };
   struct Needs {
@@ -46,7 +46,7 @@ class Asks {
     RouterCounters &counters;
     const Limits &limits;
     Reactor &reactor;
-    // Called when a message from or to this server could not be rewritten and was dropped.
+    // Called when a message from or to this server was dropped because it could not be rewritten.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
     Forms &forms;
   };
@@ -58,9 +58,9 @@ class Asks {
   Asks &operator=(const Asks &) = delete;
 
   // ---- from servers ----
-  // hint is the exchange of the stream on which the request arrived; 0 if unknown.
+  // `hint` is the exchange of the stream on which the request arrived, or 0 if unknown.
   void request(Lane &lane, std::uint64_t hint, const Message &message);
-  // The server has cancelled one of its requests.
+  // Called when the server has cancelled one of its requests.
   void cancelled(Lane &lane, const Message &message);
   // Refuses a request that has an invalid progress token.
   void refuse_malformed(Lane &lane, const Message &message);
@@ -75,7 +75,7 @@ class Asks {
   };
   Progress progress_of(const Session &session, const Message &message) const;
 
-  // ---- policy decisions that were pending ----
+  // ---- delayed policy decisions ----
   void ask_judged(Lane &lane, std::uint64_t hint, const Message &message);
   void answer_judged(std::uint64_t ask, const Message &message);
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
@@ -84,16 +84,17 @@ class Asks {
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // Called when the question was answered elsewhere or withdrawn: the client is notified.
+  // Withdraws the form from the client, because the question was answered elsewhere or withdrawn.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
-  // A call has ended: ends the asks that no other call can have caused. If tell_server is true,
-  // their servers receive an answer.
+  // Called when a call has ended. Ends the asks that no other call can have caused. If tell_server
+  // is true, their servers receive an answer.
   void call_ended(std::uint64_t call, bool tell_server);
-  // The client no longer answers: the servers receive errors.
+  // Called when the client no longer answers. The servers receive errors.
   void session_ended(bh_session session);
-  // The lane's connection was lost: the server's asks end, and their clients are notified.
+  // Called when the lane's connection was lost. The server's asks end, and their clients are
+  // notified.
   void connection_lost(Lane &lane);
 
  private:
@@ -102,7 +103,7 @@ class Asks {
     Lane *lane = nullptr;               // null for an approval form
     std::string upstream_id;            // the server's id token
     std::string upstream_token;         // the server's progress token
-    std::uint64_t call = 0;             // the call that caused it; 0 if unknown
+    std::uint64_t call = 0;             // the call that caused it, or 0 if unknown
     std::vector<std::uint64_t> others;  // other calls that may have caused it
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;

@@ -1,4 +1,4 @@
-// Server-initiated requests and the clients' answers.
+// Tests server-initiated requests and the clients' answers.
 #include "route/asks.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,8 @@ struct World : MessageWorld {
 
 }  // namespace
 
-TEST_CASE("a request goes to the client whose call caused it, the answer back under its id") {
+TEST_CASE(
+    "a request reaches the client whose call caused it, and the answer returns under its id") {
   World w;
   Call &call = w.call_of(w.first);
   w.ask();
@@ -57,7 +58,7 @@ TEST_CASE("a request goes to the client whose call caused it, the answer back un
   CHECK(w.counters.stray_answers == 2);
 }
 
-TEST_CASE("what no client can be asked is refused in the words of its method") {
+TEST_CASE("a request that no client can answer is refused in the format of its method") {
   World w;
   struct Case {
     const char *method, *member, *text;
@@ -100,7 +101,7 @@ TEST_CASE("what no client can be asked is refused in the words of its method") {
   CHECK(w.counters.refused_asks > 0);
 }
 
-TEST_CASE("static roots are answered by the gateway, and no client is asked") {
+TEST_CASE("the gateway answers requests for static roots without asking a client") {
   World w;
   ServerDef def = server_named("s");
   def.roots = RootsMode::static_list;
@@ -122,7 +123,7 @@ TEST_CASE("static roots are answered by the gateway, and no client is asked") {
   CHECK_FALSE(w.upstream.requested_roots);
 }
 
-TEST_CASE("a server that requests roots while they are off is remembered") {
+TEST_CASE("a server that requests roots while roots are off is remembered") {
   World w;
   w.first.caps |= cap::roots;
   w.call_of(w.first);
@@ -137,12 +138,12 @@ TEST_CASE("a server that requests roots while they are off is remembered") {
   def.roots = RootsMode::per_client;
   w.upstream.requested_roots = false;
   w.upstream.redefine(def);
-  w.ask("roots/list");  // this lane is of clients without roots
+  w.ask("roots/list");  // this lane is for clients without roots
   CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
   CHECK_FALSE(w.upstream.requested_roots);
 }
 
-TEST_CASE("on a pipe a request stays open until the last call that may have caused it has ended") {
+TEST_CASE("on a pipe, a request stays open until the last call that may have caused it ends") {
   World w;
   Call &one = w.call_of(w.first), &two = w.call_of(w.first);
   w.ask();
@@ -185,7 +186,7 @@ TEST_CASE("a request ends with its client, its server, or its cancellation") {
   CHECK(w.first.open_asks == 0);
 }
 
-TEST_CASE("a policy that judges inputs sees request and answer") {
+TEST_CASE("a policy that judges input evaluates the request and the answer") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT;
   w.gate.use(&policy_table, &w.policy);

@@ -17,7 +17,7 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
     return e->call->session;
   }
   // If all calls belong to one client, it does not matter which of them caused the message; the
-  // stream of the newest call is used.
+  // newest call's stream is used.
   Session *only = nullptr;
   Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
@@ -57,8 +57,7 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
 }
 
-// Removes the oldest entry. Only its client is remembered, not which call the server may still be
-// working on.
+// Removes the oldest entry. Only its client is remembered, but not its call.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

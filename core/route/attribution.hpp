@@ -1,8 +1,8 @@
 // Attributes server messages to clients: determines for whose call a server is working. Over HTTP,
-// the stream identifies the call. On a pipe, the message belongs to the only client that has calls
-// in flight there. If several clients have calls in flight, the message is attributed to no client.
+// the stream identifies the call. On a pipe, the message belongs to the only client with in-flight
+// calls there. If several clients have in-flight calls, the message is not attributed.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@ class Attribution {
   Attribution(Sessions &sessions, ExchangeTable &exchanges, Reactor &reactor)
       : sessions_(sessions), exchanges_(exchanges), reactor_(reactor) {}
 
-  // Returns the client for which the lane works; null if there is not exactly one. `hint` is the
-  // exchange of the stream on which a message arrived; 0 if unknown. *call is set to the call, or
-  // to the newest call that may have caused the message; null if there is none.
+  // Returns the client for which the lane works, or null if there is not exactly one. `hint` is the
+  // exchange of the stream on which a message arrived, or 0 if unknown. *call is set to the call,
+  // to the newest call that may have caused the message, or to null.
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
-  // The client's other calls at the server. On a pipe, each of them may have caused a request from
-  // the server.
+  // Returns the client's other calls at the server. On a pipe, each of them may have caused a
+  // request from the server.
   static std::vector<std::uint64_t> other_calls(const Call &call);
 
-  // The exchange has ended for its client, but its server may still be working on it.
+  // Called when the exchange has ended for its client, but its server may still be working on it.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;
-  // The server has answered an exchange that had already ended.
+  // Called when the server has answered an exchange that had already ended.
   static void finished(Lane &lane, std::uint64_t exchange);
   static void connection_lost(Lane &lane);
 

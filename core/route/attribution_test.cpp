@@ -1,4 +1,4 @@
-// Attribution of messages on a stream, on a pipe, and after clients have cancelled calls.
+// Tests attribution of messages on a stream, on a pipe, and after clients have cancelled calls.
 #include "route/attribution.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,21 +39,22 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a stream names the call, also if other clients have calls there") {
+TEST_CASE("a stream identifies the call even if other clients have calls there") {
   World w;
   const Exchange &of_first = w.call_of(w.first, w.lane), &of_second = w.call_of(w.second, w.lane);
   CHECK(w.client_of(of_first.id) == &w.first);
   CHECK(w.call == of_first.call);
   CHECK(w.client_of(of_second.id) == &w.second);
-  CHECK(w.client_of(12345) == nullptr);  // a call that has ended belongs to no other client
+  CHECK(w.client_of(12345) == nullptr);  // the call has ended, and the message belongs to no other
+                                         // client
   FakeLane elsewhere(w.host, w.upstream, 0, 0);
   CHECK(w.client_of(w.call_of(w.first, elsewhere).id) == nullptr);
 }
 
-TEST_CASE("on a pipe it is the only client with calls that were sent") {
+TEST_CASE("on a pipe, a message belongs to the only client with calls that were sent") {
   World w;
   CHECK(w.client_of() == nullptr);
-  w.call_of(w.second, w.lane, false);  // it waits in the queue
+  w.call_of(w.second, w.lane, false);  // still queued
   const Exchange &older = w.call_of(w.first, w.lane), &newer = w.call_of(w.first, w.lane);
   CHECK(w.client_of() == &w.first);
   CHECK(w.call == newer.call);
@@ -63,7 +64,7 @@ TEST_CASE("on a pipe it is the only client with calls that were sent") {
   CHECK(w.call == nullptr);
 }
 
-TEST_CASE("a lane of one client works for that client") {
+TEST_CASE("a lane of one client always works for that client") {
   World w;
   FakeLane own(w.host, w.upstream, 0, w.first.handle);
   Call *call = nullptr;
@@ -73,11 +74,11 @@ TEST_CASE("a lane of one client works for that client") {
   CHECK(w.attribution.client_of(own, 0, &call) == nullptr);
 }
 
-TEST_CASE("a call that was given up keeps its server's requests from other clients") {
+TEST_CASE("requests caused by a cancelled call do not reach other clients") {
   World w;
   w.call_of(w.first, w.lane);
   w.attribution.given_up(w.lane, 77, w.first);
-  CHECK(w.client_of() == &w.first);  // its own call
+  CHECK(w.client_of() == &w.first);  // the client's own call
   w.attribution.given_up(w.lane, 78, w.second);
   CHECK(w.client_of() == nullptr);
   SECTION("until the server has finished it") {
@@ -95,7 +96,9 @@ TEST_CASE("a call that was given up keeps its server's requests from other clien
   }
 }
 
-TEST_CASE("of more calls than are remembered only the client is, or that there were several") {
+TEST_CASE(
+    "if too many calls are cancelled, only their client is remembered, or that there were "
+    "several") {
   World w;
   w.call_of(w.first, w.lane);
   for (std::uint64_t i = 0; i <= Attribution::max_given_up; ++i) {

@@ -1,7 +1,6 @@
-// A call: a client's request to a server, from its arrival to its single answer. See Calls for its
-// stages.
+// A call: a client's request to a server, from its arrival to its answer. See Calls for its stages.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ struct Session;
 
 // The data for the record of a call; filled in by the Recorder.
 struct Account {
-  std::string request;  // params, cut to BH_RECORD_TEXT_BYTES
+  std::string request;  // params, truncated to BH_RECORD_TEXT_BYTES
   std::string response, trace_id, rule, reason;
   std::uint64_t params_bytes = 0, result_bytes = 0;
-  std::uint64_t arguments_begin = 0, arguments_end = 0;  // in params; equal if it has none
+  std::uint64_t arguments_begin = 0, arguments_end = 0;  // in params; equal if it has no arguments
   std::uint64_t intent = 0;                              // number of the intent record, or 0
   std::uint32_t action = 0, flags = 0;                   // BH_VERDICT_..., BH_RECORD_...
   std::uint32_t events = 0;                              // reported by its tools plugin
@@ -42,7 +41,7 @@ struct Account {
 struct ClientRequest {
   ReplyTo reply;
   std::string id;              // JSON token, as the client wrote it
-  std::string progress_token;  // likewise; empty if the client wants no progress
+  std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
 
   void clear() {
@@ -57,23 +56,24 @@ struct Call : Numbered<Call> {
   ClientRequest request;
   Session *session = nullptr;
   mcp::Method method = mcp::Method::none;
-  std::string server;  // the call's server, even while no lane has the call
+  std::string server;  // the call's server, even if the call is on no lane
   std::string name;    // original tool or prompt name, or URI; for texts and records
   std::uint64_t start_ns = 0;
   std::uint64_t bytes_in = 0;
 
   Stage stage = Stage::open;
-  bool waited = false;          // it has been parked before
-  bool judged = false;          // the policy was asked about it
-  bool asked_about = false;     // the policy required human approval
+  bool waited = false;          // the call has been parked before
+  bool judged = false;          // the policy has been asked about the call
+  bool asked_about = false;     // the policy has required human approval
   bool approved = false;        // a human approver has allowed it
   std::string approved_rule;    // the rule that required the approval
   std::uint32_t rules = 0;      // generation of the rules that evaluated it
-  std::uint32_t open_asks = 0;  // server-initiated requests that it may have caused
+  std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
   std::unique_ptr<ParkedCall> parked;
 
   Exchange *exchange = nullptr;  // null if the call is not at a server
-  Lane *watches = nullptr;       // where it recorded a subscription, to be undone on failure
+  Lane *watches = nullptr;       // the lane on which it recorded a subscription, to be undone on
+                                 // failure
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;
@@ -91,11 +91,11 @@ using CallTable = NumberedTable<Call>;
 
 // Returns the lane that has the call, or null.
 Lane *lane_of(const Call &call) noexcept;
-// Parks the call, with its message, in the queue of its lane; take_from_lane() removes it when its
-// turn comes.
+// Parks the call, with its message, in the queue of its lane. take_from_lane() removes the call
+// when it may be sent.
 void queue_in_lane(Call &call, const CallInHand &hand);
 std::unique_ptr<ParkedCall> take_from_lane(Call &call);
-// Returns true if the call was handed to a connector, so its server may have executed it.
+// Returns true if the call was passed to a connector, so its server may have executed it.
 bool was_sent(const Call &call) noexcept;
 
 }  // namespace bulkhead

@@ -12,7 +12,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the server's own code if it is a number, so that clients can still act on it.
+// Returns the server's error code if it is a number, so clients can still act on it.
 std::int32_t error_code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
   std::int32_t out = 0;
@@ -47,7 +47,8 @@ void CallAnswers::handle(Call &call, CallEvent event) {
 }
 
 void CallAnswers::take(Call &call, const Message &answer) {
-  // Requests that the server no longer waits for are cancelled while the stream is still open.
+  // Cancels the requests to which the server no longer needs answers, while the stream is still
+  // open.
   if (call.open_asks != 0) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
@@ -87,7 +88,8 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               answer[ok ? scan.result : scan.error]});
 }
 
-// The call ends after its answer was sent, because the splice borrows the client's id from it.
+// Sends the answer before ending the call, because the splice borrows the client's id from the
+// call.
 void CallAnswers::send(Call &call, const Passed &passed) {
   const bh_str *parts = passed.splice.parts();
   if (parts == nullptr) {
@@ -131,7 +133,7 @@ void CallAnswers::fail(Call &call, const CallFailure &failure) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// Returns false if the call was already answered, or if the decision is pending.
+// Returns false if the call has been answered or the decision is pending.
 bool CallAnswers::passes_policy(Call &call, const Message &answer) {
   const std::string_view body = Judge::judged_part_of_answer(answer);
   if (body.size() > DuplicateChecks::at_once) {
@@ -162,13 +164,13 @@ void CallAnswers::check_later(Call &call, const Message &answer) {
   refuse(call, Gate::failed("the pool for blocking work is full; try again later"));
 }
 
-// Returns false if the call was refused because too many bytes are waiting.
+// Returns false if the call was refused because too much data is waiting.
 bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
   if (!needs_.parking.park_answer(call, answer, stage)) {
     refuse(call, Gate::waits_full());
     return false;
   }
-  // The server has finished: its slot is free for other calls, and its end no longer affects this
+  // The server has finished, so its slot is free for other calls and its end no longer affects this
   // call.
   needs_.ends.leave_lane(call);
   return true;
@@ -194,7 +196,7 @@ void CallAnswers::decided(Call &call, const Gate::Decision &decision) {
 void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision &decision) {
   const mcp::Scan &scan = *answer.scan;
   if (scan.kind == mcp::Kind::error) {
-    // An error is not rewritten; the whole error is withheld.
+    // An error is not rewritten but withheld completely.
     const Gate::Decision refusal =
         decision.verdict == Gate::Verdict::rewrite
             ? Gate::refusal(decision.rule, "a server error cannot be rewritten")

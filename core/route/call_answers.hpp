@@ -1,7 +1,6 @@
-// Handles the answers of servers to calls: evaluates them if a policy reads results, and forwards
-// them.
+// Handles servers' answers to calls: evaluates them if a policy reads results, and forwards them.
 //
-// Runs on the I/O thread. Owned by the Router. A call may have ended when a function returns; see
+// Owner: the Router. Runs on the reactor thread. A call may have ended when a function returns; see
 // CallLoop.
 #pragma once
 
@@ -36,35 +35,35 @@ class CallAnswers {
     CallLoop &loop;
     const Gate &gate;
     const Judge &judge;
-    DuplicateChecks &checks;  // reports its results to checked()
+    DuplicateChecks &checks;  // passes its results to checked()
     const CallParking &parking;
     const Recorder &recorder;
     ClientAnswers &answers;
     Asks &asks;
     CallEnds &ends;
-    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
-    // out.
+    // Called when the policy's answer with this number is no longer needed. `late` is true if it
+    // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Called when a call has ended: the gateway may be idle.
+    // Called when a call has ended, because the gateway may now be idle.
     std::function<void()> on_ended;
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- events; queued while a step runs. The call has left its lane when they return ----
-  // A result or an error from the call's server. `owned` contains the bytes of the answer if they
-  // may be moved.
+  // Handles a result or an error from the call's server. `owned` contains the bytes of the answer
+  // if they may be moved.
   void answered(Call &call, const Message &answer, std::string *owned = nullptr);
-  // Fails a call at its server with a text that the server may have partly written: the text is
-  // evaluated like an error from the server.
+  // Fails a call at its server. The text is evaluated like an error from the server, because the
+  // server may have written part of it.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
-  // Handles one of these events after it was queued.
+  // Handles a queued event.
   void handle(Call &call, CallEvent event);
 
   // ---- called inside steps ----
-  // The pool has checked a parked answer for duplicate members.
+  // Called when the pool has checked a parked answer for duplicate members.
   void checked(Call &call, bool duplicates);
-  // The policy has decided about a parked answer.
+  // Called when the policy has decided about a parked answer.
   void decided(Call &call, const Gate::Decision &decision);
   void refuse(Call &call, const Gate::Decision &decision,
               std::int32_t error_code = code::invalid_request);

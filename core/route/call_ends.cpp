@@ -26,9 +26,9 @@ std::string_view failed_part(mcp::Method method) {
   }
 }
 
-// The lane and exchange of a call, kept beyond its end.
+// The lane and exchange of a call, kept after the call has ended.
 struct Place {
-  Lane *lane = nullptr;  // null if the call is at no server
+  Lane *lane = nullptr;  // null if the call is not at a server
   std::uint64_t exchange = 0;
   bool sent = false;
 
@@ -69,7 +69,7 @@ void CallEnds::drop(Exchange &exchange) {
 
 // ---- the end ---------------------------------------------------------------------------------
 
-// Notifies the approver and the policy that the call no longer waits for them.
+// Informs the approver and the policy that the call no longer waits for them.
 void CallEnds::release(Call &call) {
   const Stage stage = call.stage;
   if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
@@ -93,7 +93,7 @@ void CallEnds::free(Call &call) {
 
 void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,
                       std::string_view rule, std::string_view error, std::string_view response) {
-  // Done before the record, which states how the question ended.
+  // Done before the record, so the record can state how the question ended.
   if (call.stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
   record(call, {outcome, needs_.reactor.now_ns(), bytes_out, rule, error, response});
   Lane *const watches = call.watches;

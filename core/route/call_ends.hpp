@@ -1,7 +1,7 @@
 // Ends calls: with an answer, an error or a record, or because their client or server is gone.
 // Every call ends exactly once, in finish().
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -40,36 +40,36 @@ class CallEnds {
     const Attribution &attribution;
     Subscriptions &subscriptions;
     Draining &draining;
-    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
-    // out.
+    // Called when the policy's answer with this number is no longer needed. `late` is true if it
+    // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- events; queued while a step runs ----
-  // The client has cancelled the call with this notification, which is forwarded to the server.
+  // Called when the client has cancelled the call. The notification is forwarded to the server.
   void cancel(Call &call, const Message &notification);
-  // The client is gone: the servers are notified so that they can stop. Unless a step is running,
-  // the session has no calls when this returns.
+  // Called when the client is gone. The servers are notified so that they can stop. Unless a step
+  // is running, the session has no calls when this function returns.
   void end_session(Session &session);
-  // The call cannot finish because its server was removed. The client receives the text, and the
-  // server is notified.
+  // Called when the call cannot finish because its server was removed. The client receives the
+  // text, and the server is notified.
   void end_drained(Call &call, std::string_view text);
-  // The gateway is stopping: every call is answered with an error that states whether it may have
-  // run.
+  // Called when the gateway is stopping. Every call is answered with an error that states whether
+  // it may have run.
   void end_all();
-  // Handles one of these events after it was queued.
+  // Handles a queued event.
   void handle(Call &call, CallEvent event);
 
   // ---- called inside steps ----
-  // Ends the exchange of the call; the lane is finished with it.
+  // Ends the exchange of the call and releases it from its lane.
   void detach(Call &call);
-  // Calls detach() for a call that its server has completed; the lane then sends its next call.
+  // Calls detach() for a call that its server has completed. The lane then sends its next call.
   void leave_lane(Call &call);
   // Records the end and frees the call after the step. Sends nothing to the client.
   void finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out, std::string_view rule,
               std::string_view error, std::string_view response = {});
-  // Only records the end, once; used before the answer is sent if records are written first.
+  // Only records the end, once. Used before the answer is sent if records are written first.
   void record(Call &call, const Recorder::End &end);
   // Sends an error to the client, then calls finish().
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
@@ -81,8 +81,7 @@ class CallEnds {
   void drop(Exchange &exchange);
 
   std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
-  // Returns true if any call is in flight. A call that only waits for a human approver does not
-  // count.
+  // Returns true if any call is in flight. Calls that only wait for a human approver do not count.
   bool busy() const;
   // Returns the calls that are parked before they reach this lane.
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const;

@@ -1,13 +1,13 @@
-// The events of a call that arrive while a step of any call runs: connectors, policies, clients and
+// Events of a call that arrive while a step of any call runs. Connectors, policies, clients and
 // telemetry plugins may call back from inside every function that the gateway calls. Such events
-// are queued on the call that they concern and handled after the step; see CallLoop.
+// are queued on their call and handled after the step; see CallLoop.
 //
 // Limit: one event of each kind, CallEvents::max in total. A second event of the same kind is
-// dropped, because the first one ends the wait that both concern. The queue is part of the call.
-// The data of an event is stored in EventDetails. The call's slot in the table creates this object
-// for its first queued event and keeps it, so nothing is allocated in steady state.
+// dropped, because the first one ends the wait that both concern. The queue is part of the call,
+// and the data of an event is in EventDetails. The call's slot in the table creates the
+// EventDetails for its first queued event and keeps it, so nothing is allocated in steady state.
 //
-// Used on the I/O thread.
+// Runs on the reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ namespace bulkhead {
 enum class CallEvent : std::uint8_t {
   begun,      // the client's request
   decided,    // the policy's decision about the call or its answer
-  checked,    // the pool's result: duplicate members
+  checked,    // the pool's result: whether there are duplicate members
   approved,   // the human approver's answer
   withdrawn,  // the approval question can no longer be answered
   committed,  // the intent record is committed
-  again,      // the call has reached the head of its lane's queue, and the rules have changed
+  again,      // the call is at the head of its lane's queue, and the rules have changed
   answered,   // the server's answer
   failed,     // the server or its connection has failed
   timed_out,  // the deadline of the stage has passed
@@ -76,7 +76,7 @@ class CallEvents {
     return (kinds_ & (bit(CallEvent::cancelled) | bit(CallEvent::gone) | bit(CallEvent::ended) |
                       bit(CallEvent::failed) | bit(CallEvent::timed_out))) != 0;
   }
-  // Returns false if an event of this kind is already queued; the new one is dropped.
+  // Returns false and drops the event if an event of this kind is already queued.
   bool push(CallEvent event) noexcept {
     if (has(event)) return false;
     kinds_ = static_cast<std::uint16_t>(kinds_ | bit(event));
@@ -94,7 +94,7 @@ class CallEvents {
     if (details_ == nullptr) details_ = std::make_unique<EventDetails>();
     return *details_;
   }
-  // Also releases the data of the events, except for an answer of at most max_kept bytes.
+  // Also releases the data of the events, except an answer of at most max_kept bytes.
   void clear() noexcept {
     size_ = 0;
     kinds_ = 0;

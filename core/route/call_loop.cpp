@@ -61,8 +61,8 @@ void CallLoop::post_cancellation(Call &call, const Message &notification) {
   if (d != nullptr) d->cancellation = ParkedMessage(notification);
 }
 
-// Handles the queued events of each call, including calls that start during the loop. No step runs
-// between two calls, so slots are reused however long the loop continues.
+// Handles the queued events of each call, including calls that start during the loop. Ended calls
+// are freed between two calls, so slots are reused however long the loop continues.
 void CallLoop::handle_queued() {
   while (first_ != nullptr) {
     Call &call = *first_;
@@ -74,7 +74,7 @@ void CallLoop::handle_queued() {
   }
 }
 
-// A call that is still queued is freed when its turn comes.
+// Frees ended calls. A call that is still queued is freed when the loop reaches it.
 void CallLoop::free_ended() {
   Call *queued = nullptr;
   while (ended_ != nullptr) {

@@ -1,9 +1,9 @@
 // The loop of the request pipeline. It runs the steps of calls one at a time and never nests them:
 // an event that arrives while a step runs is queued on its call (CallEvents) and handled after the
 // step. Ended calls are freed when no step is running, so a step may use its call after each
-// callback. Call::ended() shows whether the call still needs to be handled.
+// callback. Call::ended() shows whether the call has ended.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class CallLoop {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // Handles the queued events of the call, which may end it.
+    // Handles the call's queued events. May end the call.
     virtual void handle_events(Call &call) = 0;
   };
   CallLoop(CallTable &calls, Handler &handler) : calls_(calls), handler_(handler) {}
 
-  // The scope in which steps run. At the end of the outermost scope, the queued events are handled
-  // and the ended calls are freed.
+  // The scope in which steps run. At the end of the outermost scope, queued events are handled and
+  // ended calls are freed.
   class Run {
    public:
     explicit Run(CallLoop &loop) noexcept : loop_(loop), outermost_(!loop.running_) {
@@ -42,7 +42,7 @@ class CallLoop {
     const bool outermost_;
   };
 
-  // Returns true while a step is running; events are then queued.
+  // Returns true while a step is running. Events are then queued.
   bool running() const noexcept { return running_; }
 
   // ---- queueing, inside a Run ----
@@ -53,11 +53,11 @@ class CallLoop {
   void post_withdrawal(Call &call, std::string_view why);
   // `owned` contains the bytes of the answer, which are moved. If it is null, the bytes are copied.
   void post_answer(Call &call, const Message &answer, std::string *owned);
-  // `event` is failed or ended.
+  // `event` is `failed` or `ended`.
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
-  // Frees a retired call (NumberedTable::retire()) when no step runs.
+  // Frees a retired call (NumberedTable::retire()) when no step is running.
   void free_later(Call &call) noexcept {
     call.ended_next = ended_;
     ended_ = &call;

@@ -1,7 +1,7 @@
 // Parks waiting calls: copies their message once, counts its bytes, and arms the deadline of the
 // stage.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class CallParking {
       : limits_(limits), deadlines_(deadlines), waiting_(waiting) {}
 
   // Returns false, without any change, if limits.policy_waiting_bytes is reached. Calls that wait
-  // for human approval are not counted there; the ApprovalDesk limits them.
+  // for human approval do not count; the ApprovalDesk limits them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
   // Ends the wait and returns the call to the stage `open`.

@@ -75,7 +75,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
-  // Texts that the pool is still checking are freed in a turn of the loop.
+  // Runs the loop until texts that the pool is still checking are freed.
   ~World() override {
     for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
@@ -201,7 +201,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     CHECK(lane.exchanges.size == 0);
     CHECK(lane.in_flight == 0);
     CHECK(desk.size() == 0);
-    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // none of it is still counted
+    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // all bytes have been released
     const std::vector<std::string> texts = answers_sent();
     if (texts.empty()) return "silence";
     CHECK(texts.size() == 1);
@@ -226,7 +226,7 @@ inline Gate::Decision ask() {
   return out;
 }
 
-// How to bring a call into each stage.
+// Brings a call into each stage.
 inline const std::map<std::string, std::function<void(World &)>> stages = {
     {"checking",
      [](World &w) {
@@ -332,7 +332,7 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
      }},
     {"time",
      [](World &w) {
-       w.table.disarm(*w.table.get(w.id));  // as Deadlines does
+       w.table.disarm(*w.table.get(w.id));  // like Deadlines
        w.calls.timed_out(*w.table.get(w.id));
      }},
     {"server answers",
@@ -359,7 +359,8 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
     {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
 };
 
-// The expected result of each event in each stage: a stage, or the beginning of the answer's text.
+// Returns the expected result of an event in a stage: a stage, or the beginning of the answer's
+// text.
 inline std::string expected_outcome(const std::string &stage, const std::string &what) {
   const std::string blocked_text = "MCP request blocked by policy (rule)";
   const std::string timed_out =

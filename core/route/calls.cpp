@@ -28,8 +28,8 @@ std::string within_commit_time() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
 }
 
-// Several rules that require approval are joined with commas. Returns true if each rule of `now` is
-// in `asked`.
+// Returns true if each rule of `now` is in `asked`. Several rules that require approval are joined
+// with commas.
 bool has_rules(std::string_view asked, std::string_view now) {
   constexpr std::string_view between = ", ";
   if (now.empty()) return asked.empty();
@@ -53,8 +53,8 @@ bool is_subscription(mcp::Method method) {
   return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
-// Calls of tools that a pool may share use any of its connections; all other calls use the first
-// connection.
+// Returns the lane for a call. Tools that a pool may share use any of its connections; all other
+// calls use the first connection.
 Lane *lane_for(const CallInHand &hand) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
@@ -116,7 +116,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   call->start_ns = request.start_ns;
   call->bytes_in = request.message.size();
   if (needs_.recorder.active()) needs_.recorder.begin(*call, request.message.bytes, scan);
-  request.recorded = true;  // it is recorded with the call
+  request.recorded = true;  // recorded together with the call
   needs_.deadlines.arm(*call, target.lane->upstream().timeout_ms(scan.method, call->name));
   return call;
 }
@@ -155,8 +155,8 @@ Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
   return std::nullopt;
 }
 
-// A call that was judged before is not counted again, and the policy is informed of a human
-// approval.
+// Returns the flags of a policy request: a call that was evaluated before must not be counted
+// again, and a human approval is reported.
 std::uint32_t Calls::flags_of(Call &call) noexcept {
   const std::uint32_t again = std::exchange(call.judged, true) ? BH_REQUEST_AGAIN : 0;
   return again | (call.approved ? BH_REQUEST_APPROVED : 0);
@@ -189,7 +189,9 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_) return Step::pins;  // replaced before the verdict
+  if (!refused && call.rules != rules_)
+    return Step::pins;  // the rules were replaced before the
+                        // verdict
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
@@ -224,8 +226,8 @@ Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::De
   return std::nullopt;
 }
 
-// The call has waited: the tool's definition may have changed, and the server gets its full
-// time-out.
+// Called after the call has waited: the tool's definition may have changed, and the server gets its
+// full time-out.
 Calls::Next Calls::confirm(Call &call, const CallInHand &hand) {
   const Upstream &upstream = hand.target.lane->upstream();
   needs_.deadlines.arm(call, upstream.timeout_ms(call.method, call.name));
@@ -272,11 +274,11 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// Returns false if the call was answered here.
+// Returns false if the call was answered.
 bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   Lane &lane = *hand.target.lane;
-  // The policy may have taken so long that the lane is no longer used, or is used by another
-  // session only.
+  // While the policy was deciding, the lane may have been released, or may now belong to another
+  // session.
   const auto &own = call.session->view->lanes;
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
     needs_.ends.fail(
@@ -300,7 +302,7 @@ void Calls::handle_events(Call &call) {
   while (!call.ended() && !call.events.empty()) handle(call, call.events.pop());
 }
 
-// An event that does not match the current stage has no effect.
+// Handles a queued event. An event that does not match the current stage has no effect.
 void Calls::handle(Call &call, CallEvent event) {
   CallEvents &events = call.events;
   switch (event) {
@@ -343,7 +345,7 @@ void Calls::resume(Call &call, Step step) {
 
 // ---- parking ---------------------------------------------------------------------------------
 
-// Returns false if the call was refused because too many bytes are waiting.
+// Returns false if the call was refused because too much data is waiting.
 bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
   if (needs_.parking.park(call, hand, stage)) return true;
   stage == Stage::recording ? refuse_unrecorded(call, too_many_unrecorded)
@@ -353,7 +355,7 @@ bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// The policy is asked after the pool has found no duplicate members.
+// Asks the policy after the pool has found no duplicate members.
 void Calls::check_later(Call &call, const CallInHand &hand) {
   if (!park(call, hand, Stage::checking)) return;
   const Message message = call.parked->message.get();
@@ -365,7 +367,7 @@ void Calls::check_later(Call &call, const CallInHand &hand) {
 
 void Calls::checked(std::uint64_t id, bool duplicates) {
   Call *call = needs_.calls.get(id);
-  if (call == nullptr) return;  // it ended while it was waiting
+  if (call == nullptr) return;  // the call ended while it was waiting
   if (loop().running()) return loop().post_checked(*call, duplicates);
   const CallLoop::Run run(loop());
   take_checked(*call, duplicates);
@@ -453,7 +455,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   // The grant must not apply to a program that has replaced this server.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
   call.approved = true;
-  // The rules may have been replaced in the meantime, so the call is judged again.
+  // The rules may have been replaced meanwhile, so the call is evaluated again.
   advance(call, hand, Step::judge);
 }
 
@@ -516,7 +518,7 @@ void Calls::records_committed() {
   }
 }
 
-// The error is sent immediately: its own record would wait for the same disk.
+// Sends the error immediately: its own record would wait for the same disk.
 void Calls::refuse_unrecorded(Call &call, std::string_view text) {
   ++needs_.counters.refused_unrecorded;
   needs_.ends.finish(call, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));

@@ -1,35 +1,35 @@
 // The request pipeline. Every request to a server goes through the same steps in the same order:
 //
-//   pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the answer
+//  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the answer
 //
-// A step that has to wait parks the call with its message (Call::parked) and ends the loop; the
-// event that the call waits for resumes it. After any wait, the tool's definition is compared with
-// the approved one again. If the rules have changed during the wait, the call is also judged again.
+// If a step has to wait, it parks the call with its message (Call::parked) and ends the loop. The
+// awaited event resumes the call. After any wait, the tool's definition is compared with the
+// approved definition again. If the rules have changed meanwhile, the call is also evaluated again.
 //
-//   stage             waits for                          time-out (stage.hpp)
-//   awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
-//   checking          the pool (duplicate members)       limits.policy_timeout_ms, longer by size
-//   deciding          the policy                         likewise
-//   approving         a human approver                   limits.approval_timeout_ms
-//   recording         the intent record                  BH_TELEMETRY_COMMIT_MS
-//   queued            its turn in a lane                 the server's time-out
-//   at_server         the server                         the server's time-out
-//   suspended         the client, asked by the server    limits.ask_timeout_ms for each request
-//   answer_checking   the pool                           limits.policy_timeout_ms, longer by size
-//   answer_deciding   the policy                         likewise
+//  stage             waits for                          time-out (stage.hpp)
+//  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
+//  checking          the pool (duplicate members)       limits.policy_timeout_ms, longer by size
+//  deciding          the policy                         limits.policy_timeout_ms, longer by size
+//  approving         a human approver                   limits.approval_timeout_ms
+//  recording         the intent record                  BH_TELEMETRY_COMMIT_MS
+//  queued            its turn in a lane                 the server's time-out
+//  at_server         the server                         the server's time-out
+//  suspended         the client, asked by the server    limits.ask_timeout_ms for each request
+//  answer_checking   the pool                           limits.policy_timeout_ms, longer by size
+//  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
 //
 // To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
 // take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
-// handle(). These switches have no default, so the compiler reports what is missing. The next
+// handle(). These switches have no default, so the compiler reports missing cases. The next
 // protocol revision has two new stages: a call whose answer asks the client for input, and a
-// retracted call on which its server is still working. When a client retries, Call::request
-// is replaced and the call continues with the next step.
+// cancelled call on which its server is still working. When a client retries, Call::request is
+// replaced and the call continues with the next step.
 //
 // Steps do not nest: an event that arrives while a step runs is queued on its call
-// (call_events.hpp) and handled after the step; see CallLoop. CallParking holds waiting calls,
+// (call_events.hpp) and handled after the step; see CallLoop. CallParking stores waiting calls,
 // CallAnswers handles the server's answer, and CallEnds ends calls.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ namespace bulkhead {
 
 class Calls final : public Asks::Forms, public CallLoop::Handler {
  public:
-  // The maximum number of policy evaluations in one step if the policy changes its rules each time;
-  // after that, the call is refused.
+  // Maximum number of policy evaluations in one step if the policy changes its rules each time.
+  // After that, the call is refused.
   static constexpr std::uint32_t max_rounds = 8;
 
   struct Needs {
@@ -77,7 +77,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     Deadlines &deadlines;
     const Gate &gate;
     const Judge &judge;
-    DuplicateChecks &checks;  // reports its results to checked()
+    DuplicateChecks &checks;  // passes its results to checked()
     const CallParking &parking;
     ApprovalDesk &desk;
     Recorder &recorder;
@@ -87,39 +87,41 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     CallAnswers &call_answers;
     CallEnds &ends;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
-    // out.
+    // Called when the policy's answer with this number is no longer needed. `late` is true if it
+    // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit Calls(Needs needs) : needs_(std::move(needs)) {}
 
-  // Starts the call. The request is answered now or later. If a step of another call is running,
-  // the call starts after that step.
+  // Starts the call. The request is answered immediately or later. If a step of another call is
+  // running, the call starts after that step.
   void begin(Session &session, Incoming &request, CallInHand &hand);
-  // The gateway is stopping: running calls continue, and new calls are refused.
+  // Called when the gateway is stopping: running calls continue, and new calls are refused.
   void refuse_new_calls() noexcept { stopping_ = true; }
 
   // ---- events that calls wait for; queued while a step runs ----
-  // The rules were replaced, or now need other facts: waiting calls are judged again before they
-  // are sent.
+  // Called when the rules were replaced or need other data. Waiting calls are evaluated again
+  // before they are sent.
   void rules_changed() noexcept { ++rules_; }
-  // The policy has decided about a call or its answer.
+  // Called when the policy has decided about a call or its answer.
   void decided(std::uint64_t call, const Gate::Decision &decision);
-  // The pool has checked a call or its answer for duplicate members.
+  // Called when the pool has checked a call or its answer for duplicate members.
   void checked(std::uint64_t call, bool duplicates);
   void approval_given(std::uint64_t call, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // A human approver's answer. Fails with BH_E_NOT_FOUND if no call waits for it, and with
+  // Receives a human approver's answer. Returns BH_E_NOT_FOUND if no call waits for it, and
   // BH_E_INVALID if the scope is unknown.
   Result<void> answer_approval(const ApprovalAnswer &answer);
-  // The client's answer to the approval form.
+  // Receives the client's answer to the approval form.
   void form_answered(std::uint64_t call, const Message &answer) override;
-  // The client cannot be asked, or can no longer answer; other approvers may still answer.
+  // Called when the client cannot be asked or can no longer answer. Other approvers may still
+  // answer.
   void form_lost(std::uint64_t call) override;
-  // The client has closed its input: calls that wait for approval must not run unobserved.
+  // Called when the client has closed its input: calls that wait for approval must not run
+  // unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
-  // The call's turn in its lane has come. Returns false if the rules have changed: the call has
+  // Called when the lane can send the call. Returns false if the rules have changed: the call has
   // left the lane and is submitted again, has ended, or is about to end.
   bool may_be_sent(Call &call);
   void timed_out(Call &call);
@@ -145,7 +147,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   bool park(Call &call, const CallInHand &hand, Stage stage);
   void check_later(Call &call, const CallInHand &hand);
 
-  // Events, outside of any step.
+  // Handle events outside of any step.
   void handle(Call &call, CallEvent event);
   void resume(Call &call, Step step);
   void take_decision(Call &call, const Gate::Decision &decision);
@@ -166,7 +168,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
 
   const Needs needs_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier of the record, call
-  std::uint32_t rules_ = 1;                                      // generation of the rules in force
+  std::uint32_t rules_ = 1;                                      // generation of the current rules
   bool stopping_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Connectors, policies, clients and telemetry plugins that call back from inside a step: their
-// events are handled after the step, as if they had arrived then.
+// Tests connectors, policies, clients and telemetry plugins that call back from inside a step.
+// Their events are handled after the step, as if they had arrived then.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <initializer_list>
@@ -92,21 +92,21 @@ const std::vector<StepCase> steps = {
      }},
 };
 
-// The result of an event inside a step: as in the stage after the step, unless the event is too
-// early for that stage.
+// Returns the result of an event inside a step. It is the same as in the stage after the step,
+// unless the event is too early for that stage.
 std::string expected_inside(const StepCase &step, const std::string &what) {
   const std::string name = step.name, leads_to = step.leads_to;
   const bool question = name.starts_with("the policy's question");
   const auto is_one_of = [&](std::initializer_list<const char *> all) {
     return std::find(all.begin(), all.end(), what) != all.end();
   };
-  if (leads_to == "result") return leads_to;  // the answer came first
-  // A stage with its own time-out has armed it.
+  if (leads_to == "result") return leads_to;  // the answer arrived first
+  // The stage armed its own time-out.
   const bool server_time = leads_to == "at server" || leads_to == "queued";
   if (what == "time" && !server_time && name != "the approval form") return leads_to;
   // No server has received the call yet, and no approver was asked.
   if (question && is_one_of({"server answers", "server fails", "input ends"})) return leads_to;
-  // The rules were replaced before the verdict arrived: the policy is asked again.
+  // The rules were replaced before the verdict arrived, so the policy is asked again.
   if (question && leads_to == "deciding" && what == "allowed by old rules") return leads_to;
   if (question && leads_to != "deciding" &&
       is_one_of({"allowed by old rules", "committed, rules: no", "its turn, rules: no"})) {
@@ -123,7 +123,7 @@ std::string expected_inside(const StepCase &step, const std::string &what) {
 
 }  // namespace
 
-TEST_CASE("each event inside each step that calls something") {
+TEST_CASE("each event inside each step that calls out has the expected result") {
   std::size_t seen = 0;
   for (const StepCase &step : steps) {
     for (const auto &[what, happen] : happenings) {
@@ -146,7 +146,7 @@ TEST_CASE("each event inside each step that calls something") {
   CHECK(seen == steps.size() * happenings.size());
 }
 
-TEST_CASE("each event of a call in each stage, inside a step of another call") {
+TEST_CASE("each event in each stage has the expected result inside a step of another call") {
   for (const auto &[stage, reach] : stages) {
     for (const auto &[what, happen] : happenings) {
       INFO(stage << ": " << what);
@@ -169,7 +169,7 @@ TEST_CASE("each event of a call in each stage, inside a step of another call") {
   }
 }
 
-TEST_CASE("a call that begins inside a step of another waits for its end") {
+TEST_CASE("a call that begins inside a step of another call starts after the step") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   std::uint32_t sent_inside = 0;
@@ -193,7 +193,7 @@ TEST_CASE("a call that begins inside a step of another waits for its end") {
   }
 }
 
-TEST_CASE("clients and servers that answer inside each call do not nest") {
+TEST_CASE("clients and servers that answer inside each call do not cause nesting") {
   World w;
   w.profile.limits.in_flight_per_session = 8;
   constexpr int calls = 5'000;
@@ -222,7 +222,8 @@ TEST_CASE("clients and servers that answer inside each call do not nest") {
   CHECK((w.id & (CallTable::max_size - 1)) <= 2);
 }
 
-TEST_CASE("a policy that changes its rules in each question is asked a few times") {
+TEST_CASE(
+    "a policy that changes its rules during each request is asked a limited number of times") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   std::function<void()> change;
@@ -237,7 +238,7 @@ TEST_CASE("a policy that changes its rules in each question is asked a few times
   CHECK(w.outcome().find("the rules changed each time") != std::string::npos);
 }
 
-TEST_CASE("a record that is committed while it is made does not let its call wait") {
+TEST_CASE("a call does not wait for a record that is committed while it is being written") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
@@ -256,7 +257,7 @@ TEST_CASE("a record that is committed while it is made does not let its call wai
   w.telemetry.inside = nullptr;
 }
 
-TEST_CASE("of several events inside a step the first of each kind counts, and no more are kept") {
+TEST_CASE("only the first event of each kind inside a step has an effect and is stored") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.policy.decides = BH_PENDING;
@@ -271,13 +272,13 @@ TEST_CASE("of several events inside a step the first of each kind counts, and no
   CHECK(w.outcome() == "at server");
 }
 
-TEST_CASE("an answer inside of sending, and a second one") {
+TEST_CASE("an answer inside send() completes the call, and a second answer is dropped") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.lane.inside = [&] {
     w.find_call();
     w.server_answers(1);
-    // The exchange has ended, so a further answer is a stray answer.
+    // The exchange has ended, so another answer would be a stray answer.
     CHECK(w.table.get(w.id)->exchange == nullptr);
     CHECK(w.exchange_table.size() == 0);
     CHECK(w.lane.in_flight == 0);
@@ -286,7 +287,7 @@ TEST_CASE("an answer inside of sending, and a second one") {
   CHECK(w.outcome() == "result");
 }
 
-TEST_CASE("a call allocates nothing in steady state, answered later or inside of sending") {
+TEST_CASE("a call allocates nothing in steady state, whether answered later or inside send()") {
   World w;
   struct Silent final : ClientEnd {
     void send(const bh_outgoing &) override {}

@@ -1,4 +1,4 @@
-// Every stage of a call, and every event that can happen in it.
+// Tests every stage of a call with every event that can happen in it.
 #include "route/calls.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("each stage with everything that can happen in it") {
+TEST_CASE("each event in each stage has the expected result") {
   std::size_t seen = 0;
   for (const auto &[stage, reach] : stages) {
     for (const auto &[what, happen] : happenings) {
@@ -27,7 +27,7 @@ TEST_CASE("each stage with everything that can happen in it") {
   CHECK(seen == stages.size() * happenings.size());
 }
 
-TEST_CASE("a call that is judged once more says so, and is sent once") {
+TEST_CASE("a call that is evaluated again has a flag, and is sent once") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.lane.queues = true;
@@ -41,7 +41,7 @@ TEST_CASE("a call that is judged once more says so, and is sent once") {
   CHECK(w.outcome() == "result");
 }
 
-TEST_CASE("a call that is submitted again has a new exchange, and keeps its own number") {
+TEST_CASE("a call that is submitted again gets a new exchange and keeps its own number") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.lane.queues = true;
@@ -57,7 +57,7 @@ TEST_CASE("a call that is submitted again has a new exchange, and keeps its own 
   CHECK(w.exchange_table.size() == 1);
 }
 
-TEST_CASE("the policy that is asked again is notified of what a person has allowed") {
+TEST_CASE("a policy that is asked again learns that a human approver has allowed the call") {
   World w;
   stages.at("approving")(w);
   w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
@@ -65,7 +65,7 @@ TEST_CASE("the policy that is asked again is notified of what a person has allow
   CHECK(w.lane.sent == 1);
 }
 
-TEST_CASE("the policy is notified once that a call it was asked about has ended") {
+TEST_CASE("the policy is notified once when a call that it was asked about ends") {
   for (const std::string stage : {"deciding", "answer deciding"}) {
     World w;
     stages.at(stage)(w);
@@ -74,7 +74,7 @@ TEST_CASE("the policy is notified once that a call it was asked about has ended"
   }
 }
 
-TEST_CASE("servers are notified only of the end of calls that they have") {
+TEST_CASE("servers are notified only when calls that they have received end") {
   World sent, waits;
   stages.at("at server")(sent);
   sent.ends.end_session(sent.session);

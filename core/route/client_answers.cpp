@@ -120,7 +120,7 @@ void ClientAnswers::put_in_batch(std::uint64_t batch, const bh_str *parts, std::
 void ClientAnswers::batch_message_done(std::uint64_t batch) {
   const auto complete = batches_.end_one(batch);
   if (!complete) return;
-  // If there is no text, all requests of the batch were cancelled.
+  // The body is empty if all requests of the batch were cancelled.
   if (complete->body.empty() && complete->expects_answer) return none(complete->reply);
   if (complete->body.empty()) return;
   const bh_str part = bh::str(complete->body);

@@ -1,6 +1,7 @@
-// Messages to clients: exactly one answer for each request, and also notifications and requests.
+// Sends messages to clients: exactly one answer for each request, and also notifications and
+// requests.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@
 
 namespace bulkhead {
 
-// A client's request while it is handled, until it is answered, parked in a call, or waits for a
+// A client's request that is being handled, until it is answered, parked in a call, or waits for a
 // list. Borrows the message.
 struct Incoming {
   ReplyTo reply;
@@ -34,15 +35,16 @@ struct Incoming {
 
 class ClientAnswers {
  public:
-  // on_sent is called when an answer was sent: the gateway may be idle.
+  // on_sent is called when an answer was sent, because the gateway may now be idle.
   ClientAnswers(Sessions &sessions, Recorder &recorder, Reactor &reactor, const Limits &limits,
                 RouterCounters &counters, std::function<void()> on_sent);
 
-  // The ledger is notified of each answer, which proves that the process is working. May be null.
+  // The ledger is notified of each answer, because an answer proves that the process is working.
+  // May be null.
   void use_ledger(Ledger *ledger) noexcept { ledger_ = ledger; }
 
   // Sets the function that is called before the answer to a sessionless message is sent. The
-  // session of the message ends with this answer.
+  // message's session ends with this answer.
   void on_sessionless_answer(std::function<void(Session &)> f) {
     on_sessionless_answer_ = std::move(f);
   }
@@ -56,34 +58,34 @@ class ClientAnswers {
   bool sending() const noexcept { return sending_ != 0; }
 
   // ---- answers ----
-  // Held until their batch is complete and, if a plugin commits records, until their records are
-  // committed. may_have_run is true if a server may have executed the request.
+  // Answers are held until their batch is complete and, if a plugin commits records, until their
+  // records are committed. may_have_run is true if a server may have executed the request.
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);
-  // The same for a request that is being handled; these functions also record it.
+  // Like the functions above, for a request that is being handled. They also record the request.
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
-  // Sends an error that does not wait for a record, because it reports a missing record or has
-  // none.
+  // Sends an error that does not wait for a record, because it reports a missing record or has no
+  // record.
   void unrecorded_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                         std::string_view text, std::uint32_t http_status = 0);
-  // Releases the slot that waits for the answer to a cancelled request; no answer is sent.
+  // Releases the slot that waits for the answer to a cancelled request. No answer is sent.
   void none(const ReplyTo &reply);
-  // Records a request that ends here, unless it is already recorded.
+  // Records a request that ends here, unless it has been recorded.
   void record(Incoming &request, std::uint32_t outcome, std::string_view error,
               std::string_view response);
 
   // ---- batches ----
   ClientBatches &batches() noexcept { return batches_; }
-  // A message of the batch was handled and has no answer.
+  // Called when a message of the batch was handled and has no answer.
   void batch_message_done(std::uint64_t batch);
 
-  // ---- answers whose records are not committed yet ----
+  // ---- answers whose records have not been committed yet ----
   void records_committed();
   bool any_held() const noexcept { return !held_.empty(); }
   bool held_full() const noexcept { return held_.full(); }

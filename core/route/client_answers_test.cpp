@@ -54,7 +54,7 @@ const std::string ping = R"({"jsonrpc":"2.0","id":"a\u0041","method":"ping"})";
 
 }  // namespace
 
-TEST_CASE("an answer has the client's id as it wrote it, and goes to the stream it asked on") {
+TEST_CASE("an answer has the client's id as written, and is sent on the stream of its request") {
   World w;
   w.answers.result(w.to(9), R"("a\u0041")", R"({"x":1})");
   REQUIRE(w.client.sent.size() == 1);
@@ -73,7 +73,7 @@ TEST_CASE("an answer has the client's id as it wrote it, and goes to the stream 
   CHECK(w.last() == R"({"jsonrpc":"2.0","error":{"code":-32700,"message":"not JSON"}})");
 }
 
-TEST_CASE("a cancelled request's stream is released without a message") {
+TEST_CASE("the stream of a cancelled request is released without a message") {
   World w;
   w.answers.none(w.to(3));
   REQUIRE(w.client.sent.size() == 1);
@@ -81,7 +81,7 @@ TEST_CASE("a cancelled request's stream is released without a message") {
   CHECK(w.client.sent[0].http_status == 202);
 }
 
-TEST_CASE("a client that takes answers only is sent neither events nor asks") {
+TEST_CASE("a client that accepts only answers receives neither events nor asks") {
   World w;
   Session &quiet = open_session(w.sessions, w.client, BH_PEER_ANSWERS_ONLY);
   w.answers.event({quiet.handle, 0, 0}, "{}");
@@ -92,7 +92,7 @@ TEST_CASE("a client that takes answers only is sent neither events nor asks") {
   CHECK(w.client.sent.size() == 1);
 }
 
-TEST_CASE("what is for a session that has gone goes nowhere") {
+TEST_CASE("messages for a session that has ended are dropped") {
   World w;
   const ReplyTo gone = w.to(1);
   w.sessions.erase(gone.session);
@@ -100,7 +100,7 @@ TEST_CASE("what is for a session that has gone goes nowhere") {
   CHECK(w.client.sent.empty());
 }
 
-TEST_CASE("a transport may close sessions while it is sent something: it is told so") {
+TEST_CASE("sending() is true while a transport's send() runs") {
   World w;
   struct Nosy : ClientEnd {
     World *world = nullptr;
@@ -116,13 +116,13 @@ TEST_CASE("a transport may close sessions while it is sent something: it is told
   CHECK_FALSE(w.answers.sending());
 }
 
-TEST_CASE("a batch is answered as one array, when its last request is") {
+TEST_CASE("a batch is answered as one array once its last request is answered") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t batch = batches.open(w.to(5));
   for (int i = 0; i < 3; ++i) REQUIRE(batches.add(batch));
   batches.expect_answer(batch);
-  w.answers.batch_message_done(batch);  // the whole batch has been read
+  w.answers.batch_message_done(batch);  // the entire batch has been read
   w.answers.result(w.to(5, batch), "1", "{}");
   w.answers.batch_message_done(batch);  // a notification
   CHECK(w.client.sent.empty());
@@ -134,7 +134,8 @@ TEST_CASE("a batch is answered as one array, when its last request is") {
   CHECK(w.session.batched_bytes == 0);
 }
 
-TEST_CASE("a batch of cancelled requests releases its stream; one of notifications says nothing") {
+TEST_CASE(
+    "a batch of cancelled requests releases its stream; a batch of notifications sends nothing") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t cancelled = batches.open(w.to(6));
@@ -152,7 +153,8 @@ TEST_CASE("a batch of cancelled requests releases its stream; one of notificatio
   CHECK(w.client.sent.size() == 1);
 }
 
-TEST_CASE("answers that wait in a session's batches are bounded: beyond it errors stand for them") {
+TEST_CASE(
+    "pending answers of a session's batches are limited; above the limit, errors replace them") {
   World w;
   w.limits.write_queue_bytes = 400;
   ClientBatches &batches = w.answers.batches();
@@ -170,7 +172,7 @@ TEST_CASE("answers that wait in a session's batches are bounded: beyond it error
   CHECK(w.last().find(big) != std::string::npos);
 }
 
-TEST_CASE("a batch ends with its session, and nobody is told what a silent one is answered") {
+TEST_CASE("a batch ends with its session, and the answer to a silent batch is discarded") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t lost = batches.open(w.to(1));
@@ -182,7 +184,7 @@ TEST_CASE("a batch ends with its session, and nobody is told what a silent one i
   CHECK_FALSE(batches.add(lost));
 }
 
-TEST_CASE("an answer waits until its record is committed, and those behind it wait, too") {
+TEST_CASE("an answer waits until its record is committed, and later answers wait behind it") {
   World w;
   w.recorder.add_sink(&committing, &w);
   Request first(w.to(1), ping), second(w.to(2), ping);
@@ -207,7 +209,7 @@ TEST_CASE("an answer waits until its record is committed, and those behind it wa
   CHECK(w.idle_checks == 1);
 }
 
-TEST_CASE("a request is on record once, and an error about records waits for none") {
+TEST_CASE("a request is recorded once, and an error about a missing record does not wait") {
   World w;
   w.recorder.add_sink(&committing, &w);
   Request request(w.to(1), ping);
@@ -221,7 +223,7 @@ TEST_CASE("a request is on record once, and an error about records waits for non
   CHECK(w.last().find("the disk is full") != std::string::npos);
 }
 
-TEST_CASE("without records that are committed in time an error stands for the answer") {
+TEST_CASE("an error replaces an answer whose record is not committed in time") {
   World w;
   w.recorder.add_sink(&committing, &w);
   Request ran(w.to(1), ping), asked(w.to(2), ping);

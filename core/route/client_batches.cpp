@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t max_repeated_id = 1024;  // in an error that replaces an answer
 
-// Returns the id of an answer; empty if it has none or the id is too long to be repeated.
+// Returns the id of an answer, or an empty string if it has none or the id is too long to be
+// repeated.
 std::string id_of(std::string_view answer) {
   mcp::Scan scan;
   mcp::ScanError error;

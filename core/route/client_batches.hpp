@@ -1,7 +1,6 @@
-// JSON-RPC batches of clients: collects the answers to the requests of a batch until it is
-// complete.
+// Collects the answers to the requests of a client's JSON-RPC batch until the batch is complete.
 //
-// Runs on the I/O thread. Owned by ClientAnswers.
+// Owner: ClientAnswers. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -25,23 +24,24 @@ class ClientBatches {
   // called once for the batch itself and once for each message counted by add().
   std::uint64_t open(const ReplyTo &reply);
   // Opens a batch of one message whose answer is discarded. Used for requests that the gateway
-  // makes on behalf of a client.
+  // sends on behalf of a client.
   std::uint64_t open_silent(const ReplyTo &reply);
   // Counts a message. Returns false if the batch has ended with its session.
   bool add(std::uint64_t batch);
-  // A message of the batch is a request: an answer is expected, even if all requests are cancelled.
+  // Called if a message of the batch is a request. An answer is then expected, even if all requests
+  // are cancelled.
   void expect_answer(std::uint64_t batch);
   // Adds the answer to a request. The collected answers of a session are limited to
-  // limits.write_queue_bytes, like the write queue of a transport. Beyond this limit, an error
+  // limits.write_queue_bytes, like the write queue of a transport. Above this limit, an error
   // replaces the answer.
   void put(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
 
   struct Complete {
     ReplyTo reply;
-    std::string body;  // an array; empty if it contains no answer
+    std::string body;  // an array; empty if there are no answers
     bool expects_answer = false;
   };
-  // A message was handled. If it was the last one, the batch ends and is returned.
+  // Called when a message was handled. If it was the last one, ends and returns the batch.
   std::optional<Complete> end_one(std::uint64_t batch);
   void forget_session(std::uint64_t session);
 

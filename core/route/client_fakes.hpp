@@ -12,8 +12,7 @@
 
 namespace bulkhead {
 
-// Calls the function, if one is set, and clears it. Used for actions that a fake performs inside a
-// call.
+// Calls and clears the function if it is set. Used for actions that a fake performs inside a call.
 inline void call_once(std::function<void()> &f) {
   if (f) std::exchange(f, nullptr)();
 }

@@ -10,11 +10,10 @@ namespace bulkhead {
 
 // The open sessions of clients with the same names.
 struct ClientStatus {
-  // The maximum length of a list; clients with other names are only included in the total number of
-  // sessions.
+  // Maximum length of a list. Additional clients count only in the total number of sessions.
   static constexpr std::size_t max_listed = 64;
 
-  std::string claimed_name;  // the client's own claim (clientInfo.name), which is not verified
+  std::string claimed_name;             // clientInfo.name, as claimed by the client; not verified
   std::string process_name, transport;  // as reported by the transport
   std::uint64_t sessions = 0;
   std::uint64_t calls = 0;  // of these sessions, in this process

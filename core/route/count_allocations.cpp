@@ -5,7 +5,7 @@
 #include <new>
 
 #ifndef __has_feature
-#define __has_feature(x) 0  // only clang defines it
+#define __has_feature(x) 0  // defined only by clang
 #endif
 
 namespace {

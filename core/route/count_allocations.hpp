@@ -1,5 +1,5 @@
-// Returns the number of operator new calls in a test that is linked with count_allocations.cpp.
-// Always returns 0 under ThreadSanitizer, which defines the operators itself.
+// Counts operator new calls in a test that is linked with count_allocations.cpp. The count is
+// always 0 under ThreadSanitizer, which defines the operators itself.
 #pragma once
 
 #include <cstddef>

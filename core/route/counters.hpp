@@ -1,4 +1,4 @@
-// Counters since the start, for status and metrics. Used on the I/O thread. Owned by the Router.
+// Counters since the start, for status and metrics. Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <cstdint>

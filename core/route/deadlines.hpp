@@ -1,6 +1,6 @@
-// Deadlines of calls and of the lanes' own requests, on one timer.
+// Deadlines of calls and of the lanes' own requests, with one timer.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace bulkhead {
 
 class Deadlines {
  public:
-  // Each function receives an object whose deadline has passed. It is already disarmed, and the
-  // function may end it.
+  // Each function receives an object whose deadline has passed. The object has been disarmed, and
+  // the function may end it.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;
@@ -30,7 +30,7 @@ class Deadlines {
   void arm(Call &call, std::uint64_t timeout_ms);
   // For a lane's own exchange; the exchange of a call uses the deadline of the call.
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
-  // The call has no deadline until it is armed again.
+  // Removes the deadline until the call is armed again.
   void suspend(Call &call) { calls_.disarm(call); }
 
  private:

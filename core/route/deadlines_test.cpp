@@ -1,4 +1,4 @@
-// Deadlines of calls and of lanes' own exchanges.
+// Tests deadlines of calls and of lanes' own exchanges.
 #include "route/deadlines.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("what is due is disarmed and passed on, calls and exchanges") {
+TEST_CASE("calls and exchanges that are due are disarmed and reported") {
   World w;
   Call &call = *w.calls.open();
   Exchange &exchange = *w.exchanges.open();
@@ -40,7 +40,7 @@ TEST_CASE("what is due is disarmed and passed on, calls and exchanges") {
   CHECK_FALSE(w.calls.any_armed());
 }
 
-TEST_CASE("a deadline that was replaced or suspended does not pass") {
+TEST_CASE("a deadline that was replaced or suspended does not expire") {
   World w;
   Call &replaced = *w.calls.open(), &suspended = *w.calls.open(), &due = *w.calls.open();
   for (Call *call : {&replaced, &suspended, &due}) w.deadlines.arm(*call, 1);
@@ -51,7 +51,7 @@ TEST_CASE("a deadline that was replaced or suspended does not pass") {
   CHECK(replaced.timeout_ms == 3'600'000);
 }
 
-TEST_CASE("a call that ends while another one's deadline is handled is not passed on") {
+TEST_CASE("a call that ends while another call's deadline is handled is not reported") {
   World w;
   Call &first = *w.calls.open(), &second = *w.calls.open();
   w.deadlines.arm(first, 1);

@@ -1,7 +1,6 @@
-// Servers that were removed from the profile or changed. They are in no view and end with their
-// last call.
+// Servers that a reload has removed or changed. They are in no view and end after their last call.
 //
-// Runs on the I/O thread. Owned by the Router. Limit: limits.drain_ms.
+// Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,8 @@ class Draining {
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
     // Fails a call that has exceeded limits.drain_ms or cannot finish, and notifies its server.
     virtual void end_drained(Call &call, Lane &lane) = 0;
-    // The last lane of a server has ended. Called from the event loop, never from inside another
-    // call.
+    // Called when the last lane of a server has ended, from the event loop and never from inside
+    // another call.
     virtual void drained() = 0;
   };
   Draining(const Limits &limits, Reactor &reactor, CallTable &calls, Owner &owner)
@@ -37,7 +36,7 @@ class Draining {
 
   // Adds servers that have been removed from all views.
   void add(Upstreams::List gone);
-  // A call has ended or left its lane. The check runs in a later turn of the loop, because the
+  // Called when a call has ended or left its lane. The check runs in a later turn, because the
   // caller may be inside a function of that lane.
   void look_later();
   // Ends all draining servers now.

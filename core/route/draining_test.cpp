@@ -1,4 +1,4 @@
-// Removed servers: they end with their last call, or when their time has expired.
+// Tests removed servers, which end after their last call or at the time limit.
 #include "route/draining.hpp"
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ struct World : Draining::Owner {
 
 }  // namespace
 
-TEST_CASE("a server without calls ends in the next turn, not at once") {
+TEST_CASE("a removed server without calls ends in the next turn") {
   World w;
   w.draining.add(w.server());
   CHECK(w.draining.has(w.upstream));
@@ -79,7 +79,7 @@ TEST_CASE("a server without calls ends in the next turn, not at once") {
   CHECK(w.gone == 1);
 }
 
-TEST_CASE("a server stays until its calls have ended, those that are on the way to it included") {
+TEST_CASE("a removed server stays until its calls have ended, including calls on their way to it") {
   World w;
   auto servers = w.server();
   Call &running = w.call_at_server();
@@ -98,7 +98,7 @@ TEST_CASE("a server stays until its calls have ended, those that are on the way 
   CHECK(w.ended.empty());
 }
 
-TEST_CASE("when its time is over its calls fail") {
+TEST_CASE("calls of a removed server fail at the time limit") {
   World w;
   w.host.own_limits.drain_ms = 0;
   auto servers = w.server();
@@ -111,7 +111,7 @@ TEST_CASE("when its time is over its calls fail") {
   CHECK(w.draining.size() == 0);
 }
 
-TEST_CASE("at the end of the gateway all of them end at once") {
+TEST_CASE("all draining servers end immediately when the gateway stops") {
   World w;
   w.draining.add(w.server());
   w.draining.end_all();

@@ -1,4 +1,4 @@
-// Removes the members of a message that neither rules nor approvers would see. Thread-safe.
+// Removes members of a message that rules and approvers would not see. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  mcp::scan(*message, scan, &error);  // the same members again, so it cannot fail
+  mcp::scan(*message, scan, &error);  // the remaining members were valid before, so this cannot
+                                      // fail
   return dropped;
 }
 

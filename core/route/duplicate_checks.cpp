@@ -32,7 +32,7 @@ DuplicateChecks::~DuplicateChecks() = default;
 
 bool DuplicateChecks::begin(std::uint64_t number, KeptText text, std::string_view part) {
   auto check = std::make_unique<Check>(Check{found_, number, std::move(text), part});
-  // Started without an owner: done() frees the check even if this object no longer exists.
+  // The work has no owner, so done() frees the check even if this object no longer exists.
   if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
       BH_OK)
     return false;

@@ -1,7 +1,7 @@
 // Checks large texts for objects with duplicate members on the blocking pool, before a policy
 // evaluates them.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ inline KeptText kept(std::string_view text) {
 
 class DuplicateChecks {
  public:
-  // Texts up to this size are checked on the I/O thread, which takes a few hundred microseconds.
+  // Texts up to this size are checked on the reactor thread. This takes a few hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
-  // Called on the I/O thread once for each check that was started, unless this object has been
+  // Called on the reactor thread once for each started check, unless this object has been
   // destroyed.
   using Found = std::function<void(std::uint64_t number, bool duplicates)>;
   DuplicateChecks(Reactor &reactor, Found found);

@@ -13,7 +13,7 @@ KeptText large(std::string_view more) {
 
 }  // namespace
 
-TEST_CASE("duplicate members are found in another thread and told on the loop") {
+TEST_CASE("duplicate members are found on another thread and reported on the loop") {
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
   std::map<std::uint64_t, bool> found;
@@ -30,7 +30,7 @@ TEST_CASE("duplicate members are found in another thread and told on the loop") 
   CHECK(found.at(2));
 }
 
-TEST_CASE("what is found after the end is told to nobody") {
+TEST_CASE("results are dropped after the object has been destroyed") {
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
   int told = 0;

@@ -1,11 +1,11 @@
 // An exchange: one request to a server, with a number of the gateway as its JSON-RPC id. The server
-// also sees this number as the progress token.
+// also receives this number as the progress token.
 //
 // An exchange belongs to a call, or to its lane (handshake, list, subscription for several
 // clients). A call that is submitted again, for example because the rules changed while it was
 // queued, gets a new exchange.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct Exchange : Numbered<Exchange> {
   Purpose purpose = Purpose::call;
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
-  bool sent = false;        // handed to the connector: the server may have executed it
+  bool sent = false;        // passed to the connector, so the server may have executed it
   bool takes_place = true;  // counted in Lane::in_flight while it is sent
   Call *call = nullptr;     // set if and only if purpose is call
-  Lane *lane = nullptr;     // until the lane is finished with it
+  Lane *lane = nullptr;     // set until the lane has released it
   std::string name;         // for a lane's own request: the URI, for texts
   std::uint64_t start_ns = 0;
 

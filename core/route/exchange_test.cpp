@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t ms = 1'000'000;
 }
 
-TEST_CASE("an exchange's number is refused once it has ended, also when its slot is used again") {
+TEST_CASE("an exchange's number is rejected once it has ended, even if its slot is reused") {
   ExchangeTable table;
   Exchange *first = table.open();
   const std::uint64_t id = first->id;
@@ -27,7 +27,7 @@ TEST_CASE("an exchange's number is refused once it has ended, also when its slot
   CHECK(table.get(~0ull) == nullptr);
 }
 
-TEST_CASE("numbers stay below 2^53, whatever the slots have seen") {
+TEST_CASE("numbers stay below 2^53, however often slots are reused") {
   ExchangeTable table;
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 10'000; ++i) {
@@ -38,7 +38,7 @@ TEST_CASE("numbers stay below 2^53, whatever the slots have seen") {
   }
 }
 
-TEST_CASE("a deadline never comes early, and at most two ticks late") {
+TEST_CASE("a deadline is never early, and at most two ticks late") {
   const std::uint64_t tick = ExchangeTable::tick_ms;
   for (const std::uint64_t timeout : {1ull, 49ull, 50ull, 1000ull, 60'000ull, 300'000ull}) {
     ExchangeTable table;
@@ -59,7 +59,7 @@ TEST_CASE("a deadline never comes early, and at most two ticks late") {
   }
 }
 
-TEST_CASE("disarmed and ended exchanges do not expire; after a long sleep all due ones do") {
+TEST_CASE("disarmed and ended exchanges do not expire; after a long sleep, all due exchanges do") {
   ExchangeTable table;
   Exchange *kept = table.open(), *ended = table.open(), *disarmed = table.open(),
            *later = table.open();
@@ -126,7 +126,7 @@ std::string joined(Splice *splice) {
 
 }  // namespace
 
-TEST_CASE("splicing inserts and removes, at both ends and beside what is replaced") {
+TEST_CASE("splicing inserts and removes at both ends and beside replacements") {
   const std::string_view message = "0123456789";
   Splice splice(message);
   splice.insert(10, "end");
@@ -146,7 +146,7 @@ TEST_CASE("splicing inserts and removes, at both ends and beside what is replace
   CHECK(all.count() == 0);
 }
 
-TEST_CASE("a splice keeps each of its edits, or fails as a whole") {
+TEST_CASE("a splice with too many edits fails completely") {
   const std::string_view message = "0123456789abcdef";
   Splice full(message);
   std::string expected;
@@ -161,7 +161,7 @@ TEST_CASE("a splice keeps each of its edits, or fails as a whole") {
   CHECK(full.count() == 0);
 }
 
-TEST_CASE("edits that overlap or lie outside of the message make the splice fail") {
+TEST_CASE("a splice fails if edits overlap or lie outside the message") {
   const std::string_view message = "0123456789";
   const auto fails = [&](mcp::Range first, mcp::Range second) {
     Splice one(message), other(message);
@@ -189,7 +189,7 @@ TEST_CASE("edits that overlap or lie outside of the message make the splice fail
   CHECK_FALSE(behind.ok());
 }
 
-TEST_CASE("ids of answers: digits, also in quotes, nothing else") {
+TEST_CASE("ids of answers are digits, optionally in quotes") {
   CHECK(parse_number("17") == 17);
   CHECK(parse_number("\"17\"") == 17);
   for (const char *bad : {"", "\"", "1.0", "-1", "1e3", "\"a\"", "99999999999999999999999", " 1"}) {
@@ -197,7 +197,7 @@ TEST_CASE("ids of answers: digits, also in quotes, nothing else") {
   }
 }
 
-TEST_CASE("client capabilities survive parsing and composing") {
+TEST_CASE("client capabilities are unchanged after parsing and composing") {
   const ClientCaps caps = parse_client_caps(
       R"({"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}})");
   CHECK(caps == (cap::roots | cap::roots_changed | cap::sampling | cap::sampling_tools |
@@ -208,7 +208,7 @@ TEST_CASE("client capabilities survive parsing and composing") {
   CHECK(parse_client_caps("[]") == 0);
 }
 
-TEST_CASE("a cancellation goes on with its reason, and nothing else") {
+TEST_CASE("a forwarded cancellation contains only its reason") {
   const auto composed = [](const std::string &params) {
     const std::string m =
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)" + params + "}";
@@ -228,7 +228,7 @@ TEST_CASE("a cancellation goes on with its reason, and nothing else") {
   CHECK(composed(R"({"requestId":1})") == R"({"requestId":77})");
 }
 
-TEST_CASE("log levels by name") {
+TEST_CASE("log levels are parsed and formatted by name") {
   CHECK(parse_log_level("debug") == 0);
   CHECK(parse_log_level("emergency") == 7);
   CHECK(parse_log_level("Debug") == -1);

@@ -1,5 +1,5 @@
 // Shared by the tests of the request path: a policy, a telemetry plugin, a lane and its host, all
-// controlled by the test. Clients are in client_fakes.hpp.
+// controlled by the test. Fake clients are in client_fakes.hpp.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -46,7 +46,8 @@ inline std::string joined(const bh_str *parts, std::uint32_t count) {
   return out;
 }
 
-// Runs the loop until the condition is true, for at most five seconds.
+// Runs the loop until the condition is true, for at most five seconds. Returns whether it became
+// true.
 inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
   return so();
@@ -62,12 +63,12 @@ struct FakePolicy {
   std::uint32_t needs = 0;
   bh_status decides = BH_OK, observes = BH_OK;
   std::uint32_t verdict = BH_VERDICT_ALLOW;
-  std::vector<std::uint32_t> flags{};      // of the questions about calls
-  std::vector<std::uint64_t> numbers{};    // of the questions about calls and events
+  std::vector<std::uint32_t> flags{};      // of the requests about calls
+  std::vector<std::uint64_t> numbers{};    // of the requests about calls and events
   bh_status shows = BH_OK;                 // returned for each item of a list
   std::vector<std::string> filtered{};     // the items that the policy was asked about
-  std::vector<std::uint64_t> questions{};  // the numbers of those questions
-  std::function<void()> inside{};          // called inside the next question, before it is answered
+  std::vector<std::uint64_t> questions{};  // the numbers of those requests
+  std::function<void()> inside{};          // called inside the next request, before it is answered
 
   bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
     out->verdict = answer;
@@ -116,7 +117,7 @@ inline const bh_telemetry telemetry_table = {
     },
 };
 
-// The rest of the route, as seen by lanes: stores what the lanes report.
+// The rest of the route, as lanes see it. Stores the lanes' reports.
 struct FakeLaneHost : LaneHost {
   Limits own_limits{};
   std::unique_ptr<Reactor> loop = *Reactor::create();
@@ -129,7 +130,7 @@ struct FakeLaneHost : LaneHost {
     std::string text;
   };
   std::vector<Failure> failures{};
-  std::vector<Error> refusals{};  // of a tools plugin
+  std::vector<Error> refusals{};  // from a tools plugin
   std::vector<bh_call> to_complete{};
   std::map<bh_lane, WireLane *> wires{};  // null while it is being closed
   bh_lane last_wire = 0;
@@ -219,7 +220,7 @@ struct FakeLane final : Lane {
   void request_quietly(mcp::Method method, std::string_view params) override {
     quiet.push_back(std::string(mcp::to_string(method)) + " " + std::string(params));
   }
-  // The facts that the server has reported.
+  // The state that the server has reported.
   void set_caps(const ServerCaps &caps) { server_caps_ = caps; }
   void set_state(LaneState state) { state_ = state; }
   void list(ItemKind kind, const std::string &result) {
@@ -235,7 +236,7 @@ struct FakeLane final : Lane {
 // A tools plugin that lists the given tools and keeps its calls until the test completes them.
 struct FakeTools {
   std::string tools = "[]";
-  bh_status listing = BH_OK;  // of tools; BH_PENDING if they follow later
+  bh_status listing = BH_OK;  // result of listing tools; BH_PENDING if the tools follow later
   std::uint32_t features = 0;
   bh_status begins = BH_PENDING;
   std::vector<std::string> calls{};  // "method name arguments"

@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-// Marks the number of a question; it must differ from exchange numbers, which have 50 bits.
+// Marks the number of a policy request. It must differ from exchange numbers, which have 50 bits.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -115,7 +115,7 @@ void FilteredLists::answered(std::uint64_t question, bool listed) {
   needs_.on_ready(*list.view);
 }
 
-// Builds the catalogue from the answers of the round that ends.
+// Builds the catalogue from the answers of this round and ends the round.
 void FilteredLists::build(const View &view, FilteredList &list) {
   std::size_t item = 0;
   const auto keep = [&](ItemKind, std::uint32_t, std::string_view, std::string_view) {
@@ -126,7 +126,7 @@ void FilteredLists::build(const View &view, FilteredList &list) {
   list.shown = {};
 }
 
-// Undecided items are hidden in the answers to waiting requests.
+// Hides undecided items in the answers to waiting requests.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {
@@ -140,10 +140,11 @@ void FilteredLists::timed_out(FilteredList &list) {
     list.late = true;
   }
   needs_.on_ready(view);
-  for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced by now
+  for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    ++view.version;  // the next list may have other items at the positions in its cursors
+    ++view.version;  // invalidates cursors, because the next list may have other items at their
+                     // positions
   }
 }
 
@@ -176,7 +177,7 @@ void FilteredLists::end(View &view) {
   view.filtered.clear();
 }
 
-// Used before all items are decided: the remaining answers are no longer awaited.
+// Ends a round before all items have been decided. The remaining answers are no longer needed.
 void FilteredLists::end_round(FilteredList &list) {
   const std::uint32_t round = std::exchange(list.round, 0);
   rounds_.erase(round);

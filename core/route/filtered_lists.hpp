@@ -1,8 +1,8 @@
-// Lists that a policy filters: the policy is asked once for each item, per principal and list.
+// Lists that a policy filters. The policy is asked once for each item, per principal and list.
 // Requests for an undecided list wait together with the requests that wait for servers
 // (View::waiters).
 //
-// Runs on the I/O thread. Owned by the Router. Limit: limits.policy_timeout_ms for each list.
+// Owner: the Router. Runs on the reactor thread. Limit: limits.policy_timeout_ms for each list.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
-    // out.
+    // Called when the policy's answer with this number is no longer needed. `late` is true if it
+    // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Called when the waiting requests of this view can be served: all items are decided or have
-    // timed out.
+    // Called when the view's waiting requests can be served, because all items have been decided or
+    // have timed out.
     std::function<void(View &view)> on_ready;
-    // Called in a later turn if lists were discarded while clients waited for them: the lists are
-    // requested again.
+    // Called in a later turn if lists were discarded while clients were waiting for them. The lists
+    // are then requested again.
     std::function<void()> on_again;
   };
   explicit FilteredLists(Needs needs);
@@ -51,12 +51,12 @@ class FilteredLists {
   // completely decided.
   const Catalogue *of(View &view, const Session &session);
 
-  // The policy's answer about an item. Numbers of other questions are ignored.
+  // Receives the policy's answer about an item. Numbers of other requests are ignored.
   void answered(std::uint64_t question, bool listed);
-  // The items or the rules have changed: waiting requests keep their deadline and wait for new
-  // decisions.
+  // Called when the items or the rules have changed. Waiting requests keep their deadline and wait
+  // for new decisions.
   void forget(View &view);
-  // The view is ending.
+  // Called when the view ends.
   void end(View &view);
 
  private:
@@ -71,7 +71,7 @@ class FilteredLists {
   void again_later();
 
   const Needs needs_;
-  // Undecided lists, by the number of their round of questions.
+  // Undecided lists, by the number of their round of requests.
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;

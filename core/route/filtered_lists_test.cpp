@@ -1,4 +1,4 @@
-// Lists that a policy filters, item by item.
+// Tests lists that a policy filters, item by item.
 #include "route/filtered_lists.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ bool has(const std::string &names, const char *name) {
 
 }  // namespace
 
-TEST_CASE("a policy that answers at once is asked once for each item and principal") {
+TEST_CASE("a policy that answers immediately is asked once for each item and principal") {
   World w;
   CHECK(w.filters.any());
   CHECK(has(w.seen(), "a__x"));
@@ -44,7 +44,7 @@ TEST_CASE("a policy that answers at once is asked once for each item and princip
   CHECK(has(w.seen(), "a__x"));
 }
 
-TEST_CASE("a list is known when each of its items is decided") {
+TEST_CASE("a list is available once each of its items is decided") {
   World w;
   w.policy.shows = BH_PENDING;
   CHECK(w.seen() == "pending");
@@ -61,7 +61,7 @@ TEST_CASE("a list is known when each of its items is decided") {
   CHECK_FALSE(has(w.seen(), "a__x"));
 }
 
-TEST_CASE("what is not decided in time is hidden, and asked again for the next list") {
+TEST_CASE("items without a decision in time are hidden and asked about again for the next list") {
   World w;
   w.policy.shows = BH_PENDING;
   w.profile.limits.policy_timeout_ms = 1;
@@ -74,7 +74,7 @@ TEST_CASE("what is not decided in time is hidden, and asked again for the next l
   CHECK(w.policy.questions.size() == 4);
 }
 
-TEST_CASE("of a list that has changed or ended no answers are awaited") {
+TEST_CASE("answers about a list that has changed or ended are no longer awaited") {
   World w;
   w.policy.shows = BH_PENDING;
   CHECK(w.seen() == "pending");
@@ -93,11 +93,11 @@ TEST_CASE("of a list that has changed or ended no answers are awaited") {
   w.filters.answered(before[0], true);
   w.filters.answered(before[1], true);
   CHECK(w.ready == 0);
-  CHECK(w.seen() == "pending");  // the new round has its own questions
+  CHECK(w.seen() == "pending");  // the new round has its own requests
   CHECK(w.policy.questions.size() == 4);
 }
 
-TEST_CASE("without a policy that filters lists, and without pins, none is filtered") {
+TEST_CASE("no list is filtered without pins and without a policy that filters lists") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.gate.use(&policy_table, &w.policy);

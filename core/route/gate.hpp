@@ -1,6 +1,6 @@
-// The policy gate: asks the policy plugin for decisions and turns every failure into a refusal.
+// The policy gate: asks the policy plugin for decisions and converts every failure to a refusal.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ class Gate {
     std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0 if no policy has decided
     bool warned = false;
     bool asks = false;    // for a refusal: human approval could allow the call
-    bool unread = false;  // for a rewrite: too large to be checked on the I/O thread; see look_at()
+    bool unread = false;  // for a rewrite: too large to be checked on the reactor thread; see
+                          // look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
@@ -35,10 +36,10 @@ class Gate {
   static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
-  static Decision waits_full();  // limits.policy_waiting_bytes are in use
+  static Decision waits_full();  // limits.policy_waiting_bytes is reached
 
-  // Without a policy, all calls are allowed. Call it again with the same policy when the policy's
-  // needs may have changed.
+  // Sets the policy; without a policy, all calls are allowed. Must be called again with the same
+  // policy when its needs may have changed.
   void use(const bh_policy *table, void *self);
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
@@ -55,18 +56,18 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // Returns the decision for a verdict that arrives through bh_host_policy.decided. A replacement
-  // larger than DuplicateChecks::at_once is returned as unread.
+  // Returns the decision for a verdict that arrives through bh_host_policy.decided. A rewritten
+  // text larger than DuplicateChecks::at_once is returned as unread.
   static Decision from(const bh_verdict &verdict);
-  // Checks a replacement like any other input: if it is not valid JSON or has duplicate members,
+  // Checks a rewritten text like any other input: if it is not valid JSON or has duplicate members,
   // the decision becomes a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Checks an unread replacement on another thread. Returns pending or a refusal. `who` is the
+  // Checks an unread rewritten text on another thread. Returns pending or a refusal. `who` is the
   // policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Without this function, large replacements are also checked on the I/O thread.
+  // Without this function, large rewritten texts are also checked on the reactor thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t commit_ns = std::uint64_t{BH_TELEMETRY_COMMIT_MS} * 1'000'000u;
 
-// The text that the client receives instead of `answer`.
+// Returns the text that the client receives instead of `answer`.
 std::string withheld_text(std::string_view answer, bool may_have_run) {
   mcp::Scan scan;
   mcp::ScanError error;
@@ -34,7 +34,7 @@ HeldAnswers::~HeldAnswers() {
   reactor_.forget(this);
 }
 
-// The order is kept: an answer behind a held answer is also held.
+// Keeps the order: an answer behind a held answer is also held.
 bool HeldAnswers::must_hold() const {
   return !held_.empty() || !recorder_.is_committed(recorder_.barrier());
 }

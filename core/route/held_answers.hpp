@@ -1,7 +1,7 @@
-// Answers that are held until their records are committed, if a telemetry plugin requires it
+// Answers that are held until their records are committed, if a telemetry plugin requires this
 // (BH_TELEMETRY_COMMITS). They are sent in order of arrival.
 //
-// Runs on the I/O thread. Owned by ClientAnswers.
+// Owner: ClientAnswers. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace bulkhead {
 
 class HeldAnswers {
  public:
-  // Beyond this limit, new requests are refused; see full().
+  // If this limit is exceeded, new requests are refused; see full().
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
   // Sends an answer. If `withheld` is true, its record was not committed within
@@ -34,10 +34,10 @@ class HeldAnswers {
 
   // Returns true if a new answer must be held.
   bool must_hold() const;
-  // may_have_run is true if a server may have executed the request; the error reports this.
+  // may_have_run is true if a server may have executed the request. The error reports this.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
-  // Sends the answers whose records are committed.
+  // Sends the answers whose records have been committed.
   void release_committed();
   bool empty() const noexcept { return held_.empty(); }
   bool full() const noexcept { return bytes_ > max_bytes; }

@@ -1,4 +1,4 @@
-// Answers that wait for their records.
+// Tests answers that wait for their records.
 #include "route/held_answers.hpp"
 
 #include <catch2/catch.hpp>
@@ -41,7 +41,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("an answer waits for the records before it, and for the answers before it") {
+TEST_CASE("an answer waits for the records and the answers before it") {
   World w;
   CHECK_FALSE(w.held.must_hold());
   w.record();
@@ -68,7 +68,8 @@ TEST_CASE("a request that ended without an answer is released without parts") {
   CHECK(w.out == std::vector<std::string>{"3: 202"});
 }
 
-TEST_CASE("a client that asks again while it is answered finds its place behind the others") {
+TEST_CASE(
+    "an answer to a request that a client sends while being answered is queued behind the others") {
   World w;
   w.record();
   w.hold(1, "a");
@@ -81,7 +82,7 @@ TEST_CASE("a client that asks again while it is answered finds its place behind 
   CHECK(w.out == std::vector<std::string>{"1:a", "2:b", "3:c"});
 }
 
-TEST_CASE("too many bytes are reported, and kept all the same") {
+TEST_CASE("exceeding the byte limit is reported, but answers are still held") {
   World w;
   w.record();
   const std::string large(HeldAnswers::max_bytes / 2 + 1, 'x');
@@ -94,7 +95,7 @@ TEST_CASE("too many bytes are reported, and kept all the same") {
   CHECK_FALSE(w.held.full());
 }
 
-TEST_CASE("without a plugin that commits nothing is held") {
+TEST_CASE("without a plugin that commits, no answer is held") {
   World w;
   w.telemetry.needs = BH_TELEMETRY_EVENTS;
   w.record();

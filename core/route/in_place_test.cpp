@@ -1,5 +1,5 @@
-// The router alone, with a server in the process and a policy that answers later: the effect of
-// lists that fail or change.
+// Tests the router with a tools plugin in the process and a policy that answers later: lists that
+// fail or change, subscriptions, results, and other protocol generations.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -103,7 +103,7 @@ struct Alone : private ClientEnd {
     delivery.size = sizeof delivery;
     router->parts().clients.sessions.deliver(session, 0, message, &delivery);
   }
-  // method: "subscribe" or "unsubscribe".
+  // `method` is "subscribe" or "unsubscribe".
   void watch(const std::string &method, const std::string &uri) {
     ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/)" + method + R"(","params":{"uri":")" +
         uri + "\"}}");
@@ -121,7 +121,7 @@ struct Alone : private ClientEnd {
 
 }  // namespace
 
-TEST_CASE("a list that cannot be read again stays, and the failure shows") {
+TEST_CASE("a list that cannot be read again is kept, and the failure is reported") {
   Alone w;
   w.start();
   w.tools.fails = true;
@@ -140,7 +140,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.upstream->status().reason.empty());
 }
 
-TEST_CASE("what a policy was asked about a list that is another now, nobody waits for") {
+TEST_CASE("answers of the policy about a list that has changed are no longer awaited") {
   Alone w;
   w.start();
   w.router->parts().policy.gate.use(&policy_table, &w.asked);
@@ -161,7 +161,7 @@ TEST_CASE("what a policy was asked about a list that is another now, nobody wait
   CHECK(w.unanswered == std::vector<std::uint64_t>{w.asked[1]});
 }
 
-TEST_CASE("a plugin without subscriptions is asked for none") {
+TEST_CASE("a plugin that does not support subscriptions receives no subscribe request") {
   Alone w;
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
@@ -169,7 +169,9 @@ TEST_CASE("a plugin without subscriptions is asked for none") {
   CHECK(w.tools.calls.empty());
 }
 
-TEST_CASE("a plugin hears of a subscription, and its client of updates until it has enough") {
+TEST_CASE(
+    "a plugin receives a subscription once, and its client receives updates until it "
+    "unsubscribes") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -184,7 +186,7 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   CHECK(w.got.empty());
   w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.has(R"("method":"notifications/resources/updated","params":{"uri":")" + uri + "\"}"));
-  w.watch("subscribe", uri);  // again: the plugin has already accepted it
+  w.watch("subscribe", uri);  // the plugin has already accepted this subscription
   CHECK(w.has(R"("result":{})"));
   CHECK(w.tools.calls.size() == 1);
   w.watch("unsubscribe", uri);
@@ -195,7 +197,7 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   CHECK(w.got.empty());
 }
 
-TEST_CASE("a subscription that the plugin refuses is none") {
+TEST_CASE("a subscription that the plugin refuses has no effect") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.tools.subscribe_status = BH_E_LIMIT;
@@ -207,8 +209,7 @@ TEST_CASE("a subscription that the plugin refuses is none") {
   CHECK(w.got.empty());
 }
 
-TEST_CASE(
-    "a plugin that has begun again is told what is subscribed to, and its word is not needed") {
+TEST_CASE("a restarted plugin receives its subscriptions again, and they stay even if it refuses") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -230,7 +231,7 @@ TEST_CASE(
   CHECK(w.has("resources/updated"));
 }
 
-TEST_CASE("a client that goes takes its subscription with it") {
+TEST_CASE("a subscription ends when its client disconnects") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -240,7 +241,7 @@ TEST_CASE("a client that goes takes its subscription with it") {
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 
-TEST_CASE("a result must be one JSON object, and adds no members to the message around it") {
+TEST_CASE("a result must be one JSON object, and cannot add members to the enclosing message") {
   Alone w;
   w.start();
   const auto call = [&](std::string_view json) {
@@ -307,7 +308,7 @@ class NextEdge final : public ClientEdge {
 
 }  // namespace
 
-TEST_CASE("another generation of the protocol is an edge of its own") {
+TEST_CASE("a different generation of the protocol only needs a different edge") {
   Alone w;
   w.start();
   NextEdge next(w.router->parts().clients);
@@ -345,7 +346,7 @@ TEST_CASE("another generation of the protocol is an edge of its own") {
   CHECK_FALSE(w.has("resultType"));
 }
 
-TEST_CASE("a result has the form of its client's generation, an error has none") {
+TEST_CASE("a result has the form of its client's generation; an error is unchanged") {
   Alone w;
   w.start();
   const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"

@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the definition as it is currently listed; empty if it is not listed or has changed.
+// Returns the currently listed definition, or an empty view if it is not listed or has changed.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
@@ -29,8 +29,8 @@ bool has_number(std::string_view token) {
 }
 
 // Converts a server's error to a result for policies that read results: the error's message becomes
-// the text, its data the structured content. If any part has no equivalent in a result, the whole
-// error is also included.
+// the text, and its data the structured content. If any part has no equivalent in a result, the
+// complete error is also included.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
   // A code that is a plain number contains no text for the policy to evaluate.
@@ -146,7 +146,7 @@ void Judge::note(Call &call, const Gate::Decision &decision) const {
   if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
   account.action = decision.action;
   if (decision.verdict == Gate::Verdict::refuse && !decision.asks) {
-    account.action = BH_VERDICT_BLOCK;  // also for a refusal of the gate itself
+    account.action = BH_VERDICT_BLOCK;  // also for a refusal by the gate itself
   }
   account.rule = decision.rule;
   account.reason = decision.reason;

@@ -1,7 +1,6 @@
-// Composes the questions to the policy about calls and their results. Stateless; the policy
-// decides.
+// Composes the policy requests about calls and their results. Stateless; the policy decides.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +21,24 @@ class Judge {
   Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)
       : gate_(gate), pins_(pins), recorder_(recorder), reactor_(reactor) {}
 
-  // The range of params that the policy reads.
+  // Returns the range of params that the policy reads.
   static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
   // Returns the result or the error of the answer.
   static std::string_view judged_part_of_answer(const Message &answer);
-  // Returns true if the judged part is too large to be checked for duplicate members on the I/O
-  // thread.
+  // Returns true if the evaluated part is too large to be checked for duplicate members on the
+  // reactor thread.
   bool checks_later(const mcp::Scan &scan) const noexcept;
 
   // Asks the policy about a call. `flags` are BH_REQUEST_... . A call with duplicate members is
-  // refused without a question, because two parsers may interpret it differently.
+  // refused without asking, because two parsers may interpret it differently.
   Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
-  // The same for a call that the pool has already checked for duplicate members.
+  // Like decide(), for a call that the pool has already checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
   // Asks the policy about a result without duplicate members. Policies see an error as a result.
   Gate::Decision observe(const Call &call, const Message &answer) const;
-  // Returns true if the tool's definition is the approved one or the profile does not enforce pins.
+  // Returns true if the tool's definition is approved or the profile does not enforce pins.
   bool is_approved(const Call &call, const Target &target) const;
   static Gate::Decision not_approved();
 

@@ -8,8 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// Marks the numbers of questions about events. They use a round number that list questions never
-// use.
+// Marks the numbers of requests about events. They use a round number that list requests never use.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -33,7 +32,7 @@ std::uint32_t event_of(JudgedEvent::Kind kind) {
 
 std::uint32_t flags_of(JudgedEvent::Kind kind) {
   if (kind == JudgedEvent::Kind::to_server) return BH_REQUEST_TO_SERVER;
-  // The call that made the subscription was already counted.
+  // The call that made the subscription has already been counted.
   return kind == JudgedEvent::Kind::subscription ? BH_REQUEST_AGAIN : 0;
 }
 
@@ -66,7 +65,7 @@ bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Sessi
 bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_view body) {
   const std::uint64_t number = next_number();
   event.to.session = session.handle;
-  // A policy that judges events reads their body, whatever it reads of calls.
+  // A policy that judges events always reads their body, regardless of what it reads of calls.
   if (body.size() > DuplicateChecks::at_once) {
     Waiting *waiting = keep(std::move(event), number);
     if (waiting == nullptr) return false;
@@ -90,7 +89,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
   return false;
 }
 
-// Returns null if the event is refused because too many bytes are waiting.
+// Returns null if the event is refused because too much data is waiting.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
     refuse(event, Gate::failed("too much data is waiting for the policy"));

@@ -1,9 +1,9 @@
-// Evaluation of messages other than calls: server-initiated requests, the clients' answers to them,
+// Policy evaluation of messages other than calls: server-initiated requests, the clients' answers,
 // and notifications in both directions. A message is not forwarded before the policy has decided.
 // These messages do not count as calls, cannot require approval, and are recorded only if they are
 // refused.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -38,25 +38,25 @@ struct JudgedEvent {
   mcp::Method method = mcp::Method::none;
   std::string method_text;  // as spelled in the message
   std::string server;       // the server's name
-  std::string tool;         // of the call that the message belongs to, if known
-  ReplyTo to;               // the client; for to_client, including the stream
+  std::string tool;         // the tool of the call that the message belongs to, if known
+  ReplyTo to;               // the client and, for to_client, the stream
   bh_lane lane = 0;         // the server's connection; 0 for a tools plugin
   std::uint64_t hint = 0;   // for ask: the exchange of its stream
   std::uint64_t ask = 0;    // for answer: the number of the ask
-  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0 if never
+  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0: never dropped
   std::string id;           // for ask: the server's id token; for subscription: its URI token
   std::string message;      // as it will be sent; for ask and answer: as received
 };
 
 class JudgedEvents {
  public:
-  // Receives the events that were decided later or refused.
+  // Receives events that were decided later or refused.
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // The event may be forwarded. Its sender or receiver may have ended in the meantime.
+    // Called if the event may be forwarded. Its sender or receiver may have ended meanwhile.
     virtual void pass(const JudgedEvent &event) = 0;
-    // The event was refused and recorded; its sender must be notified.
+    // Called if the event was refused and recorded; its sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;
     // Returns true if the profile contains the server.
     virtual bool serves(std::string_view server) const = 0;
@@ -64,15 +64,15 @@ class JudgedEvents {
   struct Needs {
     const Gate &gate;
     Sessions &sessions;
-    DuplicateChecks &checks;  // reports its results to checked()
+    DuplicateChecks &checks;  // passes its results to checked()
     WaitingBytes &waiting;
     Recorder &recorder;
     RouterCounters &counters;
     const Limits &limits;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
-    // out.
+    // Called when the policy's answer with this number is no longer needed. `late` is true if it
+    // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     Outcome &outcome;
   };
@@ -91,7 +91,7 @@ class JudgedEvents {
   void checked(std::uint64_t number, bool duplicates);
   void decided(std::uint64_t number, const Gate::Decision &decision);
 
-  // The server has cancelled its request.
+  // Called when the server has cancelled its request.
   void drop_ask(bh_lane lane, std::string_view id);
 
  private:

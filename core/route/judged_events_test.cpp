@@ -1,4 +1,4 @@
-// Messages other than calls that wait for the policy.
+// Tests messages other than calls that wait for the policy.
 #include "route/judged_events.hpp"
 
 #include <catch2/catch.hpp>
@@ -59,7 +59,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a decision at once passes the message or refuses it") {
+TEST_CASE("an immediate decision forwards or refuses the message") {
   World w;
   CHECK(w.judge("a"));
   w.policy.verdict = BH_VERDICT_BLOCK;
@@ -75,7 +75,7 @@ TEST_CASE("a decision at once passes the message or refuses it") {
   CHECK(w.passed_on.empty());
 }
 
-TEST_CASE("a message waits for its decision, and only for its own") {
+TEST_CASE("a message waits only for its own decision") {
   World w;
   w.policy.decides = BH_PENDING;
   CHECK_FALSE(w.judge("a"));
@@ -93,7 +93,7 @@ TEST_CASE("a message waits for its decision, and only for its own") {
   CHECK(w.idle());
 }
 
-TEST_CASE("duplicate members are refused without a question, also in large messages") {
+TEST_CASE("messages with duplicate members are refused without asking, even if they are large") {
   World w;
   CHECK_FALSE(w.judge("small", R"({"a":1,"a":2})"));
   CHECK(w.refusals == Texts{"small"});
@@ -106,7 +106,7 @@ TEST_CASE("duplicate members are refused without a question, also in large messa
   CHECK(w.policy.numbers.size() == 1);
 }
 
-TEST_CASE("a large message whose client or server has gone is dropped") {
+TEST_CASE("a large message whose client or server is gone is dropped") {
   World w;
   CHECK_FALSE(w.judge("large", R"({"b":")" + std::string(DuplicateChecks::at_once, 'x') + R"("})"));
   SECTION("the client") {
@@ -121,7 +121,7 @@ TEST_CASE("a large message whose client or server has gone is dropped") {
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("what waits too long, or is too much, is refused") {
+TEST_CASE("messages that wait too long or exceed the byte limit are refused") {
   World w;
   w.policy.decides = BH_PENDING;
   SECTION("too long") {

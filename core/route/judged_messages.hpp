@@ -1,7 +1,7 @@
 // Handles messages other than calls after the policy has decided: forwards them, or notifies the
 // sender of the refusal.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <functional>

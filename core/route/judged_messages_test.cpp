@@ -1,4 +1,5 @@
-// Messages other than calls after the policy's decision: their sender or receiver may be gone.
+// Tests messages other than calls after the policy's decision, when their sender or receiver may be
+// gone.
 #include "route/judged_messages.hpp"
 
 #include <catch2/catch.hpp>
@@ -21,7 +22,7 @@ struct World : MessageWorld {
 
   World() {
     policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;
-    policy.verdict = BH_VERDICT_BLOCK;  // a message that is judged again is refused
+    policy.verdict = BH_VERDICT_BLOCK;  // a message that is evaluated again is refused
     gate.use(&policy_table, &policy);
   }
   static JudgedEvent event(JudgedEvent::Kind kind, const std::string &message) {
@@ -39,7 +40,7 @@ struct World : MessageWorld {
     out.id = id;
     return out;
   }
-  // Returns the number under which the client was asked.
+  // Returns the id of the request that the client received.
   std::string asked(const Session &s) const {
     const auto sent = sent_to(s, BH_OUT_ASK);
     return sent.empty() ? "" : std::string(mcp::member(sent.back(), "id"));
@@ -88,7 +89,7 @@ TEST_CASE("a notification to a server is dropped if its connection has ended") {
   CHECK(w.lane.messages.size() == 1);
 }
 
-TEST_CASE("an allowed request of a server reaches the client of its call, unjudged") {
+TEST_CASE("an allowed server-initiated request reaches its client without a second evaluation") {
   World w;
   w.call_of(w.first);
   w.messages.pass(World::ask("\"a\""));
@@ -98,7 +99,7 @@ TEST_CASE("an allowed request of a server reaches the client of its call, unjudg
   CHECK(w.lane.messages.empty());
 }
 
-TEST_CASE("a request whose client or server has gone during the decision is not forwarded") {
+TEST_CASE("a request whose client or server has ended during the decision is not forwarded") {
   World w;
   Call &call = w.call_of(w.first);
   SECTION("the client: its server gets an error under its own id") {
@@ -119,7 +120,7 @@ TEST_CASE("a request whose client or server has gone during the decision is not 
   CHECK(w.first.open_asks == 0);
 }
 
-TEST_CASE("a refused request is answered to its server and reaches no client") {
+TEST_CASE("a refused request is answered with an error and reaches no client") {
   World w;
   w.call_of(w.first);
   w.messages.refused(World::ask("7"));
@@ -132,7 +133,7 @@ TEST_CASE("a refused request is answered to its server and reaches no client") {
   CHECK(w.counters.refused_asks == 2);
 }
 
-TEST_CASE("the answer of a client is forwarded or refused once, under the server's id") {
+TEST_CASE("a client's answer is forwarded or refused once, under the server's id") {
   World w;
   w.call_of(w.first);
   w.messages.pass(World::ask("\"a\""));
@@ -160,7 +161,7 @@ TEST_CASE("the answer of a client is forwarded or refused once, under the server
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("a refused subscription ends if it is still the one that was judged") {
+TEST_CASE("a refused subscription ends only if it has not been replaced meanwhile") {
   World w;
   for (Session *session : {&w.first, &w.second}) {
     for (const char *uri : {"n:///1", "n:///2"}) {
@@ -188,7 +189,7 @@ TEST_CASE("a refused subscription ends if it is still the one that was judged") 
   CHECK(w.second.subscriptions.size() == 2);
 }
 
-TEST_CASE("the servers of the profile are served") {
+TEST_CASE("serves() returns true for servers of the profile") {
   World w;
   for (const char *name : {"a", "b"}) {
     w.servers.add(std::make_unique<Upstream>(w, server_named(name)));

@@ -1,5 +1,5 @@
-// The remembered list of a server: a lane's items serialized as one text, so that they can be
-// listed without starting the server.
+// The stored list of a server: a lane's items serialized as one text, so they can be listed without
+// starting the server.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ std::string kept_list_text(const ServerCaps &caps, const std::string &instructio
                            const std::array<ItemList, item_kinds> &items);
 
 // Parses the text like an answer of the server, with the same limits and the definition's allow and
-// deny lists, because the text is not trusted. Returns false if the text is not a remembered list.
+// deny lists, because the text is not trusted. Returns false if the text is not a stored list.
 bool read_kept_list(std::string_view text, const ServerDef &definition, const Limits &limits,
                     ListedItems *out);
 

@@ -1,4 +1,4 @@
-// The text of a lane's lists, and reading a text that is not trusted.
+// Tests storing a lane's lists, and reading untrusted text as a stored list.
 #include "route/kept_list.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ bool reads(std::string_view text, const ServerDef &def = {}, const Limits &limit
 
 }  // namespace
 
-TEST_CASE("what is listed is read again byte for byte") {
+TEST_CASE("stored lists are read back byte for byte") {
   const auto items = some_items();
   ServerCaps caps;
   caps.tools = caps.resources = caps.subscribe = caps.completions = true;
@@ -42,7 +42,7 @@ TEST_CASE("what is listed is read again byte for byte") {
   CHECK_FALSE((out.caps.prompts || out.caps.logging));
 }
 
-TEST_CASE("a kept list is believed no more than a server") {
+TEST_CASE("a stored list is validated like an answer of a server") {
   const std::string text = kept_list_text({}, {}, some_items());
   CHECK(reads(text));
   ServerDef hides;
@@ -62,7 +62,7 @@ TEST_CASE("a kept list is believed no more than a server") {
   CHECK_FALSE(reads(text + std::string(max_kept_list_bytes, ' ')));
 }
 
-TEST_CASE("a list beyond the bound is not kept") {
+TEST_CASE("a list that exceeds the size limit is not stored") {
   std::array<ItemList, item_kinds> items;
   const std::string answer =
       R"({"tools":[{"name":"a","d":")" + std::string(max_kept_list_bytes, 'x') + R"("}]})";

@@ -1,8 +1,8 @@
 // A lane: the conversation with one server for one group of clients. A lane outlives its
-// connections: if a connection is lost, the lane reconnects and its clients keep their names for
-// it.
+// connections: if a connection is lost, the lane reconnects, and its clients continue to use the
+// same names.
 //
-// Runs on the I/O thread. Owned by the Upstream.
+// Owner: the Upstream. Runs on the reactor thread.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct View;
 
 enum class LaneState : std::uint8_t {
   idle,        // not started
-  connecting,  // opening the connection, or in the handshake or the first listing
+  connecting,  // opening the connection, in the handshake, or in the first listing
   ready,
   waiting,  // failed; a timer starts the next attempt
   closed    // permanently
@@ -47,47 +47,50 @@ class Lane {
   // Closes the lane permanently. Its calls must have been detached.
   virtual void close() = 0;
 
-  // Sends the exchange, queues it (with a limit) or fails its call. The exchange may have ended
-  // when this returns.
+  // Sends the exchange, queues it (up to a limit) or fails its call. The exchange may have ended
+  // when this function returns.
   virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
   // Notifies the server that an exchange was cancelled, timed out or lost its client. The exchange
   // must have been detached. `reason` is the client's cancelled notification, or empty if there is
   // none.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
-  // The answer of this exchange is no longer awaited; the server is not notified.
+  // Called when the exchange's answer is no longer needed. The server is not notified.
   virtual void abandon(std::uint64_t exchange) = 0;
-  // The handle of the current connection; 0 if there is none or the lane does not need one.
+  // Returns the handle of the current connection, or 0 if there is none or the lane does not need
+  // one.
   virtual bh_lane handle() const noexcept { return 0; }
-  // An exchange of this lane has ended: sends the next queued call.
+  // Called when an exchange of this lane has ended. Sends the next queued call.
   virtual void pump() {}
-  // Sends a notification or a response, which is dropped if there is no connection.
+  // Sends a notification or a response. It is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
-  // Sends a request on behalf of all clients of this lane; its answer is discarded.
+  // Sends a request on behalf of all clients of this lane. Its answer is discarded.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
-  // The server was removed from the profile or changed: calls in flight may finish, no new calls
-  // arrive, and a lost connection is not replaced.
+  // Called when the server was removed from the profile or changed. Calls in flight may finish, no
+  // new calls arrive, and a lost connection is not replaced.
   void drain() noexcept { draining_ = true; }
   bool draining() const noexcept { return draining_; }
-  // For limits.grace_ms, shows the list of the lane that this lane replaces, so that the tools of a
-  // server that restarts quickly stay listed. Call it before start().
+  // For limits.grace_ms, lists the items of the lane that this lane replaces, so the tools of a
+  // server that restarts quickly stay listed. Must be called before start().
   virtual void inherit(const Lane &) {}
-  // The definition has changed in a way that needs no new connection (tool lists, limits).
+  // Called when the definition has changed in a way that needs no new connection (tool lists,
+  // limits).
   virtual void redefined() {}
-  // The server has the client's `initialized`: notifications can be sent.
+  // Returns true if the server has received the client's `initialized`, so notifications can be
+  // sent.
   virtual bool opened() const { return state_ == LaneState::ready; }
-  // The server is started on first use, not with the gateway.
+  // Returns true if the server starts at first use, not with the gateway.
   virtual bool lazy() const { return false; }
-  // Returns true if the server is lazy and not running, and its lists are unknown until it is
-  // started.
+  // Returns true if the server is lazy and not running, and its lists are unknown until it starts.
   virtual bool unknown() const { return false; }
-  // Shows the remembered list of a lazy server, if there is one. Call it before settle_unstarted().
+  // Lists the stored items of a lazy server, if there are any. Must be called before
+  // settle_unstarted().
   virtual void recall() {}
-  // Marks a lazy server that is not started as settled.
+  // Marks a lazy server that has not been started as settled.
   void settle_unstarted() noexcept { settled_ = true; }
-  // The lane is about to be started: clients wait for its list.
+  // Called before the lane is started, so clients wait for its list.
   void expect() noexcept { settled_ = false; }
-  // Returns true if the server is lazy and not connected until the next call.
+  // Returns true if the server is lazy and does not connect until the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
@@ -96,8 +99,8 @@ class Lane {
   bool settled() const noexcept { return settled_; }
   // Returns true if the lane's items are listed: it is ready, or was ready within limits.grace_ms.
   bool listed() const noexcept { return listed_; }
-  // Returns true if the listed items are remembered ones: the server has not listed them since the
-  // start.
+  // Returns true if the listed items are stored items, because the server has not listed its items
+  // since the start.
   bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
   const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
@@ -108,15 +111,15 @@ class Lane {
   Upstream &upstream() const noexcept { return upstream_; }
   std::uint32_t restarts() const noexcept { return restarts_; }
 
-  // The lane for which this lane is an additional connection that shares its calls; null if there
-  // is none. An additional connection is in no view.
+  // The lane whose calls this lane shares as an additional connection, or null. An additional
+  // connection is in no view.
   Lane *pool_of = nullptr;
 
   void attach(Exchange &exchange) {
     exchange.lane = this;
     exchanges.push(exchange);
   }
-  // The lane is finished with the exchange, which is about to be closed.
+  // Releases the exchange, which is about to be closed.
   void detach(Exchange &exchange) {
     exchanges.remove(exchange);
     exchange.lane = nullptr;
@@ -125,23 +128,23 @@ class Lane {
   }
 
   LaneExchanges exchanges;
-  std::uint32_t in_flight = 0;  // exchanges that were sent and count against the limit
+  std::uint32_t in_flight = 0;  // sent exchanges that count against the limit
   std::vector<View *> views;
-  std::uint64_t idle_since_ns = 0;  // since when no view uses the lane; 0 while a view uses it
+  std::uint64_t idle_since_ns = 0;  // time since which no view uses the lane, or 0
   int log_level_sent = -1;          // on the current connection
-  // A call that has ended for its client while the server may still be working on it; see
+  // A call that has ended for its client, but on which the server may still be working; see
   // Attribution.
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
-  // The latest call that did not fit into `retracted`; session 0 means calls of several clients.
+  // The latest call that did not fit into `retracted`. Session 0 means calls of several clients.
   Retracted forgotten{};
   // The subscribers of a resource, by the server's own URI. Limited to
   // limits.subscriptions_per_session for each client.
   struct Watch {
     struct Client {
-      std::string token;         // the client's spelling of the URI
+      std::string token;         // the client's form of the URI
       std::uint64_t asking = 0;  // its call that the server has not yet answered
     };
     std::map<std::uint64_t, Client> clients;  // by session

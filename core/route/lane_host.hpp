@@ -1,6 +1,6 @@
-// The functions of the rest of the route that lanes and upstreams call.
+// The interface of lanes and upstreams to the rest of the route.
 //
-// Runs on the I/O thread.
+// Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,10 @@ class LaneHost {
 
   // ---- connections, by the handles that connectors use ----
   virtual bh_lane register_wire(WireLane *lane) = 0;
-  // The connection is closing; its handle stays valid until the connector has closed it.
+  // Called when the connection is closing. Its handle stays valid until the connector has closed
+  // it.
   virtual void detach_wire(bh_lane lane) = 0;
-  // The connection was never opened.
+  // Called if the connection was never opened.
   virtual void forget_wire(bh_lane lane) = 0;
 
   // ---- exchanges ----
@@ -48,16 +49,16 @@ class LaneHost {
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
   virtual void drop(Exchange &exchange) = 0;
   // Fails the call. A policy that reads results first evaluates the text. The call has left its
-  // lane when this returns.
+  // lane when this function returns.
   virtual void fail_call(Call &call, std::int32_t error_code, std::string_view text,
                          std::uint32_t outcome) = 0;
-  // The turn of a call that waited in a lane has come. Returns false if the rules have changed
-  // since the call was judged: it has left the lane, and is submitted again or has ended.
+  // Called when a queued call can be sent. Returns false if the rules have changed since the call
+  // was evaluated. The call has then left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;
-  // A call of a tools plugin was refused, or the plugin has ended; no result follows.
+  // Called when a call of a tools plugin was refused or the plugin has ended. No result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
-  // The plugin returned BH_OK, so it must have called complete(). If it has not, the call fails in
-  // a later turn.
+  // Called when the plugin returned BH_OK, so it must have called complete(). If it has not, the
+  // call fails in a later turn.
   virtual void expect_completed(bh_call call) = 0;
 
   // ---- events of a lane ----

@@ -1,6 +1,6 @@
 // Implements LaneHost: connects lanes and upstreams with the other parts of the route.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ class LaneLinks final : public LaneHost {
   };
   explicit LaneLinks(Needs needs) : needs_(std::move(needs)) {}
 
-  // A message from or to this server could not be rewritten and was dropped.
+  // Called when a message from or to this server was dropped because it could not be rewritten.
   void message_lost(const Lane &lane, mcp::Method method);
-  // One of the lane's own requests (handshake, list) has timed out.
+  // Called when one of the lane's own requests (handshake, list) has timed out.
   void timed_out(Exchange &exchange);
 
   // ---- LaneHost ----

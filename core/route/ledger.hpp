@@ -1,12 +1,13 @@
-// The data about client sessions that the next gateway process needs. It is stored in memory that
-// outlives the current process: the supervisor keeps it and passes it to every endpoint process.
+// Data about client sessions for the next endpoint process. It is stored in memory that outlives
+// the current process: the supervisor keeps it and passes it to every endpoint process. The
+// "carried session" is the session of the client that is connected to the process itself.
 //
 // Limits: the memory is laid out in advance, and data that does not fit is not stored. A record is
-// written beside the valid one and becomes valid with a single store, so it is consistent at
-// whatever point the process ends. A reader does not trust the contents, because the process that
-// wrote them may have been compromised.
+// written beside the valid one and becomes valid with a single store, so it is consistent whenever
+// the process ends. A reader does not trust the contents, because the process that wrote them may
+// have been compromised.
 //
-// Runs on the I/O thread. Owned by the Host. Only the constructors, the functions that read, and
+// Owner: the Host. Runs on the reactor thread. Only the constructors, the functions that read, and
 // leave() allocate.
 #pragma once
 
@@ -32,7 +33,7 @@ struct LedgerRecord {
   std::uint32_t caps = 0;
   std::int32_t log_level = -1;
   std::uint8_t listed = 0;
-  std::vector<std::string> subscriptions;  // URI tokens, JSON text as the client wrote it
+  std::vector<std::string> subscriptions;  // URI tokens: JSON text as the client wrote it
 };
 template <class Ar>
 void archive(Ar &ar, LedgerRecord &v) {
@@ -40,10 +41,10 @@ void archive(Ar &ar, LedgerRecord &v) {
   ar(id, revision, caps, log_level, listed, subscriptions);
 }
 
-// A request that had not been answered when its process ended.
+// A request that was not answered before its process ended.
 struct LedgerRequest {
   std::uint64_t stream = 0;
-  std::string id;  // JSON text; not validated
+  std::string id;  // JSON text, not validated
   bool initialize = false;
 };
 
@@ -56,12 +57,12 @@ class Ledger {
   static constexpr std::size_t max_request_id_bytes = 112;
   static constexpr std::size_t max_unread_bytes = 256u << 10;
   static constexpr std::uint32_t max_ended = 65'536;  // ids of ended sessions
-  // The number of consecutive processes that may end without having done anything. Beyond it, the
-  // contents are dropped, because reading them may be what ends the processes.
+  // Number of consecutive processes that may end without having done any work. After that, the
+  // contents are dropped, because reading them may be the reason why the processes end.
   static constexpr std::uint32_t max_fruitless = 5;
 
   using Slot = std::uint32_t;
-  // The slot of the client that is connected to the process itself; other slots start at 1.
+  // The slot of the carried session; other slots start at 1.
   static constexpr Slot carried = 0;
   static constexpr Slot none = UINT32_MAX;
 
@@ -78,38 +79,39 @@ class Ledger {
   // Returns a slot for a session of this process, or `none` if no slot is free or the id is too
   // long.
   Slot claim(std::string_view id);
-  // Takes over the slot of a session of an earlier process.
+  // Takes over the slot of a session of an earlier process, or of a session passed to leave().
+  // Returns `none` if there is none.
   Slot take(std::string_view id);
-  // Slots of earlier processes that were not taken over can be claimed from now on.
+  // Frees the slots of earlier processes that were not taken over.
   void forget_left();
-  // The session of this slot ends, but may resume with this id: take() finds it. If no other slot
-  // is free, the slot is reused; slots that were left first are reused first.
+  // Called when the session of this slot ends but may resume with this id; take() then finds the
+  // slot by this id. If no other slot is free, the slot that was left first is reused.
   void leave(Slot slot, std::string_view id) { evicted_.emplace_back(id, slot); }
   bool any_left() const noexcept { return !left_.empty(); }
-  // Subscriptions that do not fit are omitted.
+  // Omits subscriptions that do not fit.
   void write(Slot slot, LedgerRecord record);
   std::optional<LedgerRecord> read(Slot slot) const;  // nullopt if empty or damaged
   void release(Slot slot);
-  // Remembers that the session with this id (RecentIds::key_of()) has ended permanently. If there
-  // are more than max_ended, the oldest are forgotten.
+  // Stores that the session with this id (RecentIds::key_of()) has ended permanently. If there are
+  // more than max_ended, the oldest are forgotten.
   void add_ended(std::uint64_t key) noexcept;
-  std::vector<std::uint64_t> ended() const;  // the oldest first
+  std::vector<std::uint64_t> ended() const;  // oldest first
 
   // ---- the carried session ----
   // Registers a request. Returns false if there are too many or its id is too long. Several
   // requests may have the same stream.
   bool add_request(std::uint64_t stream, std::string_view id, bool initialize) noexcept;
-  // Removes the requests of this stream, which no longer need an answer.
+  // Removes the requests of this stream. They no longer need an answer.
   void settle(std::uint64_t stream) noexcept;
   std::vector<LedgerRequest> requests() const;
   std::uint64_t last_stream() const noexcept;  // the highest stream in requests()
   std::uint64_t note() const noexcept;         // 64 bits for use by the transport
   void set_note(std::uint64_t note) noexcept;
-  // Stores bytes of the client that were not handled: appends them if `more` is true, otherwise
-  // replaces the stored bytes. If there are too many, returns false and stores none.
+  // Stores bytes of the client that have not been processed. Appends them if `more` is true,
+  // otherwise replaces the stored bytes. If there are too many, returns false and stores none.
   bool keep(std::string_view bytes, bool more) noexcept;
-  // The first n bytes are about to be handled; commit() is called when the messages in them are
-  // known. Until then, the next process would also find these bytes.
+  // Called when the first n bytes are about to be processed. commit() is called when the messages
+  // in them are known; until then, the next process also finds these bytes.
   void taken(std::uint64_t n) noexcept { taken_ += n; }
   void commit() noexcept {
     if (taken_ != 0) drop_taken();
@@ -117,10 +119,11 @@ class Ledger {
   std::string_view unread() const noexcept;  // valid until the next keep()
   void end_carried() noexcept;               // removes all data of the carried session
 
-  // ---- records that telemetry plugins have not yet acknowledged ----
+  // ---- records that telemetry plugins have not acknowledged yet ----
   RecordRing &records() noexcept { return records_; }
 
-  // Called when this process has done useful work: the contents that it has read are harmless.
+  // Called when this process has done useful work. This proves that the contents it has read are
+  // harmless.
   void prove() noexcept {
     if (!proven_) set_proven();
   }
@@ -138,7 +141,8 @@ class Ledger {
   std::vector<Slot> free_;
   std::vector<std::pair<std::string, Slot>> left_;    // of earlier processes, by id
   std::deque<std::pair<std::string, Slot>> evicted_;  // of this process; at most max_sessions
-  std::uint64_t taken_ = 0;                           // bytes of unread() that are not committed
+  std::uint64_t taken_ = 0;                           // bytes of unread() that have not been
+                                                      // committed
   bool proven_ = false;
 };
 

@@ -21,7 +21,7 @@ OwnedFd memory() {
   return std::move(*fd);
 }
 
-// Opens the ledger as the next process does.
+// Opens the ledger like the next process.
 std::unique_ptr<Ledger> next(const OwnedFd &fd) {
   auto ledger = Ledger::open(fd.get());
   REQUIRE(ledger != nullptr);
@@ -39,7 +39,7 @@ std::size_t size_of(const OwnedFd &fd) {
 }  // namespace
 
 TEST_CASE(
-    "ids of ended sessions are known to every later process, the earliest of too many are not") {
+    "later processes know the ids of ended sessions, except the oldest if there are too many") {
   const OwnedFd fd = memory();
   CHECK(next(fd)->ended().empty());
   next(fd)->add_ended(7);
@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(ended.back() == 100 + Ledger::max_ended - 2);
 }
 
-TEST_CASE("a session is found by its id in the next process, and only there") {
+TEST_CASE("a session is found by its id only in the next process") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -81,7 +81,7 @@ TEST_CASE("a session is found by its id in the next process, and only there") {
   CHECK(ledger->take("two") != Ledger::none);
 }
 
-TEST_CASE("a record that is only half written leaves the one before") {
+TEST_CASE("if a record is only partly written, the previous record is valid") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   const auto slot = ledger->claim("one");
@@ -104,7 +104,7 @@ TEST_CASE("a record that is only half written leaves the one before") {
   ::munmap(bytes, size);
 }
 
-TEST_CASE("what does not fit is not remembered") {
+TEST_CASE("data that does not fit is not stored") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   CHECK(ledger->claim("") == Ledger::none);
@@ -124,7 +124,7 @@ TEST_CASE("what does not fit is not remembered") {
   CHECK(ledger->claim("y") == slot);
 }
 
-TEST_CASE("places of sessions that nobody takes up are given away when they are too old") {
+TEST_CASE("slots of sessions that are not resumed are freed when the sessions are too old") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -143,7 +143,7 @@ TEST_CASE("places of sessions that nobody takes up are given away when they are 
   CHECK(ledger->claim("new") != Ledger::none);
 }
 
-TEST_CASE("requests without an answer are found in order, each once") {
+TEST_CASE("unanswered requests are found in order, each once") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -175,7 +175,7 @@ TEST_CASE("requests without an answer are found in order, each once") {
   CHECK(next(fd)->note() == 0);
 }
 
-TEST_CASE("what was read stays until it is known what it is") {
+TEST_CASE("bytes that were read are stored until their messages are known") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   CHECK(ledger->unread().empty());
@@ -196,7 +196,7 @@ TEST_CASE("what was read stays until it is known what it is") {
   ledger->taken(99);
   ledger->commit();
   CHECK(next(fd)->unread().empty());
-  next(fd)->prove();  // reading the contents does not end the processes
+  next(fd)->prove();  // prevents dropping the contents because too many processes have read them
   CHECK(ledger->keep(std::string(Ledger::max_unread_bytes, 'x'), false));
   CHECK(next(fd)->unread().size() == Ledger::max_unread_bytes);
   CHECK_FALSE(ledger->keep("x", true));
@@ -205,7 +205,7 @@ TEST_CASE("what was read stays until it is known what it is") {
   CHECK(ledger->keep("", false));
 }
 
-TEST_CASE("more requests than there is room for are not registered, and room comes back") {
+TEST_CASE("requests beyond the limit are not registered until space is available again") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   std::uint64_t stream = 0;
@@ -222,7 +222,7 @@ TEST_CASE("more requests than there is room for are not registered, and room com
   }
 }
 
-TEST_CASE("whatever stands in the memory, a reader only reads less") {
+TEST_CASE("a reader of damaged memory reads less data, but never fails") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -267,7 +267,8 @@ TEST_CASE("whatever stands in the memory, a reader only reads less") {
   ::munmap(bytes, size);
 }
 
-TEST_CASE("what processes in a row have read without getting anywhere is dropped") {
+TEST_CASE(
+    "contents that several consecutive processes have read without doing any work are dropped") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -300,7 +301,7 @@ TEST_CASE("only sealed memory of the right size is mapped") {
   CHECK(::ftruncate(real.get(), 0) != 0);
 }
 
-TEST_CASE("what an evicted session had is there for it, until its place is needed") {
+TEST_CASE("the state of an evicted session is kept until its slot is needed") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   const auto evict = [&](const std::string &id) {
@@ -327,7 +328,7 @@ TEST_CASE("what an evicted session had is there for it, until its place is neede
   CHECK(ledger->claim("beyond") == Ledger::none);
 }
 
-TEST_CASE("an evicted session is found by the next process, too") {
+TEST_CASE("the next process also finds an evicted session") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);

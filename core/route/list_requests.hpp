@@ -1,7 +1,7 @@
 // Answers list requests page by page. For plugins that translate items, enumerates the items that a
 // session sees.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace bulkhead {
 
-// Returns the kind of items that the method lists; nullopt if it is not a list method.
+// Returns the kind of items that the method lists, or nullopt if it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
 // Returns true if the profile offers this method.
 bool is_exposed(const Expose &expose, mcp::Method method);
@@ -31,8 +31,8 @@ class ListRequests {
     const Profile &profile;
     Recorder &recorder;
     ClientAnswers &answers;
-    // Called when the client has received a list of a kind for the first time; the journal stores
-    // this fact.
+    // Called when the client has received a list of a kind for the first time, so the journal can
+    // store this.
     std::function<void(const Session &session)> on_listed;
   };
   // cursor_key is random.

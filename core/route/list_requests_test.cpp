@@ -1,4 +1,4 @@
-// Answers to list requests, page by page.
+// Tests answers to list requests, page by page.
 #include "route/list_requests.hpp"
 
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ std::string_view at(std::string_view text, std::initializer_list<std::string_vie
 
 }  // namespace
 
-TEST_CASE("a list comes page by page, each item once") {
+TEST_CASE("a list is sent page by page, with each item once") {
   World w;
   w.profile.limits.page_items = 2;
   w.add("a", R"([{"name":"1"},{"name":"2"},{"name":"3"}])");
@@ -54,7 +54,7 @@ TEST_CASE("a list comes page by page, each item once") {
   CHECK(w.first_times == 1);
 }
 
-TEST_CASE("a cursor of another list, or of none, is refused") {
+TEST_CASE("an invalid cursor or a cursor of another list is rejected") {
   World w;
   w.profile.limits.page_items = 1;
   w.add("a", R"([{"name":"1"},{"name":"2"}])");
@@ -67,7 +67,7 @@ TEST_CASE("a cursor of another list, or of none, is refused") {
   CHECK(at(w.ask(R"({"cursor":)" + cursor + "}"), {"error", "code"}) == "-32602");
 }
 
-TEST_CASE("a page fits into what the client's transport takes") {
+TEST_CASE("a page does not exceed the message size of the client's transport") {
   World w;
   const std::string text(600, 'd');
   w.add("a", R"([{"name":"1","description":")" + text + R"("},{"name":"2","description":")" + text +
@@ -79,7 +79,7 @@ TEST_CASE("a page fits into what the client's transport takes") {
   CHECK_FALSE(at(answer, {"result", "nextCursor"}).empty());
 }
 
-TEST_CASE("a list that is not known yet lets its request wait") {
+TEST_CASE("a request for a list that is not known yet waits") {
   World w;
   w.add("a", "");
   w.session = &w.joined();
@@ -89,7 +89,7 @@ TEST_CASE("a list that is not known yet lets its request wait") {
   CHECK(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_WOULD_BLOCK);
 }
 
-TEST_CASE("items for plugins have both names and what the profile says") {
+TEST_CASE("items for plugins have both names and the profile's settings") {
   World w;
   ServerDef def = server_named("a");
   def.tool_timeouts_ms["x"] = 700;

@@ -66,7 +66,8 @@ struct ListWorld : FakeLaneHost {
     upstream->self = &plugin;
     return upstream;
   }
-  // Adds a server with these tools (a JSON array). If empty, the tools follow with lists().
+  // Adds a server with these tools (a JSON array). If `tools` is empty, lists() must provide them
+  // later.
   Upstream &add(const std::string &name, const std::string &tools) {
     upstreams.add(made(server_named(name), tools));
     return *upstreams.all().back();
@@ -92,7 +93,7 @@ struct ListWorld : FakeLaneHost {
   }
 };
 
-// A request of a session, kept by the test while it is handled.
+// A request of a session, owned by the test while it is being handled.
 struct Request {
   Request(const Session &session, std::string text)
       : message(std::move(text)), incoming{{session.handle, 7, 0}, message.get(), 1} {}

@@ -1,4 +1,4 @@
-// A JSON-RPC message with its scan, which is done once.
+// A JSON-RPC message with its scan, so it is scanned only once.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// A copy of a message and its scan, for a waiting call or answer. Immutable; copies of the handle
-// share the data, so a thread of the pool can read it after its call has ended.
+// A copy of a message and its scan, for a waiting call or answer. Immutable. Copies share the data,
+// so a pool thread can read it after its call has ended.
 class ParkedMessage {
  public:
   ParkedMessage() = default;
@@ -31,9 +31,9 @@ class ParkedMessage {
 
   bool empty() const noexcept { return kept_ == nullptr; }
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
-  // Requires !empty(). Valid as long as any handle exists.
+  // Requires !empty(). The result is valid as long as any copy exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // The bytes. They keep the whole object alive.
+  // Returns the bytes, which keep the scan alive as well.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

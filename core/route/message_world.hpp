@@ -78,7 +78,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     deadlines.arm(call, 1000);
     return call;
   }
-  // The messages of this kind that were sent to a client, the newest last.
+  // Returns the messages of this kind that were sent to a client, newest last.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {

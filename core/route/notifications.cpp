@@ -107,7 +107,7 @@ void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Call *c
     if (client == nullptr) return;
     JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
     if (call != nullptr) {
-      // Progress of a call that has ended is dropped; a log line is not.
+      // Progress of a call that has ended is dropped, but a log line is not.
       if (event.method == mcp::Method::notifications_progress) event.call = call->id;
       if (call->method == mcp::Method::tools_call) event.tool = call->name;
     }

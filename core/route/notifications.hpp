@@ -1,7 +1,7 @@
 // Forwards notifications between servers and clients. If the policy evaluates notifications, each
 // of them waits for its own decision.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class Notifications {
     ClientAnswers &answers;
     JudgedEvents &events;
     RouterCounters &counters;
-    // Called when a message from or to this server could not be rewritten and was dropped.
+    // Called when a message from or to this server was dropped because it could not be rewritten.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Notifications(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- from servers; hint: the exchange of the stream, 0 if unknown ----
+  // ---- from servers; `hint` is the exchange of the stream, or 0 if unknown ----
   void progress(Lane &lane, const Message &message);
   // Sends a log line to the client whose call it belongs to, if the client's log level admits it. A
   // line that belongs to no call is sent to all clients that have set a level.

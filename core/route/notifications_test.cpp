@@ -1,4 +1,4 @@
-// Notifications between servers and clients.
+// Tests notifications between servers and clients.
 #include "route/notifications.hpp"
 
 #include <catch2/catch.hpp>
@@ -27,11 +27,11 @@ struct World : MessageWorld {
 
 }  // namespace
 
-TEST_CASE("progress reaches its call's client under the client's token") {
+TEST_CASE("progress reaches the client of its call under the client's token") {
   World w;
   Call &call = w.call_of(w.first);
   const std::string number = std::to_string(call.exchange->id);
-  w.progress(number);  // the client wants no progress
+  w.progress(number);  // the client has not requested progress
   CHECK(w.events(w.first) == 0);
   call.request.progress_token = "\"mine\"";
   w.progress(number);
@@ -44,7 +44,7 @@ TEST_CASE("progress reaches its call's client under the client's token") {
   CHECK(w.counters.dropped_events == 3);
 }
 
-TEST_CASE("a log line follows its call and the client's level") {
+TEST_CASE("a log line is sent to the client of its call, depending on the client's level") {
   World w;
   Call &call = w.call_of(w.first);
   w.log_line("debug");
@@ -56,7 +56,7 @@ TEST_CASE("a log line follows its call and the client's level") {
   CHECK(w.events(w.first) == 2);
 }
 
-TEST_CASE("a log line without a session reaches the clients that have set a level") {
+TEST_CASE("a log line without a session is sent to the clients that have set a level") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};
@@ -69,7 +69,7 @@ TEST_CASE("a log line without a session reaches the clients that have set a leve
   CHECK(w.counters.dropped_events == 1);
 }
 
-TEST_CASE("a client that ends while a line is sent to several gets no more") {
+TEST_CASE("a client that ends while a line is sent to several clients receives no more") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};
@@ -80,7 +80,7 @@ TEST_CASE("a client that ends while a line is sent to several gets no more") {
   CHECK(w.client.sent.size() == 1);
 }
 
-TEST_CASE("an unknown notification reaches the one client that the lane works for") {
+TEST_CASE("an unknown notification reaches the only client for which the lane works") {
   World w;
   const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/other","params":{}})");
   w.notifications.other(w.lane, 0, m.get());
@@ -92,7 +92,7 @@ TEST_CASE("an unknown notification reaches the one client that the lane works fo
   CHECK(w.events(w.second) == 1);
 }
 
-TEST_CASE("a policy that judges notifications sees each before it leaves") {
+TEST_CASE("a policy that judges notifications evaluates each before it is forwarded") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_NOTIFICATIONS;
   w.policy.decides = BH_PENDING;

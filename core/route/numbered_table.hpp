@@ -3,7 +3,7 @@
 // because they leave the process as JSON numbers. Slots are reused with the capacity of their
 // strings, so open() and close() allocate nothing in steady state.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class NumberedTable {
     retire(object);
     recycle(object);
   }
-  // The two halves of close(): retire() invalidates the number of the object but keeps its members;
+  // The two steps of close(): retire() invalidates the number of the object but keeps its members;
   // recycle() frees its slot.
   void retire(T &object) {
     disarm(object);
@@ -72,7 +72,7 @@ class NumberedTable {
     free_.push_back(object.index);
   }
   std::uint32_t size() const noexcept { return size_; }
-  // Calls f(const T &) for each open object; f must not open or close any.
+  // Calls f(const T &) for each open object. f must not open or close objects.
   template <class F>
   void for_each(F &&f) const {
     for (const T &object : slots_) {
@@ -80,8 +80,8 @@ class NumberedTable {
     }
   }
 
-  // Replaces the deadline, which is counted from now_ns, the start of the reactor's turn. It is due
-  // at most two ticks late, and never early.
+  // Replaces the deadline. The time-out is counted from now_ns, the start of the reactor's turn.
+  // The deadline is reported at most two ticks late, and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;

@@ -31,7 +31,7 @@ PinWatch::PinWatch(const Profile &profile, Log log, OnNews on_news)
 }
 
 void PinWatch::listed(const Lane &lane) {
-  // Tools plugins are code that has been reviewed.
+  // Tools plugins are not compared, because they are reviewed code.
   if (lane.upstream().connector == nullptr) return;
   constexpr std::size_t most_lines = 20;
   const auto news = pins_.listed(lane.upstream().name(), lane.items(ItemKind::tool));

@@ -1,7 +1,7 @@
-// Detects listed tools whose definition is not the approved one. If the profile enforces pins, such
-// tools are neither listed nor called.
+// Detects listed tools whose definition is not approved. If the profile enforces pins, such tools
+// are neither listed nor called.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ class PinWatch {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
   using OnNews = std::function<void(const std::vector<PinNews> &)>;
-  // on_news receives new and changed definitions. If it is empty, they are not stored.
+  // on_news receives new and changed definitions. If on_news is empty, they are not stored.
   PinWatch(const Profile &profile, Log log, OnNews on_news);
 
-  // A server has listed its tools.
+  // Called when a server has listed its tools.
   void listed(const Lane &lane);
-  // The profile's pins have changed; `lanes` are the lanes that list items. Returns true if the set
-  // of tools that may be listed and called has changed.
+  // Called when the profile's pins have changed. `lanes` are the lanes that list items. Returns
+  // true if the set of tools that may be listed and called has changed.
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
-  // Compares the definition with the approved one. Returns BH_PIN_...; unknown if the item is not a
-  // tool.
+  // Compares the definition with the approved definition and returns BH_PIN_... . The result is
+  // unknown if the item is not a tool.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,

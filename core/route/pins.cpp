@@ -9,14 +9,14 @@
 namespace bulkhead {
 namespace {
 
-// The definition without the tool's name.
+// Returns the hash of the definition without the tool's name.
 std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
   std::string text(tools.bytes, item.raw.begin, item.key.begin - item.raw.begin);
   text.append(tools.bytes, item.key.end, item.raw.end - item.key.end);
   return to_hex(definition_hash(text));
 }
 
-// The description of the item, cut at a character boundary.
+// Returns the description of the item, truncated at a character boundary.
 std::string description_of(const ItemList &tools, const ItemList::Item &item) {
   const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
   if (!token.starts_with('"')) return {};
@@ -30,7 +30,7 @@ std::string description_of(const ItemList &tools, const ItemList::Item &item) {
 struct Pins::Listed {
   const ItemList &tools;
   const PinRules &rules;
-  bool first;                                // no tool of this server was approved before
+  bool first;                                // whether no tool of this server was approved before
   std::set<std::string, std::less<>> names;  // of the tools that it lists
 
   // Returns the approved tool from which this tool was renamed, if that tool is no longer listed.
@@ -45,7 +45,7 @@ struct Pins::Listed {
   bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
     const std::string hash = to_hex(item.hash);
     if (hash == pin->seen) return false;
-    if (hash == pin->hash) {  // the definition is the approved one again
+    if (hash == pin->hash) {  // the approved definition is listed again
       const bool other = !pin->seen.empty();
       pin->seen.clear();
       pin->seen_shape.clear();

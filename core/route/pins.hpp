@@ -1,10 +1,10 @@
-// Compares tool definitions with the approved ones.
+// Compares tool definitions with the approved definitions.
 //
 // The first list of an unknown server is approved. After that, a changed definition, a renamed tool
-// and (unless the profile accepts it) a new tool are not approved. Limit: most_pins; tools beyond
-// it are not approved.
+// and (unless the profile accepts it) a new tool are not approved. Limit: most_pins; additional
+// tools are not approved.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Pins {
   // definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // Compares the definition of a tool with the approved one. Returns BH_PIN_... .
+  // Compares the definition of a tool with the approved definition. Returns BH_PIN_... .
   std::uint32_t state(std::string_view server, std::string_view tool,
                       const DefinitionHash &hash) const;
 

@@ -1,4 +1,4 @@
-// The lists of servers, compared with the approved definitions.
+// Tests comparing servers' lists with the approved definitions.
 #include "route/pins.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,7 +39,7 @@ std::vector<ToolPin> pins_in(const std::vector<PinNews> &news) {
 
 }  // namespace
 
-TEST_CASE("the first list of a server is approved, and the same one again is no news") {
+TEST_CASE("the first list of a server is approved, and an unchanged list is not reported") {
   Pins pins;
   pins.use(rules(PinRules::Mode::enforce), {});
   const ItemList list = list_of({tool("a", "reads"), tool("b", "writes")});
@@ -60,7 +60,7 @@ TEST_CASE("the first list of a server is approved, and the same one again is no 
   CHECK(state(next, list, 0, "a") == BH_PIN_SAME);
 }
 
-TEST_CASE("another definition is told once, with both hashes, and again when it is what it was") {
+TEST_CASE("a changed definition is reported once with both hashes, and again when it is restored") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch), {});
   const ItemList before = list_of({tool("a", "reads")}), after = list_of({tool("a", "steals")});
@@ -79,7 +79,7 @@ TEST_CASE("another definition is told once, with both hashes, and again when it 
   CHECK(back[0].pin.approved());
 }
 
-TEST_CASE("a renamed tool is told with its former name; one whose former is still there is new") {
+TEST_CASE("a renamed tool is reported with its former name; a copy of a listed tool is new") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch, true), {});
   pins.listed("s", list_of({tool("a", "reads")}));
@@ -96,7 +96,7 @@ TEST_CASE("a renamed tool is told with its former name; one whose former is stil
   CHECK(state(pins, renamed, 1, "b") == BH_PIN_UNKNOWN);
 }
 
-TEST_CASE("a new tool of a known server is held unless the profile accepts it") {
+TEST_CASE("a new tool of a known server is not approved unless the profile accepts it") {
   for (const bool accept : {false, true}) {
     Pins pins;
     pins.use(rules(PinRules::Mode::enforce, accept), {});
@@ -108,7 +108,8 @@ TEST_CASE("a new tool of a known server is held unless the profile accepts it") 
   }
 }
 
-TEST_CASE("off: nothing is compared; and a tool beyond the bounds is not approved") {
+TEST_CASE(
+    "definitions are not compared if pins are off; tools that exceed a limit are not approved") {
   Pins off;
   off.use(rules(PinRules::Mode::off), {});
   CHECK(off.listed("s", list_of({tool("a", "reads")})).empty());
@@ -127,7 +128,7 @@ TEST_CASE("off: nothing is compared; and a tool beyond the bounds is not approve
   CHECK(pins.listed("s", list).empty());
 }
 
-TEST_CASE("a kept description is cut between two characters") {
+TEST_CASE("a stored description is truncated at a character boundary") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch), {});
   std::string text = "x";

@@ -1,7 +1,7 @@
 // A lane to a tools plugin. Calls are passed directly to the plugin's functions, without framing or
 // queueing.
 //
-// Runs on the I/O thread. Owned by the Upstream.
+// Owner: the Upstream. Runs on the reactor thread.
 #pragma once
 
 #include "bulkhead/abi/ext/tools.h"
@@ -24,12 +24,12 @@ class ToolsLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
 
   void list_changed(ItemKind kind);
-  // The plugin has started in another process.
+  // Called when the plugin has started in another process.
   void began();
 
  private:
-  // Loads a list. If it returns BH_PENDING, list_changed() follows. For other errors, reason_ names
-  // the cause and the former list stays.
+  // Loads a list. If it returns BH_PENDING, list_changed() follows. After other errors, reason_ is
+  // the cause and the previous list is kept.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

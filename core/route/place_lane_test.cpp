@@ -1,4 +1,4 @@
-// A lane to a tools plugin, without the rest of the route.
+// Tests a lane to a tools plugin, without the rest of the route.
 #include "route/place_lane.hpp"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ struct World : FakeLaneHost {
 
 }  // namespace
 
-TEST_CASE("a plugin's lists make it ready, also when they come later") {
+TEST_CASE("a plugin is ready once its lists have arrived, immediately or later") {
   World w;
   if (GENERATE(true, false)) {
     w.plugin.listing = BH_PENDING;
@@ -60,7 +60,7 @@ TEST_CASE("a plugin's lists make it ready, also when they come later") {
   CHECK(w.count("ready") == 1);
 }
 
-TEST_CASE("a list that is none is not shown, and a call fails with the reason") {
+TEST_CASE("an invalid list is not shown, and calls fail with the reason") {
   World w;
   const char *reason = "";
   SECTION("not JSON") {
@@ -81,7 +81,7 @@ TEST_CASE("a list that is none is not shown, and a call fails with the reason") 
   CHECK(w.plugin.calls.empty());
 }
 
-TEST_CASE("a list that cannot be read again stays") {
+TEST_CASE("a list that cannot be read again is kept") {
   World w;
   w.lane->start();
   w.plugin.listing = BH_E_UNAVAILABLE;
@@ -92,7 +92,7 @@ TEST_CASE("a list that cannot be read again stays") {
   CHECK(w.lines.size() == 1);
 }
 
-TEST_CASE("a call has its arguments, or those of a policy") {
+TEST_CASE("a call is sent with its arguments or the policy's replacement") {
   World w;
   w.lane->start();
   Call &call = w.call();
@@ -103,7 +103,7 @@ TEST_CASE("a call has its arguments, or those of a policy") {
   CHECK(w.plugin.calls.back() == R"(tools/call x {"b":2})");
 }
 
-TEST_CASE("a plugin's bound, its refusal and its word that a call is done") {
+TEST_CASE("a call may be refused at the limit, refused by the plugin, or complete immediately") {
   World w;
   w.lane->start();
   SECTION("busy") {
@@ -133,7 +133,7 @@ TEST_CASE("a plugin's bound, its refusal and its word that a call is done") {
   }
 }
 
-TEST_CASE("subscriptions are asked of a plugin that has them, and take no place of a call") {
+TEST_CASE("subscriptions are sent only to a plugin that supports them, and do not count as calls") {
   World w;
   w.lane->start();
   w.lane->request_quietly(mcp::Method::resources_subscribe, R"({"uri":"note:\/\/\/1"})");
@@ -151,7 +151,7 @@ TEST_CASE("subscriptions are asked of a plugin that has them, and take no place 
   CHECK(w.table.size() == 0);
 }
 
-TEST_CASE("watches of a plugin that begins anew without subscriptions end") {
+TEST_CASE("watches end if a restarted plugin does not support subscriptions") {
   World w;
   w.plugin.features = BH_TOOLS_SUBSCRIBE;
   w.lane->start();

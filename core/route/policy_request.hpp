@@ -1,4 +1,4 @@
-// The part of a policy request that identifies the client.
+// Fills in the part of a policy request that identifies the client.
 #pragma once
 
 #include <cstdint>

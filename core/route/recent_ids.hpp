@@ -1,10 +1,10 @@
-// The ids of sessions that ended most recently for a given reason, with the time of each.
+// Ids of sessions that ended recently for a given reason, each with the time.
 //
-// Limits: `max` ids of about 64 bytes each; beyond that, the oldest are forgotten. Only a 64-bit
-// hash of each id is stored. Ids are random and sealed, so a client cannot choose an id that has
-// the hash of another.
+// Limits: `max` ids of about 64 bytes each; if there are more, the oldest are forgotten. Only a
+// 64-bit hash of each id is stored. Ids are random and sealed, so a client cannot choose an id that
+// has the same hash as another.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 using bulkhead::RecentIds;
 
-TEST_CASE("an id is held, for as long as one asks") {
+TEST_CASE("an id is held for the requested age") {
   RecentIds ids(4);
   ids.add("a", 100);
   CHECK(ids.holds("a", 100, 50));
@@ -17,7 +17,7 @@ TEST_CASE("an id is held, for as long as one asks") {
   CHECK(ids.size() == 0);
 }
 
-TEST_CASE("of too many ids the earliest are forgotten") {
+TEST_CASE("if there are too many ids, the oldest are forgotten") {
   RecentIds ids(3);
   for (const char *id : {"a", "b", "c"}) ids.add(id, 1);
   // An id that was forgotten and added again counts as new.

@@ -19,7 +19,7 @@ struct FakeArchive {
     std::string name, principal, request, response, detail;
   };
   std::uint32_t needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS;
-  std::size_t room = SIZE_MAX;  // records that it still accepts
+  std::size_t room = SIZE_MAX;  // number of records that it still accepts
   std::vector<Record> records{};
 };
 inline const bh_telemetry archive_table = {

@@ -15,7 +15,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
-// Beyond this offset, entries start at the beginning again as soon as there is room, so that little
+// After this offset, entries start at the beginning again as soon as there is room, so little
 // memory is touched.
 constexpr std::uint32_t soft_end = 256u << 10;
 constexpr std::uint32_t wrap = UINT32_MAX;  // instead of a size: the next entry is at the beginning
@@ -40,7 +40,7 @@ constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::response};
 constexpr std::size_t request_field = texts - 2;  // followed by the response
 
-// Calls f for all fields except the last two; unrolled, because this is on the path of every call.
+// Calls f for all fields except the last two. Unrolled, because it runs for every call.
 template <class F>
 inline void each_field(F f) noexcept {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -48,7 +48,7 @@ inline void each_field(F f) noexcept {
   }(std::make_index_sequence<request_field>());
 }
 
-// Returns the number of bytes to store: at most max_text, cut at a character boundary.
+// Returns the number of bytes to store: at most max_text, truncated at a character boundary.
 std::uint64_t kept_size(bh_str text) noexcept {
   if (text.n <= RecordRing::max_text) return text.n;
   return bh::character_boundary(bh::view(text), RecordRing::max_text);
@@ -101,7 +101,7 @@ bool RecordRing::nearly_full() const noexcept {
 
 bool RecordRing::put(const bh_record &r) noexcept {
   const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
-  // The host limits all fields except the detail, so a single check of the sum is sufficient.
+  // The host limits all fields except the detail, so checking the sum once is sufficient.
   std::uint64_t size = sizeof(Head) + request + response;
   each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
   if (size > max_record) return false;
@@ -109,7 +109,7 @@ bool RecordRing::put(const bh_record &r) noexcept {
   const Ends now = ends();
   std::uint32_t place = now.end;
   // `alignment` bytes stay free at the end of the memory and after the last entry: for `wrap`, and
-  // so that a full ring can be distinguished from an empty one.
+  // to distinguish a full ring from an empty one.
   const bool wrapped = now.end < now.begin;
   const std::uint32_t limit = wrapped ? now.begin : capacity;
   const bool at_begin = !wrapped && room + alignment <= now.begin;
@@ -119,7 +119,7 @@ bool RecordRing::put(const bh_record &r) noexcept {
   } else if (place + room + alignment > limit) {
     return false;
   }
-  // The entry is written in place: it becomes valid only with set_ends().
+  // The entry is written in place. It becomes valid only with set_ends().
   auto &head = *new (memory_.bytes.data() + place) Head;
   head.size = room;
   head.outcome = r.outcome;
@@ -152,8 +152,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   return true;
 }
 
-// Moves *place to the next entry, if there is one, and past the wrap if necessary. Returns its
-// size, or 0 if there is none or the memory is damaged.
+// Moves *place to the next entry, past the wrap if necessary. Returns the size of the entry, or 0
+// if there is none or the memory is damaged.
 std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (*place == now.end) return 0;
@@ -194,7 +194,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
 
 void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
   const Ends now = ends();
-  std::vector<char> copy;  // the bytes that are read must be the bytes that were checked
+  std::vector<char> copy;  // the ring may change between checking and reading, so a copy is used
   std::uint32_t place = now.begin;
   while (const std::uint32_t size = find_entry(now, &place)) {
     copy.assign(memory_.bytes.data() + place, memory_.bytes.data() + place + size);

@@ -52,7 +52,7 @@ struct World {
     });
     return out;
   }
-  // The same for records of any kind.
+  // Like left(), for records of any kind.
   std::vector<std::uint64_t> left_numbers() const {
     std::vector<std::uint64_t> out;
     RecordRing(*memory).for_each([&](const bh_record &r) { out.push_back(r.number); });
@@ -67,7 +67,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("what was put is there for the next process, until it is acknowledged") {
+TEST_CASE("a record is available to the next process until it is acknowledged") {
   World w;
   CHECK(w.ring.empty());
   CHECK(w.left().empty());
@@ -91,7 +91,8 @@ TEST_CASE("what was put is there for the next process, until it is acknowledged"
   CHECK(w.left().empty());
 }
 
-TEST_CASE("texts are cut between characters, and say so; a record that is too large is not in it") {
+TEST_CASE(
+    "texts are truncated between characters with a flag; a record that is too large is rejected") {
   World w;
   const std::string text(RecordRing::max_text - 1, 'x');
   CHECK(w.put(1, text + "\xC3\xBC" + "more"));
@@ -106,7 +107,7 @@ TEST_CASE("texts are cut between characters, and say so; a record that is too la
   CHECK(w.numbers() == std::vector<std::uint64_t>{1, 2, 4});
 }
 
-TEST_CASE("at every place of the memory: first in, first out, and never more than fits") {
+TEST_CASE("the ring is first-in-first-out at all offsets, and never overwrites entries") {
   World w;
   std::deque<std::uint64_t> model;
   std::uint64_t number = 1, state = 12345;
@@ -148,7 +149,7 @@ TEST_CASE("a few records at a time touch little of the memory") {
 
 namespace {
 
-// A plugin in another process: the records that it was offered, and whether it accepts them.
+// A plugin in another process: the records that were offered to it, and whether it accepts them.
 struct Sink {
   std::vector<std::uint64_t> offered;
   std::vector<std::string> requests;
@@ -193,7 +194,7 @@ struct Process {
 
 }  // namespace
 
-TEST_CASE("the next process offers what was not acknowledged, and its numbers go on") {
+TEST_CASE("the next process offers unacknowledged records and continues their numbering") {
   World w;
   Sink sink;
   std::uint64_t next = 0;
@@ -201,7 +202,7 @@ TEST_CASE("the next process offers what was not acknowledged, and its numbers go
     Process first(w.ring, sink);
     CHECK(first.recorder.goes_first());
     for (int i = 0; i < 5; ++i) first.record("{\"n\":" + std::to_string(i) + "}");
-    CHECK_FALSE(w.ring.empty());  // written immediately, although no record was offered yet
+    CHECK_FALSE(w.ring.empty());  // written immediately, although no record has been offered yet
     CHECK(sink.offered.empty());
     first.recorder.flush();
     REQUIRE(sink.offered.size() == 5);
@@ -223,7 +224,7 @@ TEST_CASE("the next process offers what was not acknowledged, and its numbers go
   CHECK(w.ring.empty());
 }
 
-TEST_CASE("a full ring follows on_failure: calls are refused, or the numbers count what is lost") {
+TEST_CASE("when the ring is full, calls are refused or lost records leave a gap in the numbers") {
   for (const bool blocks : {true, false}) {
     World w;
     Sink sink;
@@ -248,12 +249,12 @@ TEST_CASE("a full ring follows on_failure: calls are refused, or the numbers cou
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // The records and the counted gap together equal the number of answers.
+    // The records and the gap together equal the number of answers.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }
 
-TEST_CASE("numbers that no process of ours has given are not taken over") {
+TEST_CASE("record numbers that no gateway process can have assigned are ignored") {
   World w;
   Sink sink;
   sink.wants |= BH_TELEMETRY_EVENTS;  // the records are events
@@ -275,7 +276,7 @@ TEST_CASE("numbers that no process of ours has given are not taken over") {
   CHECK(w.ring.empty());
 }
 
-TEST_CASE("without a plugin elsewhere the memory is left alone") {
+TEST_CASE("the ring is not used without a plugin in another process") {
   World w;
   Sink sink;
   auto reactor = std::move(*Reactor::create());
@@ -285,7 +286,7 @@ TEST_CASE("without a plugin elsewhere the memory is left alone") {
   CHECK_FALSE(local.goes_first());
 }
 
-TEST_CASE("damaged memory ends nobody") {
+TEST_CASE("damaged memory does not crash a reader") {
   World w;
   for (std::uint64_t n = 1; n < 50; ++n) CHECK(w.put(n, std::string(n * 10, 'x')));
   const std::uint64_t ends = w.memory->ends.load();

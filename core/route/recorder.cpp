@@ -13,13 +13,12 @@ namespace bulkhead {
 
 namespace {
 
-// A slot of the exchange table keeps the capacity of its strings, but not the capacity for a large
-// message.
+// A slot of the exchange table keeps the capacity of its strings, but not that of a large message.
 constexpr std::size_t max_kept_capacity = 4096;
 
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
-// Returns the trace id of _meta.traceparent, otherwise the session's.
+// Returns the trace id of _meta.traceparent, or else of the session.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
   if (!scan.meta.empty()) {
     const std::string_view token = mcp::member(scan.meta.in(message), "traceparent");
@@ -32,7 +31,7 @@ std::string trace_id(std::string_view message, const mcp::Scan &scan, const Sess
   return session == nullptr ? std::string() : session->trace_id;
 }
 
-// Returns params with the arguments replaced. The arguments may partly lie beyond the stored part
+// Returns params with the arguments replaced. The arguments may lie partly beyond the stored part
 // of params.
 std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t end) {
   constexpr std::string_view instead = R"({"redacted_by_policy":true})";
@@ -55,8 +54,8 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// Records are created at a rate of less than one per microsecond, so numbers continue to grow in
-// the next process.
+// The first number is the time in microseconds. Less than one record is created per microsecond, so
+// the numbers of the next process are higher.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -93,17 +92,17 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // Valid numbers are ascending and lower than the current one; other numbers were not written by a
-  // gateway.
+  // Valid numbers are ascending and lower than the current number. Other numbers were not written
+  // by a gateway.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
     const bool sound = record.number >= least && record.number < next_number_;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  // The wrong numbers would never be acknowledged; the loaded records are kept here.
+  // Invalid numbers would never be acknowledged. The loaded records are kept by this object.
   if (wrong != 0) ring->clear();
-  // Missing records are visible as gaps, because the numbering continues.
+  // The numbering continues, so missing records are visible as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
   const std::uint64_t next = std::max(ring->next_number(), last);
   if (next != 0 && next < next_number_) next_number_ = next;
@@ -142,8 +141,8 @@ void Recorder::load(const bh_record &record) {
   text_bytes_ += entry.text_bytes();
 }
 
-// A record that does not fit is kept only here; if this process is killed, there is a gap in the
-// numbers.
+// If a record does not fit, it is kept only in this process; if the process is killed, there is a
+// gap in the numbers.
 void Recorder::keep(const Entry &entry) noexcept {
   if (keeps()) ring_->put(view_of(entry));
 }
@@ -171,7 +170,8 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the part of the text that is kept. Its bytes are counted until it is released.
+// Returns a copy of the part of the text that is recorded. Its bytes are counted until it is
+// released.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
@@ -225,8 +225,8 @@ void Recorder::forget(Call &call) noexcept {
 
 // ---- records ---------------------------------------------------------------------------------
 
-// Returns null if there is no space for the record. If a plugin requires it, space for the record
-// of a request is reserved from the beginning.
+// Returns null if there is no space for the record. If a plugin requires records, the space for a
+// request's record is reserved when the request arrives.
 Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool has_place) {
   if (!identity_.empty()) {
     const std::string detail = std::exchange(identity_, {});
@@ -350,7 +350,7 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // The arguments of a rejected call are recorded only if the profile wants it, and only if a
+  // The arguments of a rejected call are recorded only if the profile requires it, and only if a
   // policy has decided without rewriting: a rewriting policy might have removed some of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
@@ -404,7 +404,7 @@ void Recorder::start_timer() {
                                 }));
 }
 
-// All records of one turn of the loop are passed on together.
+// Passes all records of one turn of the loop together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
   reactor_.defer(this, bh::callback(this, [](Recorder &self) {

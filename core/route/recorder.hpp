@@ -1,8 +1,8 @@
-// Records completed requests and notifications of clients and passes them to telemetry plugins in
-// batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a plugin needs
-// them.
+// Records completed requests and notifications of clients, and passes the records to telemetry
+// plugins in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a
+// plugin needs them.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,15 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Limit for pending records; beyond it, records are dropped and counted.
+  // Limit for pending records. Above it, records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
-  // Limit for the texts of calls in flight and of pending records; beyond it, texts are omitted.
+  // Limit for the texts of in-flight calls and of pending records. Above it, texts are omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
-  static constexpr std::size_t flush_records = 64;  // this many records are passed on at once
+  static constexpr std::size_t flush_records = 64;  // this many pending records are passed
+                                                    // immediately
   static constexpr std::uint32_t batch_size = 256;
-  static constexpr std::size_t max_text = 1024;  // of name, rule, reason, error and request id
+  static constexpr std::size_t max_text = 1024;  // for name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;
 
   explicit Recorder(Reactor &reactor);
@@ -44,16 +45,16 @@ class Recorder {
   }
   // Sets memory that outlives this process. A record is stored there before its answer is sent, and
   // stays there until all sinks in other processes have acknowledged it. Records of an earlier
-  // process are offered first, and their numbering continues. Call it before the first record.
-  // Borrowed.
+  // process are offered first, and their numbering continues. Must be called before the first
+  // record. Borrowed.
   void use_ring(RecordRing *ring);
-  // Numbers below this one belong to an earlier process.
+  // Numbers below this number belong to an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
   // Returns true if a record must be written before its answer is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
-  // Returns true if a plugin needs records of other kinds than calls.
+  // Returns true if a plugin needs records other than calls.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
   // A request or notification that does not become a call.
@@ -72,16 +73,14 @@ class Recorder {
     std::string_view response;  // result or error object; if empty, see note_response()
   };
 
-  // A call starts: stores the parts of the message that its record needs.
+  // Called when a call starts. Stores the parts of the message that its record needs.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
-  // Stores the arguments that replace the client's.
+  // Stores the arguments that replace the client's arguments.
   void note_rewritten(Call &call, std::string_view arguments);
-  // Stores the response.
   void note_response(Call &call, std::string_view json);
   // Sets the identity of the gateway, which is recorded once, before the first record.
   void identify(std::string_view profile, std::string_view user);
-  // Records the policies and rules that are in force from now on. For `detail`, see
-  // BH_RECORD_POLICY.
+  // Records the policies and rules that are now in effect. For `detail`, see BH_RECORD_POLICY.
   void policy(std::string_view detail);
   // Records the intent of a call before it is sent, if a plugin commits records.
   void intent(Call &call);
@@ -94,16 +93,17 @@ class Recorder {
   // Ends the call without a record.
   void forget(Call &call) noexcept;
 
-  // Returns true if new calls must be rejected because they might end without a record, which a
-  // plugin does not allow. Calls that have started keep their reserved space.
+  // Returns true if new calls must be rejected because they might end without a record and a plugin
+  // does not allow this. Calls that have started keep their reserved space.
   bool must_refuse(std::size_t under_way) const;
 
-  // Returns true if a plugin requires that nothing is sent or answered before its record is
+  // Returns true if a plugin requires that messages are sent or answered only after their record is
   // committed.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
-  // One more than the number of the last record.
+  // Returns one more than the number of the last record.
   std::uint64_t barrier() const noexcept { return barrier_; }
-  // Returns true if all records below this number are committed, or no plugin requires commits.
+  // Returns true if all records below this number have been committed, or no plugin requires
+  // commits.
   bool is_committed(std::uint64_t below) const;
   void set_committed(const void *sink, std::uint64_t below);
 
@@ -122,14 +122,14 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;         // entries before this position were taken
-    std::uint64_t committed;     // records below this number are committed
-    std::uint64_t acknowledged;  // records below this number are acknowledged (elsewhere)
+    std::uint64_t taken;         // entries before this position have been taken
+    std::uint64_t committed;     // records below this number have been committed
+    std::uint64_t acknowledged;  // records below this number have been acknowledged (elsewhere)
     bool elsewhere;
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
-  // Returns true if every plugin that needs texts also needs those of rejected calls.
+  // Returns true if every plugin that needs texts also needs the texts of rejected calls.
   bool records_rejected() const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
@@ -162,7 +162,7 @@ class Recorder {
   std::string identity_;  // detail of BH_RECORD_IDENTITY, until it is recorded
 };
 
-// Returns the 32 hex digits of the trace id in a W3C traceparent; empty if invalid.
+// Returns the 32 hex digits of the trace id in a W3C traceparent, or an empty view if invalid.
 std::string_view trace_of(std::string_view traceparent) noexcept;
 
 }  // namespace bulkhead

@@ -1,5 +1,4 @@
-// Records: what is stored of a call, what happens when space runs out, and when records count as
-// committed.
+// Tests records: the stored parts of a call, the behaviour when space runs out, and commits.
 #include "route/recorder.hpp"
 
 #include <catch2/catch.hpp>
@@ -66,14 +65,14 @@ TEST_CASE("the arguments of a call that was refused before it was sent are not r
   // The rule may have refused because of another member.
   w.end(w.begin(R"({"name":"x","arguments":{},"task":{"key":"secret"}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"arguments":{"redacted_by_policy":true}})");
-  // The record is cut within the arguments.
+  // The record is truncated within the arguments.
   const std::string large(BH_RECORD_TEXT_BYTES, 's');
   w.end(w.begin(R"({"name":"x","arguments":{"key":")" + large + R"("}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
   CHECK((w.last().flags & BH_RECORD_REQUEST_CUT) != 0);
 }
 
-TEST_CASE("a record has the arguments that the policy has written, not those of the client") {
+TEST_CASE("a record contains the arguments as rewritten by the policy") {
   World w;
   Call &call = w.begin(R"({"name":"x","arguments":{"key":"secret"},"_meta":{}})");
   call.account.dispatched = true;
@@ -85,7 +84,7 @@ TEST_CASE("a record has the arguments that the policy has written, not those of 
   CHECK(w.last().response == R"({"ok":1})");
 }
 
-TEST_CASE("texts are kept for a plugin that needs them, up to a total") {
+TEST_CASE("texts are kept for a plugin that needs them, up to a total size") {
   World w(BH_TELEMETRY_EVENTS);
   CHECK(w.begin().account.request.empty());
   w.archive.needs = BH_TELEMETRY_TEXTS;
@@ -106,7 +105,7 @@ TEST_CASE("texts are kept for a plugin that needs them, up to a total") {
   CHECK(w.begin(params).account.request.size() == BH_RECORD_TEXT_BYTES);
 }
 
-TEST_CASE("records beyond the limit are dropped and counted, and their numbers are missing") {
+TEST_CASE("records above the limit are dropped and counted, and their numbers are missing") {
   World w;
   w.archive.room = 0;
   Call &call = w.begin();
@@ -125,7 +124,9 @@ TEST_CASE("records beyond the limit are dropped and counted, and their numbers a
   CHECK(w.last().number == number + 5);
 }
 
-TEST_CASE("a plugin that requires records has calls refused before the limit, and gets all begun") {
+TEST_CASE(
+    "if a plugin requires records, calls are refused before the limit and all others are "
+    "recorded") {
   World w(BH_TELEMETRY_EVENTS | BH_TELEMETRY_BLOCKS);
   w.archive.room = 0;
   Call &call = w.begin();
@@ -136,14 +137,14 @@ TEST_CASE("a plugin that requires records has calls refused before the limit, an
   CHECK(w.recorder.must_refuse(2));
   for (int i = 0; i < 4; ++i) w.end(w.begin(), BH_OUTCOME_OK);
   CHECK(w.recorder.dropped() == 0);
-  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // it was refused because there was no space
+  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // refused because there was no space
   w.recorder.event(call, BH_RECORD_NET, "{}");
   CHECK(w.recorder.dropped() == 2);
 }
 
-TEST_CASE("records are committed when each plugin that commits has them, and no record ahead") {
+TEST_CASE("records are committed once every plugin that commits has committed them") {
   World w(BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS);
-  w.other.needs = BH_TELEMETRY_EVENTS;  // it does not require commits
+  w.other.needs = BH_TELEMETRY_EVENTS;  // does not require commits
   w.recorder.add_sink(&archive_table, &w.other);
   Call &call = w.begin();
   w.recorder.intent(call);
@@ -160,11 +161,11 @@ TEST_CASE("records are committed when each plugin that commits has them, and no 
   CHECK(w.last().intent == barrier - 1);
   w.other.needs |= BH_TELEMETRY_COMMITS;
   CHECK_FALSE(w.recorder.is_committed(w.recorder.barrier()));
-  w.archive.needs = w.other.needs = BH_TELEMETRY_COMMITS;  // without events there are no intents
+  w.archive.needs = w.other.needs = BH_TELEMETRY_COMMITS;  // without events, there are no intents
   CHECK_FALSE(w.recorder.commits());
 }
 
-TEST_CASE("a plugin gets each record once and in order, whatever the others take") {
+TEST_CASE("a plugin gets each record once and in order, whatever other plugins accept") {
   World w;
   w.other.needs = 0;  // calls only
   w.other.room = 1;
@@ -189,7 +190,8 @@ TEST_CASE("a plugin gets each record once and in order, whatever the others take
   }
 }
 
-TEST_CASE("a record outlives the process until each plugin elsewhere has acknowledged it") {
+TEST_CASE(
+    "a record outlives the process until each plugin in another process has acknowledged it") {
   World w;
   w.recorder.add_sink(&archive_table, &w.other, true);
   FakeArchive third;
@@ -200,7 +202,7 @@ TEST_CASE("a record outlives the process until each plugin elsewhere has acknowl
   const std::vector<std::uint64_t> all = w.kept_in_ring();
   REQUIRE(all.size() == 3);
   w.recorder.flush();
-  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);  // it does not run in another process
+  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);  // does not run in another process
   w.recorder.set_acknowledged(&w.other, all[2]);
   CHECK(w.kept_in_ring() == all);
   w.recorder.set_acknowledged(&third, all[1]);

@@ -9,7 +9,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the client's subscriptions at matching lanes, by the client's spelling of the URI.
+// Returns the client's subscriptions at matching lanes, keyed by the client's form of the URI.
 template <class Which>
 std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const Which &which) {
   std::vector<std::pair<std::string, Lane *>> out;
@@ -114,7 +114,7 @@ void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
 
 // ---- removed lanes ---------------------------------------------------------------------------
 
-// Calls that wait for a decision of a policy or human approver would otherwise be sent to the
+// Fails calls that wait for a policy or human approver. Otherwise, they would be sent to the
 // removed lane.
 void Reload::lane_goes(Lane &lane) {
   for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {

@@ -1,8 +1,8 @@
-// Replaces servers, names, pins and rules while the gateway runs. Parts that are unchanged are not
-// touched. A removed server leaves the views immediately, so that new calls do not find it, and
-// ends with its last call.
+// Replaces servers, names, pins and rules while the gateway runs. Unchanged parts are not touched.
+// A removed server leaves the views immediately, so new calls do not find it, and ends after its
+// last call.
 //
-// Runs on the I/O thread, never inside a call to a plugin. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread, never inside a call to a plugin.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class Calls;
 struct NextUpstream {
   Upstream *kept = nullptr;            // an existing server that is kept with its lanes
   std::optional<ServerDef> redefined;  // for a kept server: its new definition
-  std::unique_ptr<Upstream> fresh;     // or a new server that is not yet in the list
-  const Upstream *replaces = nullptr;  // for a new server: the former server with the same name
+  std::unique_ptr<Upstream> fresh;     // a new server that is not yet in the list
+  const Upstream *replaces = nullptr;  // for a new server: the previous server with the same name
 };
 
 class Reload final : public Draining::Owner {
@@ -56,8 +56,8 @@ class Reload final : public Draining::Owner {
     Draining &draining;
     SessionJournal &journal;
     std::function<void()> on_status;
-    // The last lane of a removed server has ended. Called from the event loop, never from inside
-    // another call.
+    // Called when the last lane of a removed server has ended, from the event loop and never from
+    // inside another call.
     std::function<void()> on_drained;
   };
   explicit Reload(Needs needs) : needs_(std::move(needs)) {}
@@ -66,13 +66,14 @@ class Reload final : public Draining::Owner {
   // every view immediately and drain: their calls may run for limits.drain_ms and then fail.
   // Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Names, limits or the exposed methods have changed (they are read through the profile).
+  // Called when names, limits or the exposed methods have changed. They are read through the
+  // profile.
   void profile_changed();
-  // The approved definitions of tools have changed.
+  // Called when the approved definitions of tools have changed.
   void use_pins();
   void policy_changed();
 
-  // The lane is about to end: calls that have not reached it yet fail.
+  // Called when the lane is about to end. Calls that have not reached it yet fail.
   void lane_goes(Lane &lane);
 
   // Draining::Owner

@@ -1,4 +1,4 @@
-// A reload changes the servers, names, pins and rules that have changed, and nothing else.
+// Tests that a reload changes only the servers, names, pins and rules that differ.
 #include "route/reload.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ struct ReloadWorld : WireWorld {
   Reload reload{{profile, names, gate, pins, upstreams, views, sessions, subscriptions, calls,
                  call_answers, ends, table, desk, draining_servers, journal,
                  [this] { ++status_changes; }, [this] { ++drained_servers; }}};
-  std::map<std::string, FakeServer> fakes;  // by the text that the test gives the connection
+  std::map<std::string, FakeServer> fakes;  // by the text that the test assigns to the connection
   Session &first = joined(), &second = joined();
 
   ~ReloadWorld() override {
@@ -35,7 +35,7 @@ struct ReloadWorld : WireWorld {
     }
     draining_servers.end_all();
   }
-  // LaneHost and the others, as the Router connects them.
+  // LaneHost and other interfaces, connected as in the Router.
   void lane_changed(Lane &changed) override { views.lane_changed(changed); }
   void items_changed(Lane &changed) override { views.items_changed(changed); }
   void lane_ready(Lane &ready) override { Subscriptions::lane_ready(ready); }
@@ -78,7 +78,7 @@ struct ReloadWorld : WireWorld {
     (list.push_back(std::move(next)), ...);
     reload.exchange_upstreams(std::move(list));
   }
-  // The servers of these names, each ready with a tool "t", and known to both clients.
+  // Starts servers with these names. Each is ready with a tool "t" and listed to both clients.
   void begin_with(const Texts &servers) {
     std::vector<NextUpstream> list;
     for (const std::string &server : servers) list.push_back(added(server));
@@ -109,7 +109,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // The policy decides later, as the test says.
+  // Makes the policy decide later, when the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;
@@ -133,7 +133,7 @@ struct ReloadWorld : WireWorld {
     for (const auto &server : upstreams.all()) out.push_back(server->name());
     return out;
   }
-  // The server accepts the subscription of this client.
+  // Makes the server accept the subscription of this client.
   void subscribes(Session &s, const std::string &server, const std::string &uri) {
     Call &call = *table.open();
     call.session = &s;
@@ -185,7 +185,8 @@ TEST_CASE("servers are kept, added, changed and removed in one reload") {
   }
   CHECK(&w.lane_of("kept1") == kept1);
   CHECK(&w.lane_of("kept2") == kept2);
-  // A changed server shows its former list until its own has come; a removed one shows none.
+  // A changed server shows its previous list until its new list has arrived; a removed server shows
+  // none.
   CHECK(w.names_listed() == Texts{"changed1__t", "kept2__t", "changed2__t", "kept1__t"});
   CHECK(w.draining_servers.size() == 4);
   w.turn();
@@ -207,7 +208,7 @@ TEST_CASE("servers are kept, added, changed and removed in one reload") {
   CHECK(w.client.ended.empty());
 }
 
-TEST_CASE("a reload with the same servers disturbs nothing") {
+TEST_CASE("a reload with the same servers has no effect") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   const std::uint64_t number = w.call_at(w.first, "a", "1");
@@ -220,7 +221,7 @@ TEST_CASE("a reload with the same servers disturbs nothing") {
   CHECK(w.sent_to(w.first, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":1,"result":{}})"});
 }
 
-TEST_CASE("a removed server ends with its last call") {
+TEST_CASE("a removed server ends after its last call") {
   ReloadWorld w;
   w.begin_with({"a", "b", "c"});
   const std::uint64_t one = w.call_at(w.first, "a", "1"), two = w.call_at(w.second, "a", "2");
@@ -244,7 +245,8 @@ TEST_CASE("a removed server ends with its last call") {
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":2,"result":{}})"});
 }
 
-TEST_CASE("a call that exceeds the time of a removed server fails, and its server is notified") {
+TEST_CASE(
+    "a call that exceeds the drain limit of a removed server fails, and the server is notified") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   const std::uint64_t sent = w.call_at(w.first, "a", "1");
@@ -266,7 +268,7 @@ TEST_CASE("a call that exceeds the time of a removed server fails, and its serve
         "\"notifications/initialized\"");
 }
 
-TEST_CASE("calls that are on the way to a lane fail when it ends") {
+TEST_CASE("calls that have not reached a lane yet fail when it ends") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.leave_undecided();
@@ -295,7 +297,7 @@ TEST_CASE("queued calls of a changed server stay with the connection that they w
   const std::uint64_t three = w.call(w.first, w.lane_of("a"), w.fakes["a again"], "3");
   CHECK(three != 0);
   CHECK(w.draining_servers.size() == 1);
-  w.finishes("a", one);  // the next call's turn
+  w.finishes("a", one);  // the next call is sent
   const std::string two = w.fakes["a"].number_of("tools/call");
   REQUIRE(two != std::to_string(one));
   w.finishes("a", std::stoull(two));
@@ -306,7 +308,7 @@ TEST_CASE("queued calls of a changed server stay with the connection that they w
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":2,"result":{}})"});
 }
 
-TEST_CASE("subscriptions move to the replacement of their server, and end with a removed one") {
+TEST_CASE("subscriptions move to the replacement of their server and end with a removed server") {
   ReloadWorld w;
   w.begin_with({"a", "b", "c"});
   w.subscribes(w.first, "a", "n:///1");
@@ -318,8 +320,8 @@ TEST_CASE("subscriptions move to the replacement of their server, and end with a
   CHECK(w.first.subscriptions.size() == 1);
   CHECK(w.second.subscriptions.size() == 2);
   CHECK_FALSE(w.second.subscriptions.contains("\"n:///2\""));
-  CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());  // it has gone
-  CHECK(w.fakes["c"].number_of("resources/subscribe").empty());    // it is as before
+  CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());  // the server has been removed
+  CHECK(w.fakes["c"].number_of("resources/subscribe").empty());    // the server is unchanged
   w.connects("a again");
   Texts subscribed;
   for (const std::string &request : w.fakes["a again"].requests) {
@@ -363,7 +365,7 @@ TEST_CASE("approvals end with the server that they were given for") {
   CHECK(w.granted() == Texts{"kept"});
 }
 
-TEST_CASE("nothing is exchanged while the gateway ends") {
+TEST_CASE("servers are not exchanged while the gateway is ending") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.draining_servers.end_all();
@@ -388,7 +390,7 @@ TEST_CASE("changed names are announced to clients that have listed") {
   CHECK(w.fakes["a"].opened.size() == 1);
 }
 
-TEST_CASE("changed rules apply to calls that wait, subscriptions, approvals and lists") {
+TEST_CASE("changed rules apply to waiting calls, subscriptions, approvals and lists") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.subscribes(w.first, "a", "n:///1");
@@ -411,13 +413,13 @@ TEST_CASE("changed rules apply to calls that wait, subscriptions, approvals and 
   CHECK(w.first.subscriptions.empty());
   CHECK(w.second.subscriptions.empty());
   CHECK_FALSE(w.fakes["b"].number_of("resources/unsubscribe").empty());
-  CHECK(w.granted() == Texts{"b"});  // that is for the same arguments
-  w.decide(allow());                 // by the former rules
+  CHECK(w.granted() == Texts{"b"});  // "b" is granted for the same arguments
+  w.decide(allow());                 // by the previous rules
   CHECK(w.error_of(w.first) == "MCP request blocked by policy (rule)");
   CHECK(w.fakes["a"].number_of("tools/call").empty());
 }
 
-TEST_CASE("changed pins are announced if they change what may be called") {
+TEST_CASE("changed pins are announced if they change which tools may be called") {
   ReloadWorld w;
   w.profile.pins.mode = PinRules::Mode::enforce;
   w.pins.use_profile({});
@@ -428,7 +430,7 @@ TEST_CASE("changed pins are announced if they change what may be called") {
     return n;
   };
   w.reload.use_pins();
-  CHECK(announced() == 0);  // the same
+  CHECK(announced() == 0);  // unchanged pins
   ToolPin approved;
   approved.server = "a";
   approved.tool = "t";
@@ -446,7 +448,7 @@ TEST_CASE("changed pins are announced if they change what may be called") {
   CHECK(announced() == 0);
 }
 
-TEST_CASE("pins that are turned on approve what servers list now") {
+TEST_CASE("turning pins on approves the definitions that servers currently list") {
   ReloadWorld w;
   w.profile.pins.mode = PinRules::Mode::off;
   w.pins.use_profile({});

@@ -1,16 +1,14 @@
-// Determines which sealed session ids may be resumed by this process, and which have ended
-// permanently.
+// Determines which sealed session ids this process may resume, and which have ended permanently.
 //
 // A sealed id contains its session. An evicted session therefore needs no memory here, and can be
-// resumed however many others are evicted after it. Only the exceptions are stored: ids of sessions
-// that ended for other reasons, and ids of evicted sessions whose seal expires before they are too
-// old to resume.
+// resumed however many other sessions are evicted after it. Only the exceptions are stored: ids of
+// sessions that ended for other reasons, and ids of evicted sessions whose seal expires before they
+// are too old to resume.
 //
-// Limits: max_ids of each kind. If there are too many ended ids, the oldest could be resumed by the
-// holder of the id until its seal expires. If there are too many evicted ids, the oldest are
-// refused.
+// Limits: max_ids of each type. If there are too many ended ids, the holder of the oldest could
+// resume it until its seal expires. If there are too many evicted ids, the oldest are refused.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +40,7 @@ class Reopening {
   void ended(std::string_view id, std::uint64_t now_ns) { ended_.add(id, now_ns); }
   // For a session that ended in an earlier process.
   void ended_before(std::uint64_t key, std::uint64_t now_ns) { ended_.add_key(key, now_ns); }
-  // The client of this session may resume it for at least idle_ns.
+  // Called when a session is evicted. Its client may resume it for at least idle_ns.
   void evicted(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const bool lasts = now_ns - sealed.ns + idle_ns <= lasts_ns(idle_ns);
     if (sealed.earlier_process || !lasts) evicted_.add(id, now_ns);

@@ -14,7 +14,7 @@ constexpr SealTime early{5 * minute, false}, earlier{5 * minute, true};
 
 }  // namespace
 
-TEST_CASE("a sealed id is taken up for a day, whatever else was evicted") {
+TEST_CASE("a sealed id is accepted for a day, however many sessions are evicted") {
   Reopening reopening;
   reopening.evicted("mine", early, 6 * minute, idle);
   for (std::size_t i = 0; i < Reopening::max_ids + 10; ++i) {
@@ -25,7 +25,7 @@ TEST_CASE("a sealed id is taken up for a day, whatever else was evicted") {
   CHECK_FALSE(reopening.allows("mine", early, day + 5 * minute, idle, false));
 }
 
-TEST_CASE("an old session that is evicted may come back until it would have been idle too long") {
+TEST_CASE("an old evicted session may resume until it would have been idle too long") {
   Reopening reopening;
   const std::uint64_t late = day - 10 * minute;
   reopening.evicted("a", early, late, idle);
@@ -39,7 +39,7 @@ TEST_CASE("an old session that is evicted may come back until it would have been
   CHECK_FALSE(reopening.allows("a", early, late + idle - 1, idle, false));
 }
 
-TEST_CASE("a long time of idleness makes seals last longer") {
+TEST_CASE("a long idle limit extends the validity of seals") {
   Reopening reopening;
   CHECK(reopening.allows("a", early, 4 * day, 3 * day, false));
   reopening.evicted("a", early, 4 * day, 3 * day);
@@ -47,7 +47,7 @@ TEST_CASE("a long time of idleness makes seals last longer") {
   CHECK_FALSE(reopening.allows("a", early, 7 * day, 3 * day, false));
 }
 
-TEST_CASE("a session that has ended is not taken up") {
+TEST_CASE("a session that has ended permanently is not resumed") {
   Reopening reopening;
   reopening.ended("a", 6 * minute);
   reopening.ended("", 6 * minute);
@@ -56,7 +56,7 @@ TEST_CASE("a session that has ended is not taken up") {
   CHECK(reopening.allows("b", early, 7 * minute, idle, false));
 }
 
-TEST_CASE("sessions of earlier processes are taken up while they cannot be too old") {
+TEST_CASE("sessions of earlier processes are resumed if they cannot be too old") {
   Reopening reopening;
   CHECK(reopening.allows("a", earlier, 6 * minute, idle, true));
   CHECK_FALSE(reopening.allows("a", earlier, 6 * minute, idle, false));

@@ -1,4 +1,4 @@
-// The address of the answer to a client's message, and the form of a result.
+// The address for the answer to a client's message, and the form of the result.
 #pragma once
 
 #include <cstdint>

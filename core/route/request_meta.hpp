@@ -1,6 +1,6 @@
 // The members of params._meta that the gateway adds to each request of a connection.
 //
-// Used on the I/O thread. Owned by the lane.
+// Owner: the lane. Used on the reactor thread.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace bulkhead {
 
 class RequestMeta {
  public:
-  // `members` are the members of a JSON object, without its braces; empty if there are none.
+  // `members` are the members of a JSON object, without its braces. May be empty.
   void set(std::string_view members) {
     inside_.clear();
     whole_.clear();
@@ -23,7 +23,7 @@ class RequestMeta {
   }
   bool empty() const noexcept { return whole_.empty(); }
   // Adds the members to a request whose params are a non-empty object. Requires !empty(). Never
-  // allocates. The client's members with the same names must have been removed.
+  // allocates. Client members with the same names must have been removed.
   void add_to(Splice *splice, const Message &request) const noexcept {
     const mcp::Range meta = request.scan->meta;
     if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
@@ -32,7 +32,7 @@ class RequestMeta {
     const std::string_view inside(inside_);
     splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
   }
-  // The same for params alone, which are an object or empty.
+  // Like add_to(), for params alone, which are an object or empty.
   std::string added_to(std::string_view params) const {
     if (whole_.empty()) return std::string(params);
     const std::string_view meta = std::string_view(whole_).substr(0, whole_.size() - 1);

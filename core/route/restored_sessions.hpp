@@ -1,7 +1,7 @@
-// Sessions that continue in this process: sessions of an earlier process and evicted sessions. The
-// state that their clients had set up is restored as soon as the servers have responded.
+// Sessions that continue in this process: sessions of an earlier process, and evicted sessions. The
+// state that their clients had set is restored once the servers have responded.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ class RestoredSessions {
     ClientAnswers &answers;
     // Handles a request as if the client had sent it.
     std::function<void(Session &, Incoming &)> handle;
-    std::function<void()> on_idle;  // all pending answers were sent
+    std::function<void()> on_idle;  // called when all pending answers have been sent
   };
   explicit RestoredSessions(Needs needs)
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
   // Gives a new session the state that it had in an earlier process or before its eviction. The
-  // client has its former lists, so it is notified that they may have changed.
+  // client has its previous lists, so it is notified that they may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
   // Binds a new session to the client that is connected to the process itself. The session is
   // restored if an earlier process had it and completed its handshake. Requests that the earlier
   // process left unanswered are answered in a later turn. Returns nullopt if this process cannot
-  // carry a client, or already carries one.
+  // carry a client or already carries one.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;
@@ -52,7 +52,8 @@ class RestoredSessions {
   };
   std::optional<Carried> carry(bh_session session);
 
-  // The view's lists are complete or have changed: the state of its restored clients is set up.
+  // Called when the view's lists are complete or have changed. Restores the state of its restored
+  // clients.
   void lists_ready(View &view);
   // Returns true while answers to the carried client are pending.
   bool owes() const noexcept { return !owed_.empty(); }

@@ -1,4 +1,5 @@
-// Sessions that continue: what a record in the ledger may change, and when state is set up again.
+// Tests resumed sessions: which parts of a record in the ledger are used, and when state is
+// restored.
 #include "route/restored_sessions.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view id = "session-id";
 
-// A server with two resources after it has connected.
+// A server that has two resources once it is connected.
 struct Notes {
   bool connected = true;
 };
@@ -49,7 +50,7 @@ struct World : ListWorld {
                              [this] { ++idle; }}};
   Session &session = open_session(sessions, client);
 
-  // This process uses the ledger of the previous process.
+  // Makes this process use the ledger of the previous process.
   void next_process() {
     ledger = Ledger::open(memory.get());
     journal.use(ledger.get());
@@ -88,7 +89,7 @@ const Texts all_lists = {"notifications/tools/list_changed", "notifications/reso
 
 }  // namespace
 
-TEST_CASE("only a fresh session becomes a restored one, and only with a known revision") {
+TEST_CASE("only a new session can be restored, and only with a known revision") {
   World w;
   w.restored.restore(w.session.handle + 1'000, 0, 0, id, {});
   w.restored.restore(w.session.handle, revisions.size(), 0, id, {});
@@ -131,13 +132,13 @@ TEST_CASE("a client is notified of the lists that it has, once its servers have 
   CHECK(w.told() == expected);
 }
 
-TEST_CASE("a record is read like untrusted input") {
+TEST_CASE("a record is treated as untrusted input") {
   World w;
   w.add_notes();
   LedgerRecord record;
   record.listed = 0xFF;
   record.log_level = GENERATE(-7, 8, 1 << 20);
-  // A text that is not exactly one JSON string would add more than a URI to the request.
+  // Text that is not exactly one JSON string would add more than a URI to the request.
   record.subscriptions = {"\"note:///1\"",
                           "\"a\"},\"method\":\"tools/call\",\"x\":{\"y\":\"z\"",
                           "\"note:///2\",\"name\":\"x\"",
@@ -153,7 +154,7 @@ TEST_CASE("a record is read like untrusted input") {
   CHECK(w.session.to_subscribe.empty());
 }
 
-TEST_CASE("a record brings back a valid log level, and no more subscriptions than the limit") {
+TEST_CASE("a record restores a valid log level, and no more subscriptions than the limit") {
   World w;
   w.add_notes();
   w.profile.limits.subscriptions_per_session = 1;
@@ -167,7 +168,7 @@ TEST_CASE("a record brings back a valid log level, and no more subscriptions tha
   CHECK(w.subscribed == Texts{"\"note:///2\""});
 }
 
-TEST_CASE("a subscription waits for the server that offers it, whatever else is offered") {
+TEST_CASE("a subscription is restored only once a server offers its resource") {
   World w;
   w.add("tools", R"([{"name":"x"}])");
   LedgerRecord record;
@@ -184,7 +185,7 @@ TEST_CASE("a subscription waits for the server that offers it, whatever else is 
   CHECK(w.session.to_subscribe == Texts{"\"note:///3\""});
 }
 
-TEST_CASE("requests that an earlier process owed are answered once, in a later turn") {
+TEST_CASE("requests that an earlier process left unanswered are answered once, in a later turn") {
   World w;
   LedgerRecord record;
   record.revision = newest_revision;
@@ -211,15 +212,15 @@ TEST_CASE("requests that an earlier process owed are answered once, in a later t
     answered.emplace_back(sent.stream, mcp::member(sent.text, "id"));
   }
   CHECK(answered == std::vector<std::pair<std::uint64_t, std::string>>{{3, "1"}, {4, "\"two\""}});
-  // Requests that cannot be answered are removed; the others are kept until their answers have been
-  // written.
+  // Requests that cannot be answered are removed. Other requests are kept until their answers have
+  // been written.
   std::vector<std::uint64_t> left;
   for (const LedgerRequest &request : w.ledger->requests()) left.push_back(request.stream);
   CHECK(left == std::vector<std::uint64_t>{3, 4});
   CHECK_FALSE(w.restored.carry(open_session(w.sessions, w.client).handle).has_value());
 }
 
-TEST_CASE("a client without a complete handshake is carried, and not restored") {
+TEST_CASE("a client without a complete handshake is carried but not restored") {
   World w;
   LedgerRecord record;
   record.revision = newest_revision;
@@ -245,7 +246,7 @@ TEST_CASE("a client without a complete handshake is carried, and not restored") 
   if (answers != 0) CHECK(w.client.sent[0].text.find("send initialize again") != std::string::npos);
 }
 
-TEST_CASE("without a ledger no client is carried, and nothing is owed") {
+TEST_CASE("without a ledger, no client is carried and no answers are pending") {
   World w;
   CHECK_FALSE(w.restored.carry(w.session.handle).has_value());
   w.next_process();
@@ -254,7 +255,7 @@ TEST_CASE("without a ledger no client is carried, and nothing is owed") {
   CHECK_FALSE(w.restored.owes());
 }
 
-TEST_CASE("a client that has gone before its answers gets none") {
+TEST_CASE("a client that disconnects before its pending answers receives none") {
   World w;
   w.ledger->add_request(3, "1", false);
   w.next_process();

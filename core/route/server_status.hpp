@@ -1,4 +1,4 @@
-// The state of a server, as `bulkhead status` reports it.
+// The state of a server, as reported by `bulkhead status`.
 #pragma once
 
 #include <cstdint>

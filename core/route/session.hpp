@@ -1,4 +1,4 @@
-// The state of a client's session. Used on the I/O thread. Owned by Sessions.
+// The state of a client's session. Owner: Sessions. Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -40,16 +40,17 @@ struct Session {
 
   // The peer as reported by the transport.
   std::string transport, address, principal, process_name;
-  static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is cut
+  static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is truncated
   ClaimedName claimed_name;
-  // 32 hex digits, for records without their own trace; empty if there is no telemetry.
+  // 32 hex digits, for records without their own trace. Empty if there is no telemetry.
   std::string trace_id;
 
   bool handshake_optional = false;      // the client may omit or repeat initialize
-  std::uint64_t max_message_bytes = 0;  // limit of its transport; 0 if there is none
+  std::uint64_t max_message_bytes = 0;  // limit of its transport, or 0
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  bool ready = false;  // notifications/initialized was received, by this process or an earlier one
+  bool ready = false;  // notifications/initialized was received, by this process or an earlier
+                       // process
   bool input_ended = false;
   bool closing = false;
   std::uint8_t revision = 0;
@@ -63,24 +64,24 @@ struct Session {
   // The session of a single sessionless message ends with the answer.
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
-  std::uint64_t stream = 0;  // of that message
+  std::uint64_t stream = 0;  // of the sessionless message
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
 
   SessionCalls open_calls;
   std::uint32_t open_asks = 0;
-  std::size_t batched_bytes = 0;  // answers that are waiting in incomplete batches
+  std::size_t batched_bytes = 0;  // answers that wait in incomplete batches
 
   struct Subscription {
     Lane *lane = nullptr;
     std::string original;  // the server's URI, unescaped
   };
-  std::map<std::string, Subscription> subscriptions;  // by the client's URI token
+  std::map<std::string, Subscription> subscriptions;  // keyed by the client's URI token
 
   // The slot of the session in the Ledger.
   Ledger::Slot slot = Ledger::none;
   std::string resume_id;  // the transport's id
   SealTime sealed;        // when resume_id was sealed
-  // For a restored session: the state that still has to be set up.
+  // For a restored session: the state that must still be restored.
   std::vector<std::string> to_subscribe;  // URI tokens
   bool to_tell_lists = false;             // notify the client that lists may have changed
 };

@@ -1,7 +1,7 @@
-// The data that outlives a session in this process: its record in the ledger, for the next process,
-// and the ids of evicted sessions, which their clients may resume.
+// Data that outlives a session in this process: its record in the ledger, for the next process, and
+// the ids of evicted sessions that clients may resume.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: those of Ledger and Reopening.
+// Owner: the Router. Runs on the reactor thread. Limits: those of Ledger and Reopening.
 #pragma once
 
 #include <cstdint>
@@ -25,34 +25,34 @@ class SessionJournal {
   SessionJournal(const SessionJournal &) = delete;
   SessionJournal &operator=(const SessionJournal &) = delete;
 
-  // Call it before any session is open. Borrowed. If null, no session continues in another process.
+  // Must be called before any session is open. Borrowed. If null, no session continues in another
+  // process.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
   // ---- sessions that clients identify by an id ----
-  // The session id has been sealed. `id` is the key under which the transport will find the
-  // session.
+  // Called when the session id has been sealed. The transport uses `id` to find the session.
   void remember(bh_session session, std::string_view id, SealTime sealed);
-  // The recorded data of the session has changed.
+  // Called when the recorded data of the session has changed.
   void save(const Session &session);
-  // The session ends together with its record.
+  // Called when the session ends together with its record.
   void forget(Session &session);
-  // The session ends, but its client may resume it. Its record is kept if the sealed id alone is
-  // not sufficient to restore it. Call it before forget().
+  // Called when the session ends but its client may resume it. Its record is kept if the sealed id
+  // alone is not sufficient to restore it. Must be called before forget().
   void evict(Session &session);
-  // The session ends permanently.
+  // Called when the session ends permanently.
   void end(const Session &session);
   // Returns true if the session has not ended permanently and its seal has not expired. See
   // Reopening.
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
-  // The session was resumed: finds its record.
+  // Called when the session was resumed. Finds its record.
   void reopened(Session &session, std::string_view id, SealTime sealed);
-  // Ids of sessions of earlier processes are no longer valid.
+  // Called when ids of sessions of earlier processes are no longer valid.
   void too_old();
 
-  // ---- the session of the client that is connected to the process itself; see Ledger ----
+  // ---- the carried session: that of the client connected to the process itself; see Ledger ----
   // Returns true if carry() can succeed.
   bool carries() const noexcept { return ledger_ != nullptr && carried_ == 0; }
   void carry(Session &session);
@@ -60,12 +60,12 @@ class SessionJournal {
   bool is_carried(bh_session session) const noexcept {
     return carried_ != 0 && session == carried_;
   }
-  // The carried session's request is about to be handled. Registers it, because handling it may end
-  // this process and must not end the next one.
+  // Called before a request of the carried session is handled. Registers it, because handling it
+  // may end this process and must not end the next one.
   void request(const ReplyTo &reply, const Message &request) {
     if (is_carried(reply.session)) add_request(reply.stream, request);
   }
-  // The messages that the carried client has sent have been inspected.
+  // Called when the messages that the carried client has sent have been inspected.
   void commit(bh_session session) noexcept {
     if (is_carried(session)) ledger_->commit();
   }

@@ -1,4 +1,5 @@
-// The session data that is stored for later processes, and for clients that resume in this process.
+// Tests the session data that is stored for later processes and for clients that resume in this
+// process.
 #include "route/session_journal.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +21,7 @@ struct World {
   Session &session = open_session(sessions, client);
   const SealTime now{loop->now_ns(), false};
 
-  // A session that its client identifies by this id.
+  // Registers the session under this id.
   void remember(const char *id) {
     session.initialized = true;
     session.log_level = 3;
@@ -30,7 +31,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("without a ledger nothing is kept, and ids count all the same") {
+TEST_CASE("without a ledger, records are not stored, but ids can still be resumed") {
   World w;
   w.remember("a");
   CHECK(w.session.slot == Ledger::none);
@@ -44,7 +45,7 @@ TEST_CASE("without a ledger nothing is kept, and ids count all the same") {
   CHECK_FALSE(w.journal.keep(w.session.handle, "bytes", false));
 }
 
-TEST_CASE("a session's record follows it, and goes with it") {
+TEST_CASE("a session's record is updated with the session and removed with it") {
   World w;
   w.journal.use(w.ledger.get());
   w.remember("a");
@@ -57,14 +58,14 @@ TEST_CASE("a session's record follows it, and goes with it") {
   w.journal.save(w.session);
   CHECK(w.ledger->read(slot)->log_level == 5);
   CHECK(w.ledger->read(slot)->subscriptions == std::vector<std::string>{"\"note:///1\""});
-  w.journal.remember(w.session.handle, "b", w.now);  // it already has an id
+  w.journal.remember(w.session.handle, "b", w.now);  // the session already has an id
   CHECK(w.session.resume_id == "a");
   w.journal.forget(w.session);
   CHECK(w.session.slot == Ledger::none);
   CHECK_FALSE(w.ledger->read(slot).has_value());
 }
 
-TEST_CASE("an evicted session leaves its record if its id alone does not bring it back") {
+TEST_CASE("an evicted session keeps its record if its id alone is not sufficient to restore it") {
   World w;
   w.journal.use(w.ledger.get());
   w.remember("a");
@@ -81,7 +82,7 @@ TEST_CASE("an evicted session leaves its record if its id alone does not bring i
   CHECK(again.resume_id == "a");
 }
 
-TEST_CASE("the next process knows which sessions have ended for good") {
+TEST_CASE("the next process knows which sessions have ended permanently") {
   World w;
   w.journal.use(w.ledger.get());
   w.remember("a");

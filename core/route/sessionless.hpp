@@ -1,6 +1,6 @@
 // Open sessionless streams: requests without a session that have not been answered yet.
 //
-// Used on the I/O thread. Owned by Clients. Limit: limits.sessions.
+// Owner: Clients. Used on the reactor thread. Limit: limits.sessions.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class SessionlessStreams {
   bool holds(const ClientEnd &end, std::uint64_t stream) const {
     return open_.contains({&end, stream});
   }
-  // Removes a stream and returns its session; 0 if the stream is not open.
+  // Removes a stream and returns its session, or 0 if the stream is not open.
   bh_session take(const ClientEnd &end, std::uint64_t stream) {
     const auto node = open_.extract({&end, stream});
     return node.empty() ? 0 : node.mapped();

@@ -1,4 +1,4 @@
-// The open sessions by handle. Used on the I/O thread. Owned by the Router.
+// The open sessions by handle. Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace bulkhead {
 
-// Returns a random first generation for handles that leave the process, so that a handle of another
-// or earlier process is not valid in this one. If the kernel returns no random number, returns
+// Returns a random first generation for handles that leave the process, so a handle of another or
+// earlier process is not valid in this process. If the kernel returns no random number, returns
 // `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
@@ -30,12 +30,12 @@ class Sessions {
   void erase(bh_session handle) { table_.erase(handle); }
   std::size_t size() const noexcept { return table_.size(); }
 
-  // Calls f(const Session &) for each session; f must not open or erase any.
+  // Calls f(const Session &) for each session. f must not open or erase sessions.
   template <class F>
   void for_each(F &&f) const {
     table_.for_each([&](bh_session, const std::unique_ptr<Session> &s) { f(std::as_const(*s)); });
   }
-  // The handles, for loops that may open or erase sessions; use find() for each.
+  // Returns the handles, for loops that may open or erase sessions; use find() for each.
   std::vector<bh_session> handles() const;
 
  private:

@@ -7,7 +7,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a session has what its transport said of the peer") {
+TEST_CASE("a session has the peer data that its transport reported") {
   Sessions sessions(5);
   FakeClient client;
   Session &s = open_session(sessions, client, BH_PEER_HANDSHAKE_OPTIONAL);
@@ -24,7 +24,7 @@ TEST_CASE("a session has what its transport said of the peer") {
   CHECK(sessions.size() == 1);
 }
 
-TEST_CASE("a handle of a session that has gone, or of another process, finds nothing") {
+TEST_CASE("a handle of an ended session or another process is not found") {
   FakeClient client;
   Sessions ours(5), theirs(9);
   const bh_session here = open_session(ours, client).handle;
@@ -38,7 +38,7 @@ TEST_CASE("a handle of a session that has gone, or of another process, finds not
   CHECK(ours.find(here) == nullptr);
 }
 
-TEST_CASE("sessions stay where they are while others open, and can be erased in a loop") {
+TEST_CASE("sessions do not move while others open, and can be erased in a loop") {
   Sessions sessions(1);
   FakeClient client;
   Session &first = open_session(sessions, client);

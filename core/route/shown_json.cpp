@@ -17,7 +17,7 @@ using profiles::credential_name;
 using profiles::credential_value;
 using profiles::kMask;
 
-constexpr unsigned max_layers = 8;  // of JSON in strings, and of percent-encoding
+constexpr unsigned max_layers = 8;  // for JSON in strings, and for percent-encoding
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
@@ -28,13 +28,13 @@ bool is_scheme(std::string_view word) {
   return bh::equal_ignoring_case(word, "bearer") || bh::equal_ignoring_case(word, "basic");
 }
 
-// Words of prose may also begin with these prefixes ("Basically"); then only the word after the
-// scheme counts.
+// Returns true if the part has the form of a token. The prefixes "Basi" and "Bearer" are excluded,
+// because words of prose also begin with them ("Basically"); only the word after the scheme counts.
 bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// A word without spaces, possibly "https://user:password@host/?token=x" or "--api-key=x".
+// Appends a word without spaces, possibly "https://user:password@host/?token=x" or "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
@@ -63,7 +63,7 @@ void add_plain_word(std::string *out, std::string_view word) {
   }
 }
 
-// If percent-encoding hides a credential in the word, the decoded word is used.
+// Appends a word. If percent-encoding hides a credential in it, the decoded word is used.
 void add_word(std::string *out, std::string_view word) {
   std::string plain(word);
   for (unsigned layer = 0; layer < max_layers; ++layer) {
@@ -93,7 +93,7 @@ void add_character(std::string *out, char32_t c, std::string_view bytes) {
   }
 }
 
-// Quotes the text as in JSON, so that hidden characters can be written as escapes.
+// Quotes the text as JSON, so hidden characters can be written as escapes.
 std::string quoted_visible(std::string_view text) {
   const std::string quoted = bh::json::quoted(text);
   std::string out;
@@ -106,7 +106,7 @@ std::string quoted_visible(std::string_view text) {
   return out;
 }
 
-// Walks once over a validated text. A hidden value is skipped, not copied.
+// Walks once over a validated text. A masked value is skipped without being copied.
 class Walk {
  public:
   Walk(std::string_view json, std::size_t max_bytes, unsigned layer)
@@ -140,7 +140,7 @@ class Walk {
 
   void string() {
     if (hides_ && !key_next_) return hidden(string_end(at_, json_.size()));
-    // Only the part of a huge string that fits is inspected; an escape has at most six bytes.
+    // Only the part of a huge string that fits is inspected. An escape has at most six bytes.
     const std::size_t end = string_end(at_, 6 * max_);
     std::string token(json_.substr(at_, end - at_)), scratch;
     const bool all = token.size() > 1 && token.back() == '"' && end - at_ <= 6 * max_;
@@ -157,7 +157,7 @@ class Walk {
     if (!all || inside_cut_) out_.resize(std::max(out_.size(), max_ + 1), ' ');
   }
 
-  // JSON that is itself a string is masked as JSON.
+  // Masks a string. A string that contains JSON is masked as JSON.
   std::string value(std::string_view text) {
     const std::size_t begin = std::min(text.find_first_not_of(spaces), text.size());
     const bool document =
@@ -209,13 +209,13 @@ class Walk {
 
   const std::string_view json_;
   const std::size_t max_;
-  const unsigned layer_;  // the number of strings that enclose this text
+  const unsigned layer_;  // number of strings that enclose this text
   std::size_t at_ = 0;
-  std::string out_, objects_;  // objects_: a '1' for each open object, '0' for an array
+  std::string out_, objects_;  // objects_: '1' for each open object, '0' for each open array
   bool key_next_ = false;
   bool masked_ = false;      // a value was masked
   bool inside_cut_ = false;  // JSON in a string did not fit
-  bool hides_ = false;       // the name of the next value is that of a credential
+  bool hides_ = false;       // the next value belongs to a name that looks like a credential
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Formats the arguments of a call for display to a human approver: masks secrets and makes hidden
-// characters visible.
+// Formats the arguments of a call for display to a human approver: masks credentials and makes
+// hidden characters visible.
 //
 // Thread-safe; allocates.
 #pragma once
@@ -12,25 +12,26 @@ namespace bulkhead {
 
 struct ShownJson {
   std::string text;
-  bool cut = false;  // cut to max_bytes, so the text is not valid JSON
+  bool cut = false;  // truncated to max_bytes, so the text is not valid JSON
 };
 
 // Formats a validated JSON text in one pass, which stops after max_bytes of output.
 //
-// The value of a member with the name of a credential is replaced with "***", unless it is a number
-// or a boolean. In all other texts, the parts that look like a credential are masked: the prefixes
-// of well-known tokens, user:password@ in a URL, NAME=VALUE with such a name, the text after
-// "Bearer" or "Basic", and private keys. Escapes and percent-encoding are decoded before the
+// If a member's name looks like a credential, its value is replaced with "***", unless it is a
+// number or a boolean. In all other texts, parts that look like a credential are masked: the
+// prefixes of well-known tokens, user:password@ in a URL, NAME=VALUE with such a name, the text
+// after "Bearer" or "Basic", and private keys. Escapes and percent-encoding are decoded before the
 // comparison. A string that contains JSON is masked as JSON, up to 8 levels deep. Hidden characters
 // (direction marks, zero-width characters) are written as \u escapes.
 //
-// Masking protects against shoulder surfing only: it recognizes shapes, not secrets.
+// Masking protects only against shoulder surfing: it recognizes the form of credentials, not their
+// values.
 ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 
-// The same for a single text that is not JSON.
+// Masks a single text that is not JSON, by the same rules.
 std::string masked_text(std::string_view text);
 
-// Returns at most max_bytes, in whole characters, with hidden characters as \u escapes.
+// Returns at most max_bytes, without splitting characters, with hidden characters as \u escapes.
 std::string visible_text(std::string_view text, std::size_t max_bytes);
 
 }  // namespace bulkhead

@@ -26,10 +26,10 @@ class Digits {
   std::size_t n_ = 0;
 };
 
-// Edits of one message: replaced or removed ranges and inserted texts. Limited to max_edits, in any
-// order. An edit that cannot be stored (too many edits, an overlap, or a range outside the message)
-// makes the whole splice fail, because a message must never be sent with an edit missing. Borrows
-// the message and the texts. Used on one thread. Never allocates.
+// Edits of one message: replaced or removed ranges and inserted texts, at most max_edits, in any
+// order. If an edit cannot be stored (too many edits, an overlap, or a range outside the message),
+// the entire splice fails, because a message must never be sent with an edit missing. Borrows the
+// message and the texts. Used on one thread. Never allocates.
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 8;
@@ -51,10 +51,11 @@ class Splice {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // Returns false if an edit could not be stored; parts() then returns null.
+  // Returns false if an edit could not be stored. parts() then returns null.
   bool ok() const noexcept { return ok_; }
 
-  // Returns the parts, in order; valid as long as this object and its texts. Null if !ok().
+  // Returns the parts in order, or null if !ok(). They are valid as long as this object and its
+  // texts.
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;
@@ -105,7 +106,8 @@ class Splice {
   std::uint32_t count_ = 0;
 };
 
-// Converts decimal digits (also in a JSON string) to a number; 0 if the token is not a number.
+// Converts decimal digits (also in a JSON string) to a number, or returns 0 if the token is not a
+// number.
 inline std::uint64_t parse_number(std::string_view token) noexcept {
   if (token.size() >= 2 && token.front() == '"') token = token.substr(1, token.size() - 2);
   std::uint64_t value = 0;

@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// See Calls for the steps between them.
+// Calls describes the steps between the stages.
 enum class Stage : std::uint8_t {
   open,             // not waiting: a step is running
   awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter
@@ -24,13 +24,13 @@ enum class Stage : std::uint8_t {
   answer_deciding   // the policy
 };
 
-// Returns true if the policy was asked about the call or is about to be asked.
+// Returns true if the policy has been asked about the call or is about to be asked.
 constexpr bool is_before_policy(Stage stage) noexcept {
   return stage == Stage::checking || stage == Stage::deciding || stage == Stage::answer_checking ||
          stage == Stage::answer_deciding;
 }
 
-// Returns the time-out of a stage for a message of this size; 0 if the stage has no time-out of its
+// Returns the time-out of a stage for a message of this size, or 0 if the stage has none of its
 // own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call starts
 // and after each wait. In `suspended`, it is stopped, and limits.ask_timeout_ms applies to each
 // request of the server.

@@ -47,7 +47,7 @@ bool Subscriptions::subscribe(Call &call, Lane &lane, const std::string &token) 
   const auto former_use = s.subscriptions.find(token);
   if (former_use != s.subscriptions.end() &&
       (former_use->second.lane != &lane || former_use->second.original != call.name)) {
-    forget(s, token);  // the spelling was used before names changed
+    forget(s, token);  // this form of the URI was used before names changed
   }
   Lane::Watch &watch = lane.watches[call.name];
   const auto [at, fresh] = watch.clients.try_emplace(s.handle);
@@ -83,7 +83,7 @@ void Subscriptions::unsubscribe(Lane &lane, const std::string &uri) {
 
 // ---- ends ------------------------------------------------------------------------------------
 
-// Also removes it from the session's own list.
+// Removes a client from the watch, and the subscription from its session.
 void Subscriptions::remove_watcher(Lane &lane, const std::string &uri, Session &s) {
   const auto at = lane.watches.find(uri);
   if (at == lane.watches.end()) return;
@@ -153,9 +153,9 @@ void Subscriptions::lane_ready(Lane &lane) {
 
 // ---- updates of resources --------------------------------------------------------------------
 
-// Returns the clients that watch `uri` or a resource of which it is a part, because a server may
-// report a part of a watched resource. Each client is returned with the spelling of the URI that it
-// receives.
+// Returns the clients that watch `uri` or one of its parent resources. Each client is returned with
+// the form of the URI that it receives. A server may report an update of a part of a watched
+// resource.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
@@ -209,7 +209,8 @@ void Subscriptions::judge_again(bh_session handle) {
     for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
   }
   for (const std::string &token : tokens) {
-    const Session *s = needs_.sessions.find(handle);  // a server may do anything when one ends
+    const Session *s = needs_.sessions.find(handle);  // a server may do anything when a
+                                                      // subscription ends
     if (s == nullptr) return;
     const auto at = s->subscriptions.find(token);
     if (at == s->subscriptions.end()) continue;

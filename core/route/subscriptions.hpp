@@ -1,12 +1,12 @@
 // Resource subscriptions. Several clients of a lane may watch the same resource; the server
 // receives the first subscribe and the last unsubscribe request. Until the server has accepted a
-// subscription, the request of each client is forwarded, so that no client relies on a subscription
-// that was refused or that another client cancelled.
+// subscription, the request of each client is forwarded, so no client relies on a subscription that
+// was refused or that another client cancelled.
 //
-// A watch is identified by (lane, the server's own URI). A client may spell the URI in several
-// ways; notifications to it contain the spelling that it used last.
+// A watch is identified by (lane, the server's own URI). A client may use several forms of the URI;
+// notifications contain the form that it used last.
 //
-// Runs on the I/O thread. Owned by the Router. Limit: limits.subscriptions_per_session.
+// Owner: the Router. Runs on the reactor thread. Limit: limits.subscriptions_per_session.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // The session's subscriptions have changed: the journal must be updated.
+    // Called when the session's subscriptions have changed, so the journal can be updated.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Subscriptions(Needs needs) : needs_(std::move(needs)) {}
 
-  // The reason why the session cannot subscribe or unsubscribe at this lane; error_code is 0 if it
+  // The reason why the session cannot subscribe or unsubscribe at this lane. error_code is 0 if it
   // can.
   struct Refusal {
     std::int32_t error_code = 0;
@@ -49,30 +49,31 @@ class Subscriptions {
   };
   Refusal refusal(const Session &session, const Lane &lane, mcp::Method method) const;
 
-  // Starts a call that the policy has allowed. `token` is the URI as the client spelled it. Returns
+  // Starts a call that the policy has allowed. `token` is the URI as the client wrote it. Returns
   // true if the gateway answers the call with {}, and false if the call is sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
-  // A client's subscribe request has ended. Returns true if the server may have accepted a
-  // subscription that no client needs; call unsubscribe() after the call was freed.
+  // Called when a client's subscribe request has ended. Returns true if the server may have
+  // accepted a subscription that no client needs; unsubscribe() must then be called after the call
+  // was freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
-  // Removes the subscription with this spelling, if there is one.
+  // Removes the subscription with this form of the URI, if there is one.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
-  // The lane is ending.
+  // Called when the lane ends.
   void forget_lane(Lane &lane);
   // Moves a subscription to the replacement of its lane, which subscribes when it is ready. If `to`
   // is null, the subscription ends.
   void move(Session &session, const std::string &token, Lane *to);
-  // A connection of the lane is ready: subscribes again to accepted watches. Requests that the
-  // server has not answered are retried by their calls.
+  // Called when a connection of the lane is ready. Subscribes again to accepted watches. Requests
+  // that the server has not answered are retried by their calls.
   static void lane_ready(Lane &lane);
 
-  // A server reports that a resource has changed.
+  // Called when a server reports that a resource has changed.
   void updated(Lane &lane, const Message &message);
 
-  // The rules have changed: ends subscriptions that they refuse.
+  // Called when the rules have changed. Ends subscriptions that they refuse.
   void judge_again(bh_session session);
   void refused(const JudgedEvent &event);
 

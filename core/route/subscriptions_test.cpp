@@ -1,4 +1,4 @@
-// Resource subscriptions: which clients watch which resource, and which requests the server
+// Tests resource subscriptions: which clients watch which resource, and which requests the server
 // receives.
 #include "route/subscriptions.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct World : MessageWorld {
-  // A call that the policy has allowed. Returns true if the gateway answers it.
+  // Starts a call that the policy has allowed. Returns true if the gateway answers it.
   bool begin(Session &s, mcp::Method method, const std::string &uri, const std::string &token) {
     call = &call_of(s, method);
     call->name = uri;
@@ -42,7 +42,7 @@ struct World : MessageWorld {
 
 }  // namespace
 
-TEST_CASE("the server gets the first subscription and the last unsubscription") {
+TEST_CASE("the server receives only the first subscribe and the last unsubscribe request") {
   World w;
   CHECK_FALSE(w.subscribe(w.first));
   CHECK_FALSE(w.subscribe(w.second));  // not accepted yet, so this request is also sent
@@ -58,7 +58,7 @@ TEST_CASE("the server gets the first subscription and the last unsubscription") 
   CHECK(w.changes > 0);
 }
 
-TEST_CASE("a subscription that the server refuses is none, one that may stand is undone") {
+TEST_CASE("a refused subscription ends, and a subscription with an unknown outcome is undone") {
   World w;
   w.subscribe(w.first);
   SECTION("refused") {
@@ -72,7 +72,7 @@ TEST_CASE("a subscription that the server refuses is none, one that may stand is
   CHECK(w.first.subscriptions.empty());
 }
 
-TEST_CASE("a refusal of one client does not end what the server has accepted for another") {
+TEST_CASE("a refusal for one client does not end a subscription accepted for another client") {
   World w;
   w.subscribe(w.first);
   Call *of_first = w.call;
@@ -84,7 +84,7 @@ TEST_CASE("a refusal of one client does not end what the server has accepted for
   CHECK_FALSE(w.updated("note:///1", w.second).empty());
 }
 
-TEST_CASE("updates of parts reach those who watch the whole, siblings do not") {
+TEST_CASE("updates of sub-resources reach subscribers of the parent, but not of siblings") {
   World w;
   w.subscribe(w.first, "note:///a");
   w.ended();
@@ -94,7 +94,7 @@ TEST_CASE("updates of parts reach those who watch the whole, siblings do not") {
   CHECK(w.updated("", w.first).empty());
 }
 
-TEST_CASE("a client that goes takes its subscriptions with it") {
+TEST_CASE("subscriptions end when their client disconnects") {
   World w;
   w.subscribe(w.first, "note:///1");
   w.ended();
@@ -107,7 +107,7 @@ TEST_CASE("a client that goes takes its subscriptions with it") {
   w.subscriptions.forget(w.first, "\"nothing\"");
 }
 
-TEST_CASE("subscriptions move to the replacement of their lane, which subscribes") {
+TEST_CASE("subscriptions move to the replacement of their lane and are requested from its server") {
   World w;
   w.subscribe(w.first);
   w.ended();
@@ -121,7 +121,7 @@ TEST_CASE("subscriptions move to the replacement of their lane, which subscribes
   CHECK(w.first.subscriptions.empty());
 }
 
-TEST_CASE("a lane that ends leaves nothing behind") {
+TEST_CASE("a lane that ends removes its subscriptions") {
   World w;
   w.subscribe(w.first);
   w.subscriptions.forget_lane(w.lane);
@@ -130,13 +130,13 @@ TEST_CASE("a lane that ends leaves nothing behind") {
   w.subscriptions.forget_lane(w.lane);
 }
 
-TEST_CASE("who cannot subscribe is refused before a call begins") {
+TEST_CASE("a client that cannot subscribe is rejected before a call begins") {
   World w;
   const auto refusal = [&](mcp::Method method) {
     return w.subscriptions.refusal(w.first, w.lane, method).error_code;
   };
   using enum mcp::Method;
-  CHECK(refusal(resources_subscribe) == 0);  // the server may turn out to support them
+  CHECK(refusal(resources_subscribe) == 0);  // the server may still turn out to support them
   w.lane.set_state(LaneState::ready);
   CHECK(refusal(resources_subscribe) == code::method_not_found);
   ServerCaps caps;

@@ -12,7 +12,7 @@ namespace bulkhead {
 
 class Lane;
 
-// The result of resolving a name. The name is resolved once: the policy evaluates this target and
+// The result of resolving a name. The name is resolved once: the policy evaluates this target, and
 // the lane sends to it.
 struct Target {
   Lane *lane = nullptr;
@@ -24,7 +24,7 @@ struct Target {
 struct CallInHand {
   Message message;
   Target target;
-  std::string arguments;     // replacement of `arguments` by a policy; empty if there is none
+  std::string arguments;     // replacement of `arguments` by a policy; may be empty
   ParkedMessage kept;        // for a call that has waited: the owner of `message`
   std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
@@ -33,13 +33,13 @@ struct CallInHand {
 struct ParkedCall {
   ParkedMessage message;
   Target target;          // unused for an answer
-  std::string arguments;  // as in CallInHand
-  std::size_t bytes = 0;  // counted in WaitingBytes; 0 if not counted
+  std::string arguments;  // see CallInHand
+  std::size_t bytes = 0;  // counted in WaitingBytes, or 0
 
   CallInHand in_hand() const { return {message.get(), target, arguments, message, 0}; }
 };
 
-// Parks a call; the message is copied unless it is already parked.
+// Parks a call. The message is copied unless it is already parked.
 inline ParkedCall parked(const CallInHand &hand) {
   return {hand.kept.empty() ? ParkedMessage(hand.message) : hand.kept, hand.target, hand.arguments,
           0};

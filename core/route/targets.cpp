@@ -22,8 +22,8 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
     case mcp::Method::prompts_get:
       return {scan.name, ItemKind::prompt, "prompts/get requires params.name (a string)"};
     case mcp::Method::completion_complete: {
-      // Unescaped, as the server will read it: the judged target must be the target that the server
-      // completes.
+      // Unescaped, as the server will read it: the target that the policy evaluates must be the
+      // target that the server completes.
       std::string scratch;
       const std::string_view type =
           scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
@@ -67,7 +67,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
     found = true;
   }
   if (!found) {
-    // Names what is missing: the tool, or the name itself if it is an unused alias.
+    // Names the missing tool, or the name itself if it is an unused alias.
     const std::string_view tool = needs_.names.aliased(name);
     if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
@@ -87,7 +87,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   return true;
 }
 
-// For a name without a prefix that several servers list, or whose only server is down.
+// Refuses a name without a prefix that several servers list, or whose only server is down.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
@@ -120,7 +120,7 @@ bool Targets::answer_unavailable(const Session &s, Incoming &request, std::strin
   return false;
 }
 
-// The reason may contain text from the server, which a policy that reads results has not evaluated.
+// The reason may contain text from the server that a policy has not evaluated.
 std::string Targets::why_not(const Lane &lane) const {
   if (lane.reason().empty()) return "still connecting";
   return needs_.gate.observes() ? "see `bulkhead status`" : lane.reason();

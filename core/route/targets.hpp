@@ -1,7 +1,7 @@
 // Resolves the name that a client calls, once, to a lane and the server's own name. The policy
 // evaluates this target, and the lane sends to it.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Resolves the name that a client calls to the lane and the server's own name, or to an error that
-// states the cause.
+// Tests resolving the name that a client calls to the lane and the server's own name, or to an
+// error that states the cause.
 #include "route/targets.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ struct World : ListWorld {
   bool find_tool(const std::string &name) {
     return find("tools/call", R"({"name":")" + name + R"("})");
   }
-  // Returns "code text" of the error that was sent; empty if there was none.
+  // Returns "code text" of the error that was sent, or an empty string if there was none.
   std::string error() const {
     if (client.sent.empty()) return {};
     const std::string_view error = mcp::member(client.sent[0].text, "error");
@@ -40,7 +40,7 @@ struct World : ListWorld {
 
 }  // namespace
 
-TEST_CASE("a listed name has a lane and an original name") {
+TEST_CASE("a listed name resolves to its lane and original name") {
   World w;
   w.add("a", R"([{"name":"x"}])");
   w.add("b", R"([{"name":"x"}])");
@@ -49,11 +49,11 @@ TEST_CASE("a listed name has a lane and an original name") {
   CHECK(w.found.lane == w.session->view->lanes[1]);
   CHECK(w.found.resolved.original_token == "\"x\"");
   CHECK(w.error().empty());
-  REQUIRE(w.find_tool("a_\\u005fx"));  // another spelling of the same name
+  REQUIRE(w.find_tool("a_\\u005fx"));  // an escaped form of the same name
   CHECK(w.found.lane == w.session->view->lanes[0]);
 }
 
-TEST_CASE("what cannot be called has an error that names it") {
+TEST_CASE("the error for a name that cannot be called contains the name") {
   World w;
   w.add("a", R"([{"name":"x"}])");
   ServerDef off = server_named("off");
@@ -84,7 +84,7 @@ TEST_CASE("what cannot be called has an error that names it") {
   }
 }
 
-TEST_CASE("a long name is cut in the error") {
+TEST_CASE("a long name is truncated in the error") {
   World w;
   w.add("a", "[]");
   w.session = &w.joined();
@@ -92,7 +92,7 @@ TEST_CASE("a long name is cut in the error") {
   CHECK(w.error().size() < 400);
 }
 
-TEST_CASE("a server that is down is named, with its reason unless a policy reads results") {
+TEST_CASE("the error names an unavailable server, and its reason unless a policy reads results") {
   World w;
   w.add("a", "[]");
   w.plugins["a"].listing = BH_E_UNAVAILABLE;
@@ -107,7 +107,7 @@ TEST_CASE("a server that is down is named, with its reason unless a policy reads
   CHECK(w.error().find("status") != std::string::npos);
 }
 
-TEST_CASE("a name that a starting server may have waits for its list") {
+TEST_CASE("a request for a name that a starting server may have waits for its list") {
   World w;
   w.add("a", "");
   w.session = &w.joined();
@@ -119,7 +119,8 @@ TEST_CASE("a name that a starting server may have waits for its list") {
   CHECK(w.find_tool("a__x"));
 }
 
-TEST_CASE("without prefix a name of two servers is refused, of one it is that one's") {
+TEST_CASE(
+    "without prefixes, a name of two servers is rejected, and a name of one server resolves") {
   World w;
   w.profile.naming.prefix = false;
   w.names = Names(w.profile.naming);

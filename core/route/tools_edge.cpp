@@ -40,7 +40,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
       is_whole(message[ok ? scan.result : scan.error], json)) {
     needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
-    // The JSON text already has the maximum nesting depth of a message before it is wrapped.
+    // The JSON text, before it is wrapped, already has the maximum nesting depth of a message.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
                                        BH_OUTCOME_ERROR);
   } else {
@@ -132,7 +132,7 @@ void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail)
 
 void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
   if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
-  // The ABI's numbers are the values of ItemKind plus one.
+  // The ABI's numbers are ItemKind plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
   for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).list_changed(kind);
 }

@@ -1,7 +1,7 @@
-// The messages of tools plugins: results and progress of calls, changed lists, updated resources.
-// The counterpart of WireEdge.
+// Handles the messages of tools plugins: results and progress of calls, changed lists, updated
+// resources. The counterpart of WireEdge.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -44,22 +44,22 @@ class ToolsEdge {
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
   // ---- about a call ----
-  // The result or the JSON-RPC error (BH_RESULT_*) of a call. Returns BH_STALE if the call is
-  // unknown or has ended.
+  // Receives the result or the JSON-RPC error (BH_RESULT_*) of a call. Returns BH_STALE if the call
+  // is unknown or has ended.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
-  // The call was not executed, or its plugin has ended; no result follows.
+  // Called when the call was not executed or its plugin has ended. No result follows.
   void refused(bh_call call, const Error &error);
-  // The plugin returned BH_OK, so it must have called complete(). If it has not, the call fails in
-  // a later turn.
+  // Called when the plugin returned BH_OK, so it must have called complete(). If it has not, the
+  // call fails in a later turn.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
-  // An event for the record of the call; see bh_host_event.
+  // Receives an event for the record of the call; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
   // ---- about the plugin ----
   // abi_kind is BH_LIST_*; other values are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // The plugin has started in another process: subscriptions are requested again.
+  // Called when the plugin has started in another process. Subscriptions are requested again.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

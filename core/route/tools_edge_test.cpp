@@ -1,5 +1,5 @@
-// Messages of tools plugins: a plugin cannot answer for another server, or with anything but a
-// result.
+// Tests messages of tools plugins: a plugin cannot answer for another server, and can only answer
+// with a result.
 #include "route/tools_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ struct ToolsWorld : World {
     upstream.tools = &tools_table;
     recorder.add_sink(&archive_table, &archive);
   }
-  // A call that the plugin has received. Returns its number at the plugin.
+  // Starts a call that the plugin receives. Returns its number at the plugin.
   bh_call called() {
     begin(1);
     return table.get(id)->exchange->id;
@@ -56,7 +56,7 @@ TEST_CASE("a call is completed once, with exactly one object") {
   CHECK(w.log_lines.empty());
 }
 
-TEST_CASE("an answer that is more or less than one object fails the call") {
+TEST_CASE("an answer that is not exactly one object fails the call") {
   ToolsWorld w;
   const bh_call call = w.called();
   const std::string json =
@@ -70,7 +70,7 @@ TEST_CASE("an answer that is more or less than one object fails the call") {
   CHECK(w.log_lines.size() == 1);
 }
 
-TEST_CASE("only a tools plugin completes calls, and only with a known kind") {
+TEST_CASE("only a tools plugin can complete calls, and only with a known kind") {
   ToolsWorld w;
   const bh_call call = w.called();
   CHECK(w.tools.complete(call + 1'000, BH_RESULT_OK, "{}") == BH_STALE);
@@ -86,7 +86,7 @@ TEST_CASE("only a tools plugin completes calls, and only with a known kind") {
   CHECK_FALSE(mcp::member(w.answers_sent()[0], "error").empty());
 }
 
-TEST_CASE("a refused call has the error of its reason") {
+TEST_CASE("a refused call fails with the error for its reason") {
   for (const auto &[status, error_code] :
        std::vector<std::pair<bh_status, std::string>>{{BH_E_NOT_FOUND, "-32601"},
                                                       {BH_E_UNSUPPORTED, "-32601"},
@@ -100,7 +100,7 @@ TEST_CASE("a refused call has the error of its reason") {
   }
 }
 
-TEST_CASE("a call that was reported done without a result fails in a later turn") {
+TEST_CASE("a call that returns BH_OK without a result fails in a later turn") {
   ToolsWorld w;
   const bh_call call = w.called();
   w.tools.expect_completed(call);
@@ -114,7 +114,7 @@ TEST_CASE("a call that was reported done without a result fails in a later turn"
   CHECK(w.log_lines.empty() == completed);
 }
 
-TEST_CASE("progress is sent to a client that wants it, with finite numbers only") {
+TEST_CASE("progress is sent only to a client that requested it, and only with finite numbers") {
   ToolsWorld w;
   const bh_call call = w.called();
   const auto sent = [&] {
@@ -145,7 +145,8 @@ TEST_CASE("progress is sent to a client that wants it, with finite numbers only"
   CHECK(sent().size() == 3);
 }
 
-TEST_CASE("an event for the record is one small object of a known kind, up to a number per call") {
+TEST_CASE(
+    "an event for the record must be a small object of a known kind, up to a limit per call") {
   ToolsWorld w;
   const bh_call call = w.called();
   const std::string large = R"({"x":")" + std::string(BH_EVENT_BYTES, 'x') + R"("})";

@@ -1,4 +1,4 @@
-// The servers of the profile, in the same order. Used on the I/O thread. Owned by the Router.
+// The servers of the profile, in the same order. Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Upstreams {
 
   const List &all() const noexcept { return list_; }
   void add(std::unique_ptr<Upstream> upstream) { list_.push_back(std::move(upstream)); }
-  // Removes and returns all servers, so that a new list can be built from them.
+  // Removes and returns all servers, so a new list can be built from them.
   List take_all() noexcept { return std::exchange(list_, {}); }
 
   // Returns null if the profile has no server of this name.
@@ -26,7 +26,7 @@ class Upstreams {
                                  [name](const auto &one) { return one->name() == name; });
     return at == list_.end() ? nullptr : at->get();
   }
-  // A client with these capabilities has a connection of its own to some server.
+  // Returns true if a client with these capabilities has its own connection to some server.
   bool any_own_lane(ClientCaps caps) const noexcept {
     return std::any_of(list_.begin(), list_.end(),
                        [caps](const auto &one) { return one->has_own_lane(caps); });

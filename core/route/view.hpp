@@ -1,7 +1,7 @@
 // A view: what one group of clients sees. It merges the lanes for the clients' capabilities into
 // one catalogue. If a server runs per client, the view also depends on the session.
 //
-// Used on the I/O thread. Owned by Views.
+// Owner: Views. Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ struct FilteredList {
   FilteredLists *owner = nullptr;
   View *view = nullptr;
   std::shared_ptr<const Catalogue> catalogue;  // null if not completely decided
-  // A round of questions to the policy: one for each item, in the order in which the catalogue is
-  // built.
-  std::uint32_t round = 0;         // number of the open round; 0 if there is none
+  // A round of policy requests: one for each item, in the order in which the catalogue is built.
+  std::uint32_t round = 0;         // number of the open round, or 0
   std::vector<std::int8_t> shown;  // 1, 0, or -1 if not decided
   std::uint32_t open = 0;          // undecided items
-  std::uint64_t timer = 0;         // starts with the first question; may span several rounds
-  bool late = false;               // a decision timed out: valid for waiting requests only
+  std::uint64_t timer = 0;         // starts with the first request; may span several rounds
+  bool late = false;               // a decision timed out, so the list is valid for waiting
+                                   // requests only
 };
 
 struct View {
@@ -47,11 +47,11 @@ struct View {
   std::vector<Lane *> lanes;  // in the order of the profile
   std::vector<Session *> clients;
 
-  // Built on first use after a change. `filtered` is indexed by principal and used if a policy
+  // Built at first use after a change. `filtered` is keyed by principal and used if a policy
   // filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients know; differences from it are announced.
+  // The catalogue that clients know. Differences from it are announced.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
@@ -70,10 +70,10 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if each server of the view has responded or failed, or is shown with its remembered
+// Returns true if each server of the view has responded or failed, or is shown with its stored
 // list.
 bool is_settled(const View &view);
-// Merges the lists of the view's lanes. `keep` selects items; if it is empty, all are kept.
+// Merges the lists of the view's lanes. `keep` selects items; if it is empty, all items are kept.
 std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
                                                  const Catalogue::Keep &keep);
 

@@ -18,7 +18,7 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
     // A server that is down keeps its names: other servers (without prefixes) and aliases cannot
-    // take them.
+    // use them.
     CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
     for (const ItemKind kind : all_item_kinds) {
       source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
@@ -74,8 +74,8 @@ void Views::fill(View &view) {
   start_lanes(view);
 }
 
-// Called after all lanes were added: a lane may settle immediately, and by then the view must know
-// all of its lanes.
+// Called after all lanes were added: a lane may settle immediately, and the view must know all of
+// its lanes before that.
 void Views::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
@@ -178,8 +178,9 @@ const Catalogue &Views::catalogue(View &view) {
   return *view.catalogue;
 }
 
-// With a filtering policy, the list is specific to the principal. Names are still resolved through
-// the whole catalogue, because each call is judged individually.
+// Returns the list for the session. With a filtering policy, the list is specific to the principal.
+// Names are still resolved through the complete catalogue, because each call is evaluated
+// individually.
 const Catalogue *Views::listed_to(View &view, const Session &s) {
   return needs_.filters.any() ? needs_.filters.of(view, s) : &catalogue(view);
 }
@@ -191,7 +192,7 @@ bool Views::all_settled() const {
   });
 }
 
-// While servers are still arriving, the catalogue is not built just for this query: all lists would
+// While servers are still starting, the catalogue is not built only for this query: all lists would
 // be merged again for each server, and collisions are complete only after the last one.
 std::vector<std::string> Views::collisions() {
   if (views_.empty()) return {};
@@ -202,7 +203,7 @@ std::vector<std::string> Views::collisions() {
 
 // ---- waiting for the first answers of all servers ----------------------------------------------
 
-// From now on, requests wait until every server has responded or failed.
+// Makes requests wait until every server has responded or failed.
 void Views::open_first_list(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   view.deadline_passed = false;
@@ -215,7 +216,7 @@ void Views::open_first_list(View &view) {
       }));
 }
 
-// Serves the waiting requests as soon as the last server has responded or failed.
+// Serves the waiting requests once the last server has responded or failed.
 void Views::close_first_list(View &view) {
   if (view.deadline_timer == 0 || !is_settled(view)) return;
   needs_.reactor.timer_cancel(std::exchange(view.deadline_timer, 0));
@@ -238,7 +239,7 @@ void Views::wait(View &view, Incoming &request) {
         "the list is not available yet, and too many requests are waiting for it");
   }
   const Session *s = needs_.sessions.find(request.reply.session);
-  request.recorded = true;  // it is handled again
+  request.recorded = true;  // the request is handled again, and recorded then
   view.waiters.push_back({request.reply, ParkedMessage(request.message),
                           s == nullptr ? std::string() : s->process_name, request.start_ns});
 }
@@ -419,7 +420,7 @@ void Views::place_all() {
   for (const auto &view : views_) place_lanes(*view);
 }
 
-// Adds the lanes of new servers and sorts all lanes in the profile's order.
+// Adds the lanes of new servers and sorts all lanes in profile order.
 void Views::place_lanes(View &view) {
   std::vector<Lane *> lanes;
   for (const auto &upstream : needs_.upstreams.all()) {
@@ -445,8 +446,8 @@ void Views::start_all() {
   }
 }
 
-// The first server with a conversation per client, of all clients or of those with roots: clients
-// that shared a view get their own. Lanes that may be shared still are.
+// Called for the first server with a conversation per client (for all clients, or for those with
+// roots). Clients that shared a view get separate views; lanes that may be shared stay shared.
 void Views::split_shared() {
   std::vector<Session *> shared;
   for (const auto &view : views_) {
@@ -489,7 +490,7 @@ void Views::changed(View &view) {
   needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }
 
-// A client may do anything while it is notified; the list of views may change.
+// A client may do anything while it is notified, so the list of views may change.
 void Views::announce_all() {
   const auto next = [this] {
     return std::find_if(views_.begin(), views_.end(),

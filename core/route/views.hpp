@@ -1,7 +1,7 @@
 // The views of clients: the lanes that a client sees, their merged catalogue, notifications about
 // its changes, and requests that wait for the first responses of servers.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.first_list_wait_ms,
+// Owner: the Router. Runs on the reactor thread. Limits: limits.first_list_wait_ms,
 // limits.idle_view_ms. At most max_waiters requests wait per view, and limits.in_flight_per_session
 // per session, with limits.message_bytes in total.
 #pragma once
@@ -39,14 +39,15 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    // Handles a request again after it has waited. It may end any session.
+    // Handles a request again after it has waited. May end any session.
     std::function<void(Session &session, Incoming &request)> handle_again;
-    // The lists of the view are complete or have changed: restored clients can be set up.
+    // Called when the lists of the view are complete or have changed, so restored clients can be
+    // set up.
     std::function<void(View &view)> on_lists;
-    // Called when the lane is about to end: calls that have not reached it yet fail.
+    // Called when the lane is about to end. Calls that have not reached it yet fail.
     std::function<void(Lane &lane)> on_lane_goes;
     std::function<void()> on_status;
-    std::function<void()> on_idle;  // a request that was waiting has been handled
+    std::function<void()> on_idle;  // called when a request that was waiting has been handled
   };
   explicit Views(Needs needs) : needs_(std::move(needs)) {}
   ~Views();
@@ -56,7 +57,7 @@ class Views {
   // ---- clients ----
   // Adds the session to the view for its capabilities. Creates and starts the view if necessary.
   View &join(Session &session);
-  // A view without clients is kept for limits.idle_view_ms; the view of a single session ends
+  // A view without clients is kept for limits.idle_view_ms. The view of a single session ends
   // immediately.
   void leave(Session &session);
   // Creates the view for clients without capabilities before the first client connects.
@@ -70,9 +71,9 @@ class Views {
   // Returns the catalogue that the session's principal may see, or null if the policy has not
   // decided about all items yet.
   const Catalogue *listed_to(View &view, const Session &session);
-  // Returns true if the view's servers have sent their first responses, or are no longer awaited.
+  // Returns true if the view's servers have sent their first responses or are no longer awaited.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
-  // A client has listed the catalogue; see announce().
+  // Called when a client has listed the catalogue; see announce().
   void mark_shown(View &view);
   bool all_settled() const;
   // Returns messages about names that several servers offer, as far as their lists are known.
@@ -80,8 +81,8 @@ class Views {
 
   // ---- waiting for servers ----
   void wait(View &view, Incoming &request);
-  // Removes the waiting request with this id, which its client has cancelled. Returns nullopt if
-  // there is none.
+  // Called when the client has cancelled a request. Removes the waiting request with this id.
+  // Returns nullopt if there is none.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
   // Discards the waiting requests of a client that has disconnected.
   void drop_waiters(Session &session);
@@ -95,11 +96,11 @@ class Views {
   void serve_ready();
 
   // ---- lazy servers ----
-  // A client requests a list: starts the lazy servers whose lists are unknown, once.
+  // Called when a client requests a list. Starts the lazy servers whose lists are unknown, once.
   void wake_unlisted(View &view);
-  // A client calls an unlisted name: starts only the lazy servers that may offer it.
+  // Called when a client calls an unlisted name. Starts only the lazy servers that may offer it.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
-  // Returns true if a server that may offer the name is connecting and shows a remembered list. The
+  // Returns true if a server that may offer the name is connecting and shows a stored list. The
   // request then waits once for the current list, for at most limits.first_list_wait_ms.
   bool awaits_holder(View &view, ItemKind kind, std::string_view name, const Incoming &request);
 

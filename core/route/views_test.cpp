@@ -1,4 +1,4 @@
-// Views: the lanes that a client sees, requests that wait for lists, and changed lists.
+// Tests views: the lanes that a client sees, requests that wait for lists, and changed lists.
 #include "route/views.hpp"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ TEST_CASE("clients with the same capabilities share a view") {
 }
 
 TEST_CASE(
-    "a server with roots per client separates the clients that have roots, also by a reload") {
+    "a server with roots per client separates the clients that have roots, also after a reload") {
   ListWorld w;
   w.add("a", "[]");
   Session &before = w.joined(cap::roots), &plain = w.joined(), &other = w.joined();
@@ -57,7 +57,7 @@ TEST_CASE(
   CHECK(three.view == plain.view);
 }
 
-TEST_CASE("a view without clients ends after a while, and its lanes with it") {
+TEST_CASE("a view without clients ends after a while, together with its lanes") {
   ListWorld w;
   w.add("a", "[]");
   w.profile.limits.idle_view_ms = 1;
@@ -95,7 +95,7 @@ TEST_CASE("requests wait until every server has answered or failed") {
   CHECK_FALSE(w.views.anybody_waits());
 }
 
-TEST_CASE("requests wait no longer than the profile says") {
+TEST_CASE("requests wait no longer than the profile's limit") {
   ListWorld w;
   w.profile.limits.first_list_wait_ms = 1;
   w.add("b", "");
@@ -106,7 +106,7 @@ TEST_CASE("requests wait no longer than the profile says") {
   CHECK_FALSE(is_settled(*s.view));
 }
 
-TEST_CASE("waiting requests are limited, in number for each client and in bytes") {
+TEST_CASE("waiting requests are limited in number for each client and in bytes") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();
@@ -127,7 +127,7 @@ TEST_CASE("waiting requests are limited, in number for each client and in bytes"
   CHECK(mcp::member(mcp::member(w.client.sent[0].text, "error"), "code") == "-32000");
 }
 
-TEST_CASE("a waiting request ends with a cancellation, or with its client") {
+TEST_CASE("a waiting request ends when it is cancelled or its client disconnects") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined(), &other = w.joined();
@@ -144,7 +144,7 @@ TEST_CASE("a waiting request ends with a cancellation, or with its client") {
   CHECK(w.handled == Texts{"1"});
 }
 
-TEST_CASE("a session that ends while requests are served is no longer served") {
+TEST_CASE("a session that ends while its requests are served is not served any more") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();
@@ -185,7 +185,7 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   CHECK(changes_told(w, seen) == 1);
 }
 
-TEST_CASE("a removed server leaves every view at once, a new one is in its place of the profile") {
+TEST_CASE("a removed server leaves every view immediately; a new server is in profile order") {
   ListWorld w;
   w.add("a", R"([{"name":"x"}])");
   w.add("b", R"([{"name":"y"}])");

@@ -1,6 +1,6 @@
 // Counts the bytes of messages that wait for a policy or for their intent records.
 //
-// Used on the I/O thread. Owned by the Router.
+// Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>

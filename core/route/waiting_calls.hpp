@@ -1,7 +1,7 @@
 // The queue of a lane: calls that wait for their turn or for the server, in order, with their total
 // size. The messages are in Call::parked.
 //
-// Used on the I/O thread. Owned by the lane.
+// Owner: the lane. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>

@@ -73,7 +73,7 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
     case mcp::Kind::notification:
       return notification(lane, hint, message);
     case mcp::Kind::batch:
-      return;  // batches are handled elsewhere
+      return;  // take_batch() handles batches
   }
 }
 
@@ -161,8 +161,7 @@ struct WireEdge::BatchInHand {
   }
 };
 
-// Batches are accepted in every revision: it costs nothing, and servers have been written for each
-// revision.
+// Accepts batches in every revision: this costs nothing, and there are servers for each revision.
 void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
   BatchInHand batch{*this, handle, hint};
   mcp::for_each_element(message,
@@ -174,7 +173,7 @@ void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view m
   needs_.log(BH_LOG_WARN, batch.first_bad + more);
 }
 
-// Returns false if the remaining messages are ignored.
+// Returns false if the remaining messages must be ignored.
 bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
   WireLane *lane = find(batch.lane);
   if (lane == nullptr) return false;

@@ -2,7 +2,7 @@
 // requests to Asks, notifications to Notifications and Subscriptions. Maps the connectors' handles
 // to lanes.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Owner: the Router. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -37,24 +37,24 @@ class WireEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    std::function<void()> on_idle;  // a connection was released
+    std::function<void()> on_idle;  // called when a connection was released
   };
   explicit WireEdge(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- connections ----
   bh_lane add(WireLane *lane) { return wires_.insert(lane); }
-  // The connection is closing; its handle stays valid until closed().
+  // Called when the connection is closing. Its handle stays valid until closed().
   void detach(bh_lane lane);
-  // The connection was never opened.
+  // Called if the connection was never opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // The connector has released the connection, as it must after a close.
+  // Called when the connector has released the connection, as it must after a close.
   void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
   // Returns null if the handle is unknown or its connection is closing.
   WireLane *find(bh_lane lane) noexcept;
 
   // ---- from connectors ----
-  // hint is the exchange of the stream on which the message arrived; 0 if unknown.
+  // `hint` is the exchange of the stream on which the message arrived, or 0 if unknown.
   void message(bh_lane lane, std::uint64_t hint, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
   void down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);

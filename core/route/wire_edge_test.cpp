@@ -1,5 +1,4 @@
-// Messages of servers behind connectors: each reaches the call, the lane or the client that it is
-// for, and no other.
+// Tests messages of servers behind connectors: each reaches only its call, lane or client.
 #include "route/wire_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -21,7 +20,7 @@ std::string_view at(std::string_view text, std::initializer_list<std::string_vie
   return text;
 }
 
-// Two servers that are ready, and two clients.
+// Two ready servers and two clients.
 struct TwoServers : WireWorld {
   FakeServer a, b;
   std::unique_ptr<Upstream> servers[2] = {behind(a, server_named("a")),
@@ -84,7 +83,7 @@ TEST_CASE("an answer reaches the call with its number, under the client's id") {
   CHECK(w.counters.stray_answers == 0);
 }
 
-TEST_CASE("an answer with a number that its connection does not have is dropped and counted") {
+TEST_CASE("an answer with a number of another connection is dropped and counted") {
   TwoServers w;
   const std::uint64_t own = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t others = w.call(w.second, w.lane_b, w.b, "2");
@@ -118,7 +117,7 @@ TEST_CASE("an error without a known id belongs to the exchange of its stream") {
   CHECK(w.errors_to(w.first) == Texts{"cannot read it"});
 }
 
-TEST_CASE("the late answer of a cancelled call ends its attribution and reaches no client") {
+TEST_CASE("the late answer to a cancelled call ends its attribution and reaches no client") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t other = w.call(w.second, w.lane_a, w.a, "2");
@@ -131,7 +130,7 @@ TEST_CASE("the late answer of a cancelled call ends its attribution and reaches 
   CHECK(w.counters.refused_asks == 1);
   w.sends(w.a, result_of(number, R"({"late":true})"));
   CHECK(w.counters.stray_answers == 1);
-  CHECK(w.answers_to(w.first) == Texts{""});  // the released place
+  CHECK(w.answers_to(w.first) == Texts{""});  // the empty message releases the client's slot
   w.sends(w.a, sampling);
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
   CHECK(w.sent_to(w.second, BH_OUT_ASK).size() == 1);
@@ -139,7 +138,7 @@ TEST_CASE("the late answer of a cancelled call ends its attribution and reaches 
   CHECK(w.answers_to(w.second).size() == 1);
 }
 
-TEST_CASE("a server-initiated request reaches the client that it can be attributed to") {
+TEST_CASE("a server-initiated request reaches the client to which it can be attributed") {
   TwoServers w;
   w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t number = w.call(w.second, w.lane_b, w.b, "2");
@@ -160,7 +159,7 @@ TEST_CASE("a server-initiated request reaches the client that it can be attribut
   CHECK(w.a.responses.empty());
 }
 
-TEST_CASE("a server-initiated request that no client can be asked is answered with an error") {
+TEST_CASE("a server-initiated request that cannot be sent to a client is answered with an error") {
   TwoServers w;
   SECTION("two clients have calls there") {
     w.call(w.first, w.lane_a, w.a, "1");
@@ -181,7 +180,7 @@ TEST_CASE("a server-initiated request that no client can be asked is answered wi
   CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
 }
 
-TEST_CASE("a lost connection ends its own calls and requests, and its handle means nothing more") {
+TEST_CASE("a lost connection ends its own calls and requests, and its handle becomes invalid") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   w.call(w.first, w.lane_a, w.a, "2");
@@ -202,11 +201,11 @@ TEST_CASE("a lost connection ends its own calls and requests, and its handle mea
   CHECK(w.answers_to(w.second).size() == 1);
 }
 
-TEST_CASE("a connection is counted as closing until its connector has released it") {
+TEST_CASE("a connection counts as closing until its connector has released it") {
   TwoServers w;
   const bh_lane handle = w.a.handle();
   w.log_lines.clear();
-  w.edge.closed(handle);  // it is still open
+  w.edge.closed(handle);  // the connection is still open
   w.edge.closed(handle + 1'000);
   CHECK(w.log_lines == Texts(2, "a connector closed a lane without a request"));
   CHECK(w.edge.find(handle) == &w.lane_a);
@@ -222,7 +221,7 @@ TEST_CASE("a connection is counted as closing until its connector has released i
   CHECK(w.idle == 1);
 }
 
-TEST_CASE("a failed exchange fails its call, and the lane's own request fails its lane") {
+TEST_CASE("a failed exchange fails its call; a failed request of the lane itself fails the lane") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
@@ -249,7 +248,8 @@ TEST_CASE("an invalid message is logged and counted, and fails the call that it 
   w.profile.limits.message_bytes = 1'000;
   w.sends(w.a, "{");
   w.sends(w.a, R"({"jsonrpc":"1.0","id":7,"result":{}})");
-  w.sends(w.b, R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");  // another's number
+  w.sends(w.b,
+          R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");  // another connection's number
   CHECK(w.counters.bad_upstream_messages == 3);
   CHECK(w.answers_to(w.first).empty());
   SECTION("by its id") {
@@ -271,7 +271,8 @@ TEST_CASE("an invalid message is logged and counted, and fails the call that it 
   CHECK(w.answers_to(w.second).empty());
 }
 
-TEST_CASE("the messages of a batch are handled one by one, and their faults logged in one line") {
+TEST_CASE(
+    "the messages of a batch are handled individually, and their errors are logged in one line") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t two = w.call(w.second, w.lane_a, w.a, "2");
@@ -285,7 +286,7 @@ TEST_CASE("the messages of a batch are handled one by one, and their faults logg
   CHECK(w.counters.bad_upstream_messages == 3);
 }
 
-TEST_CASE("a batch of more than 256 messages is handled up to that number") {
+TEST_CASE("only the first 256 messages of a batch are handled") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   const std::size_t before = GENERATE(255, 256);
@@ -302,7 +303,7 @@ TEST_CASE("a batch of more than 256 messages is handled up to that number") {
   CHECK(w.log_lines.size() == (before < 256 ? 0 : 1));
 }
 
-TEST_CASE("a connection that is lost inside of its batch gets nothing more of it") {
+TEST_CASE("a connection that is lost while its batch is handled receives no more of it") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
@@ -312,7 +313,7 @@ TEST_CASE("a connection that is lost inside of its batch gets nothing more of it
   CHECK(w.counters.bad_upstream_messages == 0);
 }
 
-TEST_CASE("an invalid progress token is refused in a request, and dropped in a notification") {
+TEST_CASE("an invalid progress token is refused in a request and dropped in a notification") {
   TwoServers w;
   w.call(w.first, w.lane_a, w.a, "1");
   w.sends(w.a, R"({"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage",)"
@@ -326,7 +327,7 @@ TEST_CASE("an invalid progress token is refused in a request, and dropped in a n
   CHECK(w.sent_to(w.first, BH_OUT_EVENT).empty());
 }
 
-TEST_CASE("each kind of notification reaches its part") {
+TEST_CASE("each type of notification reaches the part that handles it") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   w.call(w.second, w.lane_b, w.b, "2");
@@ -393,7 +394,7 @@ TEST_CASE("each kind of notification reaches its part") {
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
 }
 
-TEST_CASE("unknown members of an answer are dropped and counted before it is sent on") {
+TEST_CASE("unknown members of an answer are dropped and counted before it is forwarded") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   w.sends(w.a, R"({"jsonrpc":"2.0","extra":{"a":1},"id":)" + std::to_string(number) +

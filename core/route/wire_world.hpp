@@ -1,4 +1,4 @@
-// What tests of servers behind connectors share: the request pipeline, the WireEdge, and servers
+// Shared by the tests of servers behind connectors: the request pipeline, the WireEdge, and servers
 // whose messages the test sends.
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace bulkhead {
 
-// A connector with one server. It keeps what the gateway sends.
+// A connector with one server. Stores the messages that the gateway sends.
 struct FakeServer {
   std::vector<std::string> requests{}, responses{}, notifications{};
   std::vector<std::uint64_t> abandoned{};
-  std::vector<bh_lane> opened{};  // the newest last
+  std::vector<bh_lane> opened{};  // newest last
   std::uint32_t closed = 0;
 
   bh_lane handle() const { return opened.empty() ? 0 : opened.back(); }
-  // The number of the newest request with this method; empty: there is none.
+  // Returns the number of the newest request with this method, or an empty string.
   std::string number_of(std::string_view method) const {
     const auto at = std::find_if(requests.rbegin(), requests.rend(), [&](const auto &request) {
       return mcp::member(request, "method") == "\"" + std::string(method) + "\"";
@@ -76,17 +76,17 @@ struct WireWorld : World {
     made->self = &server;
     return made;
   }
-  // The server sends this on its connection.
+  // Sends a message from the server on its connection.
   void sends(const FakeServer &server, const std::string &text, std::uint64_t hint = 0) {
     edge.message(server.handle(), hint, text);
   }
-  // The server answers its newest request with this method.
+  // Answers the server's newest request with this method.
   void answers_with(const FakeServer &server, std::string_view method, const std::string &result) {
     const std::string number = server.number_of(method);
     REQUIRE_FALSE(number.empty());
     sends(server, R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":)" + result + "}");
   }
-  // The server accepts the handshake and lists these tools (a JSON array).
+  // Makes the server accept the handshake and list these tools (a JSON array).
   void connects(const FakeServer &server, const std::string &tools) {
     answers_with(server, "initialize",
                  R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{},)"
@@ -95,7 +95,8 @@ struct WireWorld : World {
     answers_with(server, "resources/list", R"({"resources":[]})");
     answers_with(server, "resources/templates/list", R"({"resourceTemplates":[]})");
   }
-  // A call of a tool at this lane. The number that the server received; 0: it has not received it.
+  // Calls a tool at this lane. Returns the number that the server received, or 0 if it has not
+  // received the call.
   std::uint64_t call(Session &s, Lane &to, const FakeServer &server, const std::string &id_token) {
     const std::size_t before = server.requests.size();
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + id_token +
@@ -108,7 +109,7 @@ struct WireWorld : World {
     if (server.requests.size() == before) return 0;
     return std::stoull(std::string(mcp::member(server.requests.back(), "id")));
   }
-  // Messages of this kind that a client was sent.
+  // Returns the messages of this kind that were sent to a client.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {

@@ -19,7 +19,7 @@
 namespace bulkhead {
 namespace {
 
-// Server names never begin with either prefix.
+// Server names begin with neither prefix.
 constexpr std::string_view mark_name = ".over-", trash_name = ".old-";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -49,12 +49,13 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// Gives the owner access to a folder so that it can be emptied. Does not follow symbolic links.
+// Gives the owner access to a folder, so it can be emptied. Does not follow symbolic links.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes the files of a folder and moves its subfolders to `top`, so nesting never grows.
+// Removes the files of a folder and moves its subfolders to `top`, so the nesting depth never
+// grows.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -140,7 +141,7 @@ void CacheBounds::make_room(const std::string &server) {
   const std::lock_guard lock(mutex_);
   const auto at = watched_.find(server);
   if (at != watched_.end() && at->second.running != 0)
-    return;  // emptied when no process of the server is running
+    return;  // the cache is emptied when no process of the server is running
   const std::string away = options_.folder + "/" + std::string(trash_name) +
                            std::to_string(::getpid()) + "-" + std::to_string(++moved_aside_);
   const std::string cache = options_.folder + "/" + server;

@@ -1,9 +1,9 @@
 // Limits the disk space of server caches (cache/SERVER in the state folder) without a kernel quota.
-// Each cache is measured after its server starts, at intervals while it runs, and after it ends. If
-// a cache exceeds its limit, this is logged, the cache is marked with a file, and it is emptied
-// before the server's next start. Between two measurements, a server can still fill the disk.
+// Each cache is measured after its server starts, at intervals while it runs, and after it ends. A
+// cache that exceeds its limit is logged, marked with a file, and emptied before the server's next
+// start. Between two measurements, a server can still fill the disk.
 //
-// One private thread, started with the first server, measures and removes caches. Internal to
+// A private thread, started with the first server, measures and removes caches. Internal to
 // core/sandbox. Owner: a Spawner. The public functions are called on one thread; `log` is called on
 // that thread and on the private thread.
 #pragma once
@@ -23,7 +23,8 @@
 
 namespace bulkhead {
 
-// The disk usage of all files below a folder. A file with n hard links counts 1/n for each link.
+// The disk usage of all files in a folder and its subfolders. A file with n hard links counts 1/n
+// for each link.
 struct CacheSize {
   std::uint64_t bytes = 0;
   bool complete = true;  // false if the limit on counted entries or nesting depth was reached
@@ -39,9 +40,9 @@ bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
 class CacheBounds {
  public:
   struct Options {
-    std::string folder;  // the parent of all caches; it need not exist yet
+    std::string folder;  // the parent of all caches; may not exist yet
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // settle: delay between a start or end and the measurement; interval: time between two
+    // settle: delay between a server's start or end and the measurement; interval: time between two
     // measurements of a running server
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
@@ -82,7 +83,7 @@ class CacheBounds {
   std::condition_variable changed_;
   std::map<std::string, Watched> watched_;
   std::vector<std::string> trash_;  // folders to remove
-  std::string measuring_;  // the server whose cache is being measured without holding the lock
+  std::string measuring_;           // the server whose cache is being measured without the lock
 };
 
 }  // namespace bulkhead

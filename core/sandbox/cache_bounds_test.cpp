@@ -87,7 +87,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("measure_folder() counts each file once and follows no link") {
+TEST_CASE("measure_folder() counts each file once and does not follow links") {
   const Folder folder;
   put_file(folder / "outside", 1 << 20);
   put_file(folder / "cache/a/b/file", 100'000);
@@ -104,7 +104,7 @@ TEST_CASE("measure_folder() counts each file once and follows no link") {
   CHECK_FALSE(measure_folder(folder / "deep", never_stop).complete);
 }
 
-TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outside") {
+TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outside") {
   const Folder folder;
   put_file(folder / "outside/file", 10);
   dig(folder / "cache/deep", 3000);
@@ -116,7 +116,7 @@ TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outsi
   CHECK(remove_folder(folder / "cache", never_stop));
   CHECK_FALSE(fs::exists(folder / "cache"));
   CHECK(fs::exists(folder / "outside/file"));
-  CHECK(remove_folder(folder / "cache", never_stop));  // it no longer exists
+  CHECK(remove_folder(folder / "cache", never_stop));  // the folder no longer exists
 }
 
 TEST_CASE("a cache above its limit is emptied before the next start of its server") {
@@ -134,7 +134,7 @@ TEST_CASE("a cache above its limit is emptied before the next start of its serve
       w.last_line() ==
       "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
       "its next start");
-  w.bounds->make_room("s");  // a second process of the server while the first is running
+  w.bounds->make_room("s");  // a second process of the server starts while the first is running
   CHECK(fs::exists(w.folder / "s/file"));
   w.bounds->ended("s");
   w.bounds->make_room("s");
@@ -161,7 +161,7 @@ TEST_CASE("a cache moved aside during its measurement is not marked") {
   }
 }
 
-TEST_CASE("marks and unremoved caches are handled by the next process") {
+TEST_CASE("the next process handles marks and caches that were not removed") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);
@@ -174,7 +174,7 @@ TEST_CASE("marks and unremoved caches are handled by the next process") {
   CHECK_FALSE(fs::exists(w.folder / "s"));
 }
 
-TEST_CASE("a cache back within its limit is kept") {
+TEST_CASE("a cache that no longer exceeds its limit is kept") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);

@@ -39,7 +39,7 @@
 namespace bulkhead {
 namespace {
 
-// Under memory pressure, the kernel kills servers before the gateway.
+// Makes the kernel kill servers before the gateway under memory pressure.
 constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -83,7 +83,7 @@ bool write_file(const char *path, const char *text) {
 }
 
 // Returns the pid as the parent sees it. In a PID namespace, only the parent's /proc, which is
-// still mounted here, shows it.
+// still mounted, shows this pid.
 pid_t pid_for_parent() {
   char text[16];
   const ssize_t size = ::readlink("/proc/self", text, sizeof text);
@@ -92,9 +92,9 @@ pid_t pid_for_parent() {
   return pid;
 }
 
-// Maps the user's own id into the user namespace; no other id exists there. The /proc files of a
-// non-dumpable process belong to root. The process, which shares the gateway's memory, is therefore
-// dumpable while they are written.
+// Maps the user's own id into the user namespace, which has no other id. The process shares the
+// gateway's memory, and the /proc files of a non-dumpable process belong to root. It is therefore
+// made dumpable while they are written.
 void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
@@ -113,7 +113,7 @@ void map_identity(ChildPlan *plan) {
 int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_NO_SYMLINKS;  // the planned file, not a link that has replaced it
+  how.resolve = RESOLVE_NO_SYMLINKS;  // opens the planned file, not a link that has replaced it
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
@@ -166,7 +166,7 @@ bool cover_file(const char *path) {
   return tree >= 0 && place(tree, path);
 }
 
-// Allows the child to write to a folder that was just mounted.
+// Allows the child to write to a newly mounted folder.
 void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights) {
   if (plan.landlock < 0) return;
   const int fd = ::open(path, O_PATH | O_CLOEXEC);
@@ -220,13 +220,13 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // In the user namespace, this process owns /proc/sys, so it is mounted read-only.
+  // Read-only, because this process owns /proc/sys in the user namespace.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
-// Shows one entry of the folder below the mirror after everything has become read-only. Entries
-// that were removed, changed their type, or are unreachable (a network file system without its
-// server) are not shown; the start continues.
+// Shows one entry of the mirrored folder after everything has become read-only. Entries that were
+// removed, changed their type, or are unreachable (on a network file system without its server) are
+// skipped without an error.
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -283,7 +283,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   return false;
 }
 
-// Makes everything read-only except the copies taken earlier, which are mounted again afterwards.
+// Makes everything read-only except the copies taken earlier. They are mounted again afterwards.
 void build_view(ChildPlan *plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     child_failed(plan, SpawnStep::mounts);
@@ -299,7 +299,7 @@ void build_view(ChildPlan *plan) {
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
     if (apply(plan, mount) || mount.optional) continue;
-    // A path that was removed does not need to be masked and cannot be shown.
+    // A path that was removed does not need to be masked and cannot be exposed.
     if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
@@ -339,7 +339,7 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit. The kernel counts descriptors in flight on sockets across all
+// Well below the gateway's own limit. The kernel counts descriptors in flight on sockets for all
 // processes of a user; at the limit, none can be sent.
 constexpr std::uint64_t most_descriptors = 16'384;
 
@@ -371,10 +371,10 @@ void drop_privileges(ChildPlan *plan) {
   }
 }
 
-// Enters the control groups before the first process that they count exists. This runs as the user
-// who created the parent groups (the id inside is the same). The kernel may take milliseconds (an
-// RCU grace period) and blocks all other group changes during that time; parallel starts wait
-// together.
+// Enters the control groups before starting the processes that they count. Runs as the user who
+// created the parent groups; the user namespace maps this id to itself. The kernel may take
+// milliseconds (an RCU grace period) and blocks all other group changes meanwhile; parallel starts
+// wait together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;
@@ -387,22 +387,22 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // When the first process ends, this one must end too; in a PID namespace the kernel ensures that.
+  // This process must end with the first process. In a PID namespace, the kernel ensures this.
   if (!plan->namespaces) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != plan->pid) ::_exit(127);  // the first process had already ended
+    if (::getppid() != plan->pid) ::_exit(127);  // the first process has already ended
   }
   ::setsid();
-  // Changes the folder by path because the inherited folder may be hidden by the view.
+  // Changes the folder by path, because the view may hide the inherited folder.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Restricts this process again: a process may only inspect processes in its own Landlock domain
-  // or in a domain nested within it. The first process uses the gateway's memory until it executes
-  // child_init.c, and this process may run before that.
+  // Restricts this process again, in a nested Landlock domain: a process may only inspect processes
+  // in its own domain or in domains nested in it. Otherwise, this process could inspect the first
+  // process before it executes child_init.c, while it still uses the gateway's memory.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
@@ -416,9 +416,8 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// Uses unshare() instead of clone(): if the kernel or a setting does not support one namespace, the
-// others are still created. IPC segments and queues in the namespace are removed with its last
-// process.
+// Uses unshare() instead of clone(): if one namespace is not available, the others are still
+// created. The kernel removes IPC segments and queues with the namespace's last process.
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
@@ -450,7 +449,7 @@ void write_number(long number, char *out) {
   if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
   ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
   static char name[] = "bulkhead-init";
-  char pid[24];  // not static because several threads may run this at the same time
+  char pid[24];  // not static, because several threads may run this code at the same time
   write_number(server, pid);
   char *const argv[] = {name, plan->namespaces ? nullptr : pid, nullptr};
   static char *const envp[] = {nullptr};
@@ -460,19 +459,19 @@ void write_number(long number, char *out) {
 
 BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // The parent's signal handlers must not run here; signals stay blocked until all dispositions are
-  // reset to the default.
+  // The parent's signal handlers must not run here, so signals stay blocked until all dispositions
+  // are reset to the default.
   default_signals();
   close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
-  // The parent may have ended before prctl(). (In a PID namespace getppid() is 0; the server then
-  // sees the end of its standard input.)
+  // The parent may have ended before prctl(). (In a PID namespace, getppid() is 0; the server then
+  // reads the end of its standard input.)
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
   ::setsid();
   if (plan->namespaces) {
     enter_namespaces(plan);
   } else {
-    // If processes of the server move to other sessions, they become children of this process.
+    // Adopts processes of the server that move to other sessions.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     plan->pid = ::getpid();
     reach(plan, SpawnPhase::identified);
@@ -516,8 +515,8 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
-// Waits until no process of this start uses the gateway's memory: each one has executed its program
-// or ended.
+// Waits until no process of this start uses the gateway's memory: each has executed its program or
+// ended.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);

@@ -33,7 +33,7 @@ enum class SpawnStep : int {
   init
 };
 
-// One change to the file system view; the changes of a plan are applied in order.
+// One change to the file system view. The changes of a plan are applied in order.
 struct ChildMount {
   // Must match ViewStep::Kind (child_view.hpp).
   enum class Kind : std::uint8_t {
@@ -49,15 +49,15 @@ struct ChildMount {
   };
   Kind kind = Kind::bind;
   const char *path = nullptr;          // the target; no component is a symbolic link
-  const char *source = nullptr;        // for bind: the source; for link: the link text
+  const char *source = nullptr;        // for bind: the source; for link: the text of the link
   const ChildMount *mirror = nullptr;  // for entry: the mirror whose folder contains it
   bool writable = false;               // for bind
-  bool folder = true;  // for bind: true if the source is a folder, false if it is a file
-  bool make = false;   // the target may need to be created first
-  // For empty_folder: later steps create targets in it. Always true for mirrors.
+  bool folder = true;                  // for bind: whether the source is a folder
+  bool make = false;                   // whether the target may need to be created first
+  // For empty_folder: whether later steps create targets in it. Always true for mirrors.
   bool holds = false;
-  bool optional = false;  // if the step fails, the start continues
-  // Set by the child. For bind: a copy of the source; for mirror: the folder below it.
+  bool optional = false;  // if true, the start continues when the step fails
+  // Set by the child. For bind: a copy of the source; for mirror: the mirrored folder.
   int tree = -1;
 };
 
@@ -69,18 +69,18 @@ struct ChildGroup {
   const char *processes_file = nullptr, *processes = nullptr;
   const char *memory_file = nullptr, *memory = nullptr;
 };
-// Creates and enters the group; descendants inherit it. Returns false and sets errno if the group
+// Creates and enters the group. Descendants inherit it. Returns false and sets errno if the group
 // was not entered.
 bool enter_group(const ChildGroup &group) noexcept;
 
 // The progress of a start. Before `identified`, the pid is unknown and the gateway's own process is
 // briefly modified, so only one start may be in that phase. `viewed`: all steps that a kernel may
-// not support have succeeded. `over`: both programs are running or the start failed; the plan is no
-// longer used.
+// not support have succeeded. `over`: both programs are running or the start has failed; the plan
+// is no longer used.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 
-// Everything that the child needs, prepared in advance because the child cannot allocate memory.
-// Pointers are borrowed.
+// All data of the child, prepared in advance because the child cannot allocate memory. Pointers are
+// borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
   static constexpr int end_all = SIGUSR1;  // sent to child_init.c outside a PID namespace
@@ -89,17 +89,17 @@ struct ChildPlan {
   char *const *argv = nullptr;
   char *const *envp = nullptr;
   const char *cwd = nullptr;        // null: the parent's folder
-  bool cwd_given = false;           // false: "/" is an acceptable fallback
-  bool make_cwd = false;            // with namespaces: create the folder, in a scratch folder
+  bool cwd_given = false;           // false: "/" is used if the folder is inaccessible
+  bool make_cwd = false;            // with namespaces: create the folder in a scratch folder
   int in = -1, out = -1, err = -1;  // each above 2
 
   ChildGroup groups[2];
-  bool groups_needed = false;  // false: the start continues after a failure
+  bool groups_needed = false;  // if false, the start continues after a failure
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces
   bool own_ipc = false;      // with namespaces
-  // Whether IPC and UTS namespaces are required; if false, the start continues without them.
+  // Whether IPC and UTS namespaces are required. If false, the start continues without them.
   bool ipc_needed = false;
   const char *uid_map = nullptr, *gid_map = nullptr;
   ChildMount *mounts = nullptr;
@@ -109,7 +109,7 @@ struct ChildPlan {
 
   bool confined = false;            // apply the members below and set no_new_privs
   int landlock = -1;                // a ruleset, or -1
-  bool writable_processes = false;  // whether /proc is writable (as far as the kernel permits)
+  bool writable_processes = false;  // whether /proc is writable, as far as the kernel permits
   const sock_fprog *filter = nullptr;
   std::uint64_t memory_bytes = 0, processes = 0;  // 0: unchanged
 
@@ -131,9 +131,9 @@ struct ChildPlan {
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
   volatile int ipc_error = 0, uts_error = 0;  // errno of a namespace that could not be created
-  // The pid of the second process while it uses the gateway's memory, else 0; the kernel clears it.
-  // If the first process is killed during a start, the kernel resumes the parent immediately, so
-  // the parent waits until this value is 0.
+  // The pid of the second process while it uses the gateway's memory, otherwise 0; the kernel
+  // clears it. If the first process is killed during a start, the kernel resumes the parent
+  // immediately, so the parent waits until this value is 0.
   std::atomic<pid_t> second{0};
   static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
@@ -142,14 +142,15 @@ struct ChildPlan {
   ChildPlan *next = nullptr;
 };
 
-// Starts the child. Returns after the server's program and child_init.c are running, or after a
-// failure; in both cases `phase` is still before `over`. pid and pidfd are those of the first
-// process. If plan->pidfd is not -1, the caller reaps it, even after a failure. Blocks all signals
-// during the call. Must be called on a thread that lives as long as the child should; other threads
-// continue to run.
+// Starts the child. Returns once the server's program and child_init.c are running, or after a
+// failure; `phase` is then still before `over`. pid and pidfd are those of the first process. If
+// plan->pidfd is not -1, the caller reaps it, even after a failure. Blocks all signals during the
+// call. Must be called on a thread that lives as long as the child should; other threads continue
+// to run.
 void start_child(ChildPlan *plan) noexcept;
 
-// Sets the phase of a start; waits until a start has reached a phase. Thread-safe.
+// reach() sets the phase of a start; wait_for() waits until a start has reached a phase.
+// Thread-safe.
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept;
 void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept;
 

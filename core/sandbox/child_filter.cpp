@@ -18,14 +18,14 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_X86_64;
-constexpr std::uint32_t x32_calls = 0x40000000;  // the x86-64 calls with different numbers
+constexpr std::uint32_t x32_calls = 0x40000000;  // x86-64 calls with x32 numbers
 #elif defined(__aarch64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #else
 #error "child_filter.cpp does not support this processor"
 #endif
 
-// Calls that are always rejected. The numbers are the same on all architectures.
+// Calls that are always rejected. Their numbers are the same on all architectures.
 constexpr long refused_everywhere[] = {
     // Mounts
     SYS_mount,
@@ -56,7 +56,7 @@ constexpr long refused_everywhere[] = {
     SYS_keyctl,
     SYS_fanotify_init,
     SYS_lookup_dcookie,
-    // Calls that affect the whole machine
+    // Calls that affect the entire machine
     SYS_init_module,
     SYS_finit_module,
     SYS_delete_module,
@@ -86,7 +86,7 @@ constexpr long refused_when_strict[] = {
 
 constexpr std::uint32_t at_number = offsetof(seccomp_data, nr);
 constexpr std::uint32_t at_processor = offsetof(seccomp_data, arch);
-// The low half of an argument; both supported processors are little-endian.
+// Returns the offset of the low half of an argument; both supported processors are little-endian.
 constexpr std::uint32_t at_argument(unsigned n) {
   return offsetof(seccomp_data, args) + 8 * n;
 }
@@ -104,7 +104,8 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // The flags of clone3 are in memory, which a filter cannot read; libc falls back to clone.
+      // A filter cannot read the flags of clone3, which are in memory. After ENOSYS, libc uses
+      // clone instead.
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));
@@ -123,9 +124,9 @@ class Program {
   const sock_fprog &whole() const noexcept { return whole_; }
 
  private:
-  // Some socket families ignore the network namespace: vsock reaches the hypervisor and other
-  // guests from any namespace. getaddrinfo() and similar functions need netlink to query routes and
-  // addresses.
+  // Allows only certain socket families, because some ignore the network namespace: vsock reaches
+  // the hypervisor and other guests from any namespace. getaddrinfo() and similar functions need
+  // netlink to query routes and addresses.
   void restrict_socket_families() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
     constexpr std::uint8_t count = sizeof families / sizeof *families;

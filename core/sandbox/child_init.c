@@ -1,11 +1,11 @@
 /* The first process of a started server, as a separate program. It waits for the server, reaps
  * orphans and forwards signals. When the server ends, it kills the remaining processes and exits.
  *
- * Without arguments, it is the first process of a PID namespace and the server is process 2. When
- * it ends, the kernel kills all other processes. With the server's pid as an argument, there is no
- * PID namespace, and this process is a child subreaper: orphaned descendants of the server, in any
- * session, become its children and are killed here, one generation after another. In this case, the
- * signal end_all replaces SIGKILL.
+ * Without arguments, it is the first process of a PID namespace, in which the server is process 2.
+ * When it exits, the kernel kills all other processes. With the server's pid as an argument, there
+ * is no PID namespace, and this process is a child subreaper: orphaned descendants of the server,
+ * in any session, become its children and are killed here, one generation after another. The signal
+ * end_all then replaces SIGKILL.
  *
  * It is a separate program because a process that continued to run the gateway's code would keep a
  * copy of the gateway's memory, including secrets, within reach of the server. One process runs per
@@ -107,7 +107,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Only this process reaps its children, so their pids cannot be reused before that. */
+/* Kills all children. Only this process reaps them, so their pids cannot be reused meanwhile. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);
@@ -137,8 +137,8 @@ __attribute__((noreturn)) static void end(void) {
   for (;;) call(SYS_exit_group, 0, 0, 0, 0);
 }
 
-/* All signals are blocked; awaited signals stay pending until they are fetched.
- * `start` points to the number of arguments, followed by pointers to the arguments. */
+/* All signals are blocked, so awaited signals stay pending until they are fetched. `start` points
+ * to the number of arguments, followed by pointers to the arguments. */
 __attribute__((used, noreturn)) void run(long *start) {
   /* The image is executable but not readable, so the process is never dumpable; see
    * child_image.cpp. This call handles file systems that ignore the mode. */

@@ -42,7 +42,7 @@ bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
-// Adds rules for everything in `top` or in one of its subfolders, except what other steps hide.
+// Adds rules for everything in `top` or its subfolders, except the paths that other steps hide.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
                 const ChildView &view, Rules *rules) {
   bool whole = true;
@@ -58,7 +58,7 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
   }
 }
 
-// Returns true if the view shows or hides a path in this folder that a rule for the whole folder
+// Returns true if the view shows or hides a path in this folder that a rule for the entire folder
 // would affect.
 bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
@@ -79,8 +79,8 @@ void add_devices(Rules *rules) {
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache) {
   Rules rules;
   rules.rules.fs = ll_write | device_nodes;
-  // Network rules filter only ports; a server without network access has an empty network
-  // namespace.
+  // Network rules filter only ports. A server without network access has an empty network namespace
+  // instead.
   rules.rules.net = 0;
   if (!mounts) rules.rules.fs |= ll_read_execute;
   for (const ViewStep &step : view.steps) {

@@ -1,5 +1,5 @@
-// Landlock rules of a server. With mounts they are a second protection against writes; without
-// mounts they are the only protection.
+// Landlock rules of a server. With mounts, they are a second protection against writes; without
+// mounts, they are the only protection.
 #pragma once
 
 #include <string>

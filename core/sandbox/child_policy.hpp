@@ -19,9 +19,9 @@ struct ChildPolicy {
   std::uint64_t processes = 1024;
   std::uint64_t cache_bytes = 0;  // 0: no limit
   bool host_ipc = false;
-  // From the definition itself: the server may be granted access to paths that appear there.
+  // From the definition: the server may be granted access to paths that appear in these values.
   std::string command, cwd;
-  std::string home;  // HOME in the configured environment; empty if it is not set there
+  std::string home;  // HOME in the configured environment, or empty
   std::vector<std::string> args, env_values;
 };
 

@@ -26,7 +26,7 @@ constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted as a whole, even if a definition names them.
+// Folders that are never granted completely, even if a definition names them.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
@@ -46,11 +46,11 @@ constexpr Cache caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
-constexpr std::size_t most_kept = 64;        // entries of a folder that is kept entry by entry
-constexpr std::size_t most_mirrored = 4096;  // entries of a mirrored folder that are shown
+constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
+constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
 
-// Creates a mount target in a private folder of the server. The server can write there, so no link
-// is followed.
+// Creates a mount target in a private folder of the server. Links are not followed because the
+// server can write there.
 void make_place(const std::string &own, const std::string &below, bool folder) {
   constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   OwnedFd at(::open(own.c_str(), O_PATH | quietly));
@@ -117,7 +117,7 @@ class Planner {
     return std::any_of(homes_.begin(), homes_.end(),
                        [&](const std::string &home) { return is_within(path, home); });
   }
-  // True if a whole home folder is at or below the path.
+  // Returns true if the path is a home folder or contains one.
   bool holds_home(const std::string &path) const { return holds_any(path, homes_); }
 
   void put(Kind kind, const std::string &path) {
@@ -150,7 +150,7 @@ class Planner {
     add_cover(real);
   }
 
-  // Also hides a path that does not exist yet or that is replaced later; see mirror_folders().
+  // Also hides a path that does not exist yet or is replaced later; see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -160,8 +160,8 @@ class Planner {
     cover(path);
   }
 
-  // Returns the location of a path, whether or not it exists, with symbolic links in its parent
-  // folders resolved.
+  // Returns the location of a path with the symbolic links in its parent folders resolved. The path
+  // itself may not exist.
   std::string place_of(const std::string &path) const {
     std::string above = parent_of(path), rest(base_of(path));
     for (; above != "/"; above = parent_of(above)) {
@@ -172,7 +172,7 @@ class Planner {
   }
 
   // Returns the step that currently determines what is visible at this path: the step of the path
-  // itself or of its nearest parent.
+  // or of its nearest parent.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -180,7 +180,7 @@ class Planner {
     }
   }
 
-  // Returns true if a step added so far hides this path.
+  // Returns true if a previously added step hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
     if (step == nullptr || step->kind == Kind::mirror) return false;
@@ -237,8 +237,8 @@ class Planner {
     hide_host_keys();
   }
 
-  // The gateway's own folders come last so that no granted path uncovers them. Only the server's
-  // own part of the caches is shown again.
+  // Hides the gateway's own folders last, so no granted path uncovers them. Only the server's own
+  // part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
@@ -262,7 +262,7 @@ class Planner {
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      if ((real.empty() ? place_of(at) : real) != at) continue;  // the user moved the cache
+      if ((real.empty() ? place_of(at) : real) != at) continue;  // the user has moved the cache
       add_cache(cache, at);
       placed_.push_back(at);
     }
@@ -298,8 +298,8 @@ class Planner {
     }
   }
 
-  // Shows the file at its named location and, if that is reached through a symbolic link, at its
-  // real location.
+  // Shows the file at its named location. If that location is reached through a symbolic link, the
+  // file is also shown at its real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
     const std::string root = code_root(file, homes_), real = real_path(root);
@@ -309,7 +309,7 @@ class Planner {
     show(root, false, real);
   }
 
-  // The name service files may be symbolic links into a covered folder.
+  // Name service files may be symbolic links into a covered folder.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
       const std::string real = real_place(path);
@@ -348,8 +348,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // A server that can write where the link is could redirect it and then be restarted. The user did
-  // not name the target of such a link.
+  // Returns false if the server can write where the link is. It could redirect the link before its
+  // next start, and the user did not name the link's target.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -380,8 +380,8 @@ class Planner {
     if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // Editors and databases create files beside the named file and rename them over it, so access to
-  // its folder is granted if possible.
+  // Grants the file's folder if possible, because editors and databases create files beside the
+  // named file and rename them over it.
   void grant_file(const std::string &named, const std::string &real) {
     const std::string folder = parent_of(real);
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
@@ -395,7 +395,7 @@ class Planner {
                      "move the file to a separate folder if the server needs that");
   }
 
-  // The server creates the file, so it needs access to the folder.
+  // Grants the folder in which the server creates the file.
   void grant_new_file(const std::string &named) {
     const std::string folder = real_path(parent_of(named));
     if (folder.empty() || is_closed(folder)) return;
@@ -404,8 +404,8 @@ class Planner {
                        shared_because + "create the file, or name one in a separate folder");
   }
 
-  // Returns true if a whole folder may be granted because of a file in it: it neither contains nor
-  // is within a hidden path, and it is not shared by other programs.
+  // Returns true if a folder may be granted because of a file in it. The folder must not be shared
+  // by other programs, contain a hidden path, or be in a hidden path.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
@@ -422,8 +422,8 @@ class Planner {
     });
   }
 
-  // The paths hidden so far, and the folders that programs share. The gateway's own files are added
-  // later: they exist and are covered wherever they are.
+  // Returns the paths hidden so far, and the folders that programs share. The gateway's own files
+  // are added later: they exist and are covered at any location.
   const std::set<std::string> &excluded_places() {
     if (!excluded_places_.empty()) return excluded_places_;
     excluded_places_ = hidden_;
@@ -457,9 +457,9 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere only the nearest
-  // parent of a hidden path is mirrored. Folders that were granted as a whole or are hidden
-  // themselves are not mirrored.
+  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere, only the nearest
+  // parent of a hidden path is mirrored. Folders that were granted completely or are hidden are not
+  // mirrored.
   void mirror_folders() {
     std::set<std::string> folders;
     const auto add_above = [&](const std::string &place) {
@@ -510,7 +510,7 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Parents precede their content. The secrets in a folder granted as a whole therefore stay
+  // Parents precede their content. The secrets in a completely granted folder therefore stay
   // hidden, and a path granted in a covered folder is shown in the cover.
   ChildView finish() {
     ChildView view;
@@ -543,9 +543,9 @@ class Planner {
 
   const ViewRequest &request_;
   const ChildPolicy &policy_;
-  const std::string home_;          // the gateway's HOME, which contains the caches; empty: none
+  const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
   std::vector<std::string> homes_;  // all home folders whose secrets are hidden
-  // The number of these folders that do not come from the server's definition.
+  // Number of these folders that do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
   std::map<std::string, ViewStep> steps_;  // sorted, so parents come first

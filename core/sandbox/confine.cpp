@@ -35,7 +35,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Not defined in the oldest supported headers.
+// The oldest supported headers do not define these constants.
 constexpr int pr_set_mdwe = 65;
 constexpr unsigned long mdwe_refuse_exec_gain = 1;
 
@@ -133,8 +133,8 @@ class ConfineRun {
     }
     note_landlock(wanted, landlock_abi());
     auto ruleset = landlock_ruleset(wanted);
-    // Landlock is unavailable, or older than all features that this role requests (Linux 6.1 has
-    // neither TCP rules nor scopes). The missing features have already been noted.
+    // Landlock is unavailable, or is older than all features that this role requests. (Linux 6.1
+    // has neither TCP rules nor scopes.) The missing features have already been noted.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
     if (!ruleset)
       return fail(ruleset.error().code, confinement_.role + ": " + ruleset.error().text);
@@ -174,7 +174,7 @@ class ConfineRun {
 
   void limit_processes() {
     if (confinement_.processes == 0) return;
-    // The limit applies only if the kernel counts just the processes of this role. An ordinary
+    // The limit applies only if the kernel counts only the processes of this role. An ordinary
     // user's other programs would also be counted, except in a user namespace. A role that starts
     // third-party programs does not get a user namespace for this: files of root appear to belong
     // to user 65534 in it, which ssh and others reject. The namespace is created first because its

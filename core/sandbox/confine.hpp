@@ -1,5 +1,5 @@
 // Confines one process of the gateway. The confinement is set once, before the process reads
-// untrusted input, and cannot be widened afterwards, even by code that has compromised the process.
+// untrusted input. It cannot be widened afterwards, even by code that has compromised the process.
 //
 // Order for a compartment: open and check files -> close_other_descriptors() -> clear_environment()
 // -> confine() -> map plugins -> read. docs/threat-model.md describes what each part protects
@@ -19,8 +19,8 @@
 
 namespace bulkhead {
 
-// How to handle a part that the kernel does not support: `require` fails, `best_effort` reports it
-// as missing.
+// Reaction to a part that the kernel does not support: `require` fails, `best_effort` reports the
+// part as missing.
 enum class ConfineMode : std::uint8_t { require, best_effort };
 
 struct PathRule {
@@ -28,41 +28,40 @@ struct PathRule {
     read,          // files and folders below the path
     read_execute,  // also execute programs there (for exec roles)
     read_write,    // also create, change and remove files and folders; no device nodes
-    device,        // read and write an existing device file, e.g. /dev/null
+    device,        // read and write an existing device file, for example /dev/null
   };
   std::string path;  // used if `fd` < 0; a nonexistent path gets no rule
   int fd = -1;       // used instead of the path; borrowed until confine() returns
   Access access = Access::read;
 };
 
-// The parts of a confinement. Tests omit some of them to show the effect of each one alone.
+// The parts of a confinement. Tests omit some of them to show the effect of each part.
 struct ConfineLayers {
   bool limits = true, namespaces = true, identity = true, process = true, landlock = true,
        seccomp = true;
 };
 
 struct Confinement {
-  std::string role;  // for error messages, e.g. "endpoint"
+  std::string role;  // for error messages, for example "endpoint"
 
-  // Allowed paths; Landlock rejects everything else. They are opened before the user id changes, so
-  // the new user does not need access to the parent folders.
+  // Allowed paths; Landlock rejects all others. They are opened before the user id changes, so the
+  // new user does not need access to the parent folders.
   //
   // With `namespaces`, an empty list means no file rules: a Landlock domain with file rules cannot
   // mount anything, so a role that builds mount namespaces for its children uses `hide` instead.
   std::vector<PathRule> paths;
-  // With `namespaces`: paths that are masked by an empty folder or file in a private mount
-  // namespace. Children cannot unmask them, not even in their own user namespaces. Nonexistent
-  // paths are skipped.
+  // With `namespaces`: paths that an empty folder or file masks in a private mount namespace.
+  // Children cannot unmask them, even in their own user namespaces. Nonexistent paths are skipped.
   std::vector<std::string> hide;
 
-  // If false: an empty network namespace (inherited sockets still work), no socket() except
-  // socketpairs of type stream and seqpacket, and no TCP (rejected by Landlock).
+  // If false, the process gets an empty network namespace (inherited sockets still work), socket()
+  // fails except for socketpairs of type stream and seqpacket, and Landlock rejects TCP.
   bool network = false;
   // With `network`: the TCP ports to which connections are allowed; empty means every port. The
-  // kernel filters only TCP ports, neither addresses nor UDP (which name resolution needs).
+  // kernel filters only TCP ports, not addresses or UDP (which name resolution needs).
   std::vector<std::uint16_t> connect_ports;
-  // Whether the process may also create Unix sockets, and so connect to any Unix socket that file
-  // modes allow.
+  // Whether the process may also create Unix sockets, and therefore connect to any Unix socket that
+  // file modes allow.
   bool unix_sockets = false;
 
   bool exec = false;        // may start programs, which inherit the confinement
@@ -72,12 +71,12 @@ struct Confinement {
   // 0 leaves a limit unchanged.
   std::uint64_t memory_bytes = 0;  // private writable memory
   std::uint64_t descriptors = 0;
-  // The number of processes and threads of this user (in this user namespace). Reported as missing
-  // if the user's other programs would also be counted.
+  // Number of processes and threads of this user (in this user namespace). Reported as missing if
+  // the user's other programs would also be counted.
   std::uint64_t processes = 0;
   std::uint64_t file_bytes = 0;  // size of one written file; writes beyond it fail with EFBIG
 
-  // The user and group ids to switch to if the process runs as root; ignored otherwise.
+  // The user and group ids to which the process switches if it runs as root; ignored otherwise.
   std::optional<std::pair<uid_t, gid_t>> ids;
   ConfineMode mode = ConfineMode::best_effort;
   ConfineLayers layers;
@@ -92,22 +91,22 @@ struct Enforced {
 
 // Confines the calling process, which must be single-threaded. After an error, the process is
 // partly confined and must end. With `require`, returns BH_E_UNSUPPORTED and lists the parts that
-// the kernel does not support. Returns BH_E_IO in either mode if a step failed that every kernel
+// the kernel does not support. In both modes, returns BH_E_IO if a step fails that every kernel
 // supports.
 //
 // For an ordinary user, a network or mount namespace or a process limit requires a user namespace
-// that maps only this user. Files of root and of other users appear to belong to user 65534 in it.
+// that maps only this user. In it, files of root and of other users appear to belong to user 65534.
 //
-// After confine() the process is not dumpable: its files in /proc belong to root, so a child that
+// After confine(), the process is not dumpable: its files in /proc belong to root, so a child that
 // writes its uid_map must make itself dumpable first. Sanitizer builds get no seccomp filter and no
 // memory limit, and stay dumpable, because the sanitizer's run-time requires this. These parts are
 // reported as missing.
 Result<Enforced> confine(const Confinement &confinement);
 
-// Paths required by code that is loaded later: shared libraries, /dev/null, random numbers, time
+// Returns paths that code loaded later requires: shared libraries, /dev/null, random numbers, time
 // zones.
 std::vector<PathRule> library_paths();
-// Paths required for name resolution and certificate verification.
+// Returns paths that name resolution and certificate verification require.
 std::vector<PathRule> network_config_paths();
 
 // Closes every descriptor except 0, 1, 2 and those in `keep`. Async-signal-safe except that it

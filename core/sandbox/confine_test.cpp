@@ -32,7 +32,8 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs `body` in a child process and returns its result, or "exit N" if the child ended otherwise.
+// Runs `body` in a child process and returns its result, or "exit N" if the child ended
+// differently.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -79,7 +80,7 @@ std::string confined(const Confinement &confinement, const std::function<std::st
 
 }  // namespace
 
-TEST_CASE("confine() reports the parts in force and the missing ones") {
+TEST_CASE("confine() reports the parts in force and the missing parts") {
   const Confinement confinement = reactor_role();
   const std::string said = in_child([&]() -> std::string {
     const auto enforced = confine(confinement);
@@ -110,8 +111,8 @@ TEST_CASE("threads, memory, name resolution and socket pairs still work") {
         }) == "thread memory pair name ");
 }
 
-// Returns true if this build omits the step because the sanitizer's run-time is incompatible with
-// it.
+// Returns true if this build omits the step because it is incompatible with the sanitizer's
+// run-time.
 bool lacks_step(const char *step) {
   Confinement confinement = reactor_role();
   confinement.memory_bytes = 64U << 20;
@@ -134,7 +135,7 @@ TEST_CASE("a process that starts no programs can neither fork nor exec") {
         }) == "refused");
 }
 
-TEST_CASE("only a role that writes files may clone them") {
+TEST_CASE("only a role that writes files may clone files") {
   if (lacks_step("seccomp")) {
     WARN("SKIP confine_test: no seccomp in this build or kernel");
     return;
@@ -146,7 +147,7 @@ TEST_CASE("only a role that writes files may clone them") {
   std::ofstream(from) << "content";
   const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  // Works whether or not the file system supports cloning: the filter rejects the call with EPERM.
+  // Independent of the file system's support for cloning: the filter rejects the call with EPERM.
   const auto clone = [&]() -> std::string {
     return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
                                                                                : "asked";
@@ -178,7 +179,7 @@ TEST_CASE("limits are enforced and no core file is written") {
   if (no_memory_limit) WARN("SKIP confine_test: no memory limit in this build");
 }
 
-TEST_CASE("the environment is cleared, also in /proc") {
+TEST_CASE("the environment is cleared, including in /proc") {
   ::setenv("BULKHEAD_TEST_CANARY", "canary-in-the-environment", 1);
   CHECK(in_child([]() -> std::string {
           clear_environment();
@@ -186,7 +187,8 @@ TEST_CASE("the environment is cleared, also in /proc") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // The kernel shows the strings from the process start, so the test reads its own environment.
+  // The kernel shows the strings from the start of the process, so the test reads its own
+  // environment.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -200,8 +202,7 @@ TEST_CASE("the environment is cleared, also in /proc") {
 TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Keeps every descriptor except one, whichever numbers in_child() and the test runner
-          // use.
+          // Keeps every descriptor except one, whatever numbers in_child() and the test runner use.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -212,7 +213,7 @@ TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
         }) == "kept closed");
 }
 
-TEST_CASE("mode require fails and names the missing parts") {
+TEST_CASE("in mode require, confine() fails and names the missing parts") {
   Confinement confinement = reactor_role();
   confinement.mode = ConfineMode::require;
   const std::string said = confined(confinement, [] { return std::string("all there"); });

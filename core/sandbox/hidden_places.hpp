@@ -9,8 +9,9 @@ namespace bulkhead {
 // Relative to a home folder: credentials, and data of programs that contains credentials.
 std::span<const std::string_view> secrets_at_home() noexcept;
 
-// Relative to a home folder: folders that several programs share or that programs are started from.
-// If a server is granted access to one file in such a folder, the folder itself is not granted.
+// Relative to a home folder: folders that several programs share or from which programs are
+// started. If a server is granted access to one file in such a folder, the folder itself is not
+// granted.
 std::span<const std::string_view> shared_at_home() noexcept;
 
 // Sockets of services that act for the user outside the sandbox, and the machine's service

@@ -9,7 +9,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("docs/hidden-places.md lists exactly the hidden places") {
+TEST_CASE("docs/hidden-places.md lists exactly the hidden paths") {
   std::ostringstream page;
   page << std::ifstream(HIDDEN_PLACES_PAGE).rdbuf();
   std::set<std::string> written;  // table rows: `PLACE`, `PLACE`

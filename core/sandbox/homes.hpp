@@ -1,4 +1,4 @@
-// The home folders of the user that runs the gateway.
+// Finds the home folders of the user that runs the gateway.
 #pragma once
 
 #include "sandbox/child_view.hpp"

@@ -26,7 +26,7 @@ struct PortAttr {
 constexpr int rule_path = 1, rule_port = 2;
 constexpr unsigned ask_version = 1U << 0;
 
-// The numbers are the same on every architecture; old headers do not define them.
+// The numbers are the same on every architecture, but old headers do not define them.
 constexpr long nr_create_ruleset = 444, nr_add_rule = 445, nr_restrict_self = 446;
 
 constexpr std::uint64_t file_rights =

@@ -44,7 +44,7 @@ inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
 inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
 inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
 
-// LANDLOCK_SCOPE_*, ABI 6: no connections to abstract Unix sockets and no signals to processes
+// LANDLOCK_SCOPE_*, ABI 6: reject connections to abstract Unix sockets and signals to processes
 // outside the domain and its subdomains.
 inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
 inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
@@ -61,8 +61,8 @@ struct LandlockPort {
   std::uint64_t rights = 0;  // ll_tcp_*
 };
 
-// Everything in `fs`, `net` and `scope` is rejected unless the rules allow it. The kernel does not
-// let a domain with any `fs` right mount or change mounts, whatever its capabilities.
+// Rights in `fs`, `net` and `scope` are rejected unless the rules allow them. The kernel does not
+// let a domain with any `fs` right mount or change mounts, regardless of its capabilities.
 struct LandlockRules {
   std::uint64_t fs = ~0ULL;
   std::uint64_t net = ll_tcp_bind | ll_tcp_connect;
@@ -71,10 +71,10 @@ struct LandlockRules {
   std::vector<LandlockPort> ports;
 };
 
-// Creates a ruleset for landlock_restrict_self(); its descriptor is close-on-exec. Rights that this
-// kernel does not support are omitted, and so are folder rights in a rule for a regular file.
-// Returns BH_E_UNSUPPORTED without Landlock, and BH_E_IO if the kernel rejects a rule; the text
-// names the rule.
+// Creates a ruleset for landlock_restrict_self(); its descriptor is close-on-exec. Omits rights
+// that this kernel does not support, and folder rights in a rule for a regular file. Returns
+// BH_E_UNSUPPORTED without Landlock, and BH_E_IO if the kernel rejects a rule; the text names the
+// rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
 // Adds one rule to a ruleset that has not been applied yet. `rights` must be included in its

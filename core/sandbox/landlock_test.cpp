@@ -59,7 +59,7 @@ TEST_CASE("only paths that a rule allows can be opened") {
   rules.paths = {{fd.get(), ll_read}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDONLY); }) == 0);
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == EACCES);
-  // A rule for a regular file that includes rights that apply only to folders.
+  // A rule for a regular file may include rights that apply only to folders.
   const OwnedFd file(::open(inside.c_str(), O_PATH | O_CLOEXEC));
   rules.paths = {{file.get(), ll_read_write}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == 0);
@@ -68,7 +68,7 @@ TEST_CASE("only paths that a rule allows can be opened") {
   ::rmdir(folder);
 }
 
-TEST_CASE("a signal to a process outside of the domain is rejected") {
+TEST_CASE("a signal to a process outside the domain is rejected") {
   if (landlock_abi() < 6) {
     WARN("SKIP landlock_test: no scopes in this kernel");
     return;
@@ -78,7 +78,7 @@ TEST_CASE("a signal to a process outside of the domain is rejected") {
   CHECK(in_domain({}, [] { return ::kill(::getpid(), 0) == 0 ? 0 : errno; }) == 0);
 }
 
-TEST_CASE("TCP connects to the allowed ports only") {
+TEST_CASE("TCP connections are possible only to the allowed ports") {
   if (landlock_abi() < 4) {
     WARN("SKIP landlock_test: no TCP rules in this kernel");
     return;

@@ -19,8 +19,8 @@
 namespace bulkhead {
 namespace {
 
-// Parses /proc/PID/stat: "PID (name) state PARENT ...", where the name may contain any character.
-// /proc/PID/task/TID/children is not available in every kernel.
+// Reads the parent from /proc/PID/stat: "PID (name) state PARENT ...", where the name may contain
+// any character. /proc/PID/task/TID/children is not available in every kernel.
 pid_t parent_process_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
@@ -42,7 +42,7 @@ std::vector<pid_t> children() {
   return out;
 }
 
-// Only this function reaps the child, so its pid cannot be reused before that.
+// Kills and reaps a child. Its pid cannot be reused meanwhile, because only this function reaps it.
 bool end(pid_t pid) {
   const OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ::kill(pid, SIGKILL);

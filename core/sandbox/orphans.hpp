@@ -11,7 +11,7 @@ namespace bulkhead {
 
 // Kills and reaps the children of this process for which `chosen` returns true. Repeats this for
 // the orphans that they leave until none remain or `orphan_rounds` rounds have passed. In each
-// round it waits at most orphan_wait_ms for each child; a child that does not end in that time is
+// round, it waits at most orphan_wait_ms for each child; a child that does not end in that time is
 // left. Returns the number of ended children. Blocks; intended for a rare case.
 inline constexpr int orphan_rounds = 64;
 inline constexpr int orphan_wait_ms = 100;

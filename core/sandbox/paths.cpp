@@ -21,7 +21,7 @@ std::string parent_of(const std::string &path) {
 }
 
 std::string_view base_of(std::string_view path) noexcept {
-  return path.substr(path.rfind('/') + 1);  // npos + 1: all of it
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: the entire path
 }
 
 std::string normal_path(const std::string &path) {
@@ -70,7 +70,7 @@ std::string KnownPlaces::real(const std::string &path) {
   return found;
 }
 
-// Resolves one component at a time, so that shared parents are looked up once.
+// Resolves one component at a time, so shared parents are looked up once.
 std::string KnownPlaces::look_up(const std::string &path) {
   const std::string above = parent_of(path);
   const std::string folder = above == "/" ? above : real(above);

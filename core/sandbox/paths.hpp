@@ -1,6 +1,7 @@
-// Paths of the file system: their parts as text, what is there, and where it really is.
+// File system paths: their parts as text, and look-ups of existence and real location.
 //
-// Thread: any; a KnownPlaces: one. Errors: a path that cannot be looked up does not exist.
+// Thread-safe, except KnownPlaces, which is used on one thread. A path that cannot be looked up is
+// treated as nonexistent.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,15 @@ namespace bulkhead {
 // ---- text -----------------------------------------------------------------------------------
 
 std::string joined(const std::string &folder, std::string_view name);
-std::string parent_of(const std::string &path);  // of "/" and of a name: "/"
+std::string parent_of(const std::string &path);  // returns "/" for "/" and for a name without a
+                                                 // slash
 std::string_view base_of(std::string_view path) noexcept;
-// Without ".", ".." and slashes at the end.
+// Removes ".", ".." and trailing slashes.
 std::string normal_path(const std::string &path);
 
-// True if `path` is `folder` or below it; both without a trailing slash.
+// Returns true if `path` is `folder` or below it. Neither may have a trailing slash.
 bool is_within(std::string_view path, std::string_view folder) noexcept;
-// True if the path is "/", or one of the folders is at or below it.
+// Returns true if the path is "/", or if one of the folders is the path or below it.
 bool holds_any(const std::string &path, const std::vector<std::string> &folders);
 
 // ---- look-ups ---------------------------------------------------------------------------------
@@ -30,22 +32,21 @@ bool holds_any(const std::string &path, const std::vector<std::string> &folders)
 bool is_folder(const std::string &path);
 bool exists(const std::string &path);
 
-// The absolute path without links, "." and ".."; empty if it does not exist.
+// Returns the absolute path without links, "." and "..", or an empty string if it does not exist.
 std::string real_path(const std::string &path);
 
-// Resolved locations of the paths that every view looks up: secrets, services, caches. Servers
-// that start together share them. An entry is valid for `fresh_ns` after the first look-up; then
-// all are discarded. A change within that time takes effect as if the server had started earlier.
-// Paths that a definition names are never taken from here, since a server may have changed what is
-// writable.
+// Resolved locations of the paths that every view looks up: secrets, services, caches. They are
+// shared by servers that start together. Entries expire together, `fresh_ns` after the first
+// look-up; until then, changes in the file system are not seen. Not used for paths that a
+// definition names, because a server may have changed them.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;
   static constexpr std::size_t most = 1024;  // paths
 
-  // Discards expired entries. Call before a view is planned.
+  // Discards expired entries. Must be called before a view is planned.
   void refresh(std::uint64_t now_ns);
-  // As real_path(). `path`: absolute, without "." and "..".
+  // Like real_path(). `path` must be absolute, without "." and "..".
   std::string real(const std::string &path);
 
  private:

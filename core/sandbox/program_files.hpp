@@ -1,4 +1,4 @@
-// The files that programs consist of, as far as a path shows it. Thread: any.
+// Recognizes the files of programs by their paths. Thread-safe.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace bulkhead {
 
-// True for a program file or a script: a server may read it but not change it.
+// Returns true for a program file or a script, which a server may read but not change.
 bool is_code(const std::string &path);
 
-// The folder that a program file needs: its package, including imported modules. It holds none of
-// the home folders.
+// Returns the folder that a program file needs: its package, including imported modules. It
+// contains none of the home folders.
 std::string code_root(const std::string &file, const std::vector<std::string> &homes);
 
 }  // namespace bulkhead

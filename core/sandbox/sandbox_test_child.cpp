@@ -1,5 +1,5 @@
-// A server that attempts operations. Each argument is one attempt, "what" or "what:on". For each
-// attempt it prints a line "attempt ok" or "attempt ERRNO". Each line of input is another attempt.
+// A server that attempts operations. Each argument is one attempt, "what" or "what:on", for which
+// it prints a line "attempt ok" or "attempt ERRNO". Each line of input is another attempt.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -97,7 +97,7 @@ bool kernel_call(long result) {
 }
 
 bool in_new_user_namespace(const std::string &path) {
-  // Unmounts the cover of a path, which must be rejected even for the owner of a new namespace.
+  // Unmounts the cover of a path, which must fail even for the owner of a new namespace.
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::umount2(path.c_str(), MNT_DETACH) == 0;
 }
@@ -130,8 +130,8 @@ bool use_memory(const std::string &megabytes) {
   return true;
 }
 
-// Starts a daemon: it has a separate session, its parent has ended, and all inherited descriptors
-// are closed.
+// Starts a daemon: it has its own session, its parent has ended, and all inherited descriptors are
+// closed.
 bool start_daemon(const std::string &path) {
   const pid_t pid = ::fork();
   if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
@@ -179,8 +179,8 @@ bool read_mapped(const std::string &pid) {
   return ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0) == 1;
 }
 
-// Lists the socket families that can be created, "+1+2", trying each type and the first protocols.
-// Returns true if the list equals `expected`.
+// Creates sockets of all families, trying each type and the first protocols. Returns true if the
+// list of successful families, such as "+1+2", equals `expected`.
 bool socket_families(const std::string &expected) {
   static constexpr int kinds[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_RDM};
   std::string made;
@@ -302,7 +302,7 @@ const std::pair<std::string_view, Attempt> attempts[] = {
        const long size = fd < 0 ? 0 : ::syscall(SYS_getdents64, fd, entries, sizeof entries);
        if (fd >= 0) ::close(fd);
        errno = ENOTEMPTY;
-       return size > 0 && size <= 48;  // "." and ".."
+       return size > 0 && size <= 48;  // only "." and ".."
      }},
     {"leader",
      [](const std::string &) { return ::getsid(0) == ::getpid() && ::getpgrp() == ::getpid(); }},

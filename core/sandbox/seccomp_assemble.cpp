@@ -43,11 +43,11 @@ sock_filter answer(Answer a) {
   return plain(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
-// Falls through to the code that follows if a condition is false.
+// If a condition is false, execution continues with the code that follows.
 void add_all_of(Code &code, const AllOf &all) {
   Code body;
   for (auto condition = all.rbegin(); condition != all.rend(); ++condition) {
-    // Built from the end so that the distance to the end (body and final answer) is known.
+    // Built from the end, so the distance to the end (body and final answer) is known.
     const std::size_t past = body.size() + 1;
     Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));

@@ -1,5 +1,5 @@
-// System call lists by role. The first list contains calls that our code or a library uses: the
-// core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
+// System call lists by role. The first list contains calls that the program or its libraries use:
+// the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -21,7 +21,8 @@ namespace {
 using seccomp::Answer;
 using seccomp::CallList;
 
-// Call numbers that the oldest supported headers do not define; the same on every architecture.
+// Call numbers that the oldest supported headers do not define. They are the same on every
+// architecture.
 constexpr long nr_cachestat = 451, nr_map_shadow_stack = 453, nr_last_known = 462;
 
 constexpr std::uint32_t namespace_flags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
@@ -69,7 +70,7 @@ void add_files(CallList &list, const SeccompOptions &options) {
               __NR_unlink, __NR_rename, __NR_link, __NR_symlink, __NR_dup2, __NR_pipe,
               __NR_getdents});
 #endif
-  // These commands select the receiver of readiness signals; the other fcntl commands are harmless.
+  // These commands select the receiver of readiness signals; other fcntl commands are harmless.
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
   // Only the variant for futimens(), which has no path.
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
@@ -181,8 +182,8 @@ void add_self(CallList &list) {
 void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
-  // A connection opened by sending data (MSG_FASTOPEN) bypasses Landlock's port check. An inherited
-  // listener that was shut down could be reused to connect that way.
+  // Opening a connection by sending data (MSG_FASTOPEN) bypasses Landlock's port check. An
+  // inherited listener that was shut down could be reused to connect this way.
   list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});
@@ -217,7 +218,7 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
 }
 
 // The list for the launcher and, by inheritance, for the third-party servers that it starts. Allows
-// everything except calls that only attacks and debuggers need.
+// all calls except those that only attacks and debuggers need.
 CallList everything_but_dangerous(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::allow;

@@ -1,4 +1,4 @@
-// The rule representation of the call lists, and the assembler.
+// The rules of the call lists, and the assembler.
 #pragma once
 
 #include <linux/filter.h>
@@ -22,10 +22,11 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  std::vector<AllOf> one_of;  // if not empty: allowed if one of these holds, otherwise rejected
+  std::vector<AllOf> one_of;  // if not empty, the call is allowed if one of these holds, otherwise
+                              // rejected
 };
 
-// Verdicts by call number; `otherwise` applies to unlisted numbers up to `last_known`.
+// Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`.
 struct CallList {
   std::map<std::uint32_t, Verdict> calls;
   Answer otherwise = Answer::refuse;

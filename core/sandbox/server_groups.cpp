@@ -28,7 +28,7 @@ bool writable(const std::string &path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-// Groups are removed bottom-up; a group that contains processes cannot be removed.
+// Removes groups bottom-up. A group that contains processes cannot be removed.
 void remove_tree(const std::string &path) {
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(path, error)) {
@@ -49,8 +49,8 @@ void remove_leftovers_in(const std::string &parent) {
   }
 }
 
-// Returns this process's group in each hierarchy, by controllers as listed in /proc/self/cgroup.
-// The controller list of version 2 is empty.
+// Returns this process's group in each hierarchy, keyed by controllers as listed in
+// /proc/self/cgroup. The controller list of version 2 is empty.
 std::map<std::string, std::string> own_groups() {
   std::map<std::string, std::string> groups;
   std::ifstream file("/proc/self/cgroup");
@@ -66,9 +66,9 @@ bool has_word(const std::string &list, std::string_view word) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// Where groups can be created: in this process's group, otherwise beside it. In version 2, a group
-// that contains processes cannot have subgroups with controllers, and the group of a service or
-// session contains processes.
+// Folders in which groups can be created: in this process's group, otherwise beside it. In version
+// 2, a group that contains processes cannot have subgroups with controllers, and the group of a
+// service or session contains processes.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;
@@ -90,8 +90,8 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
-    // In version 1, each hierarchy has its own controllers. Hierarchies without either of the two
-    // required controllers are skipped.
+    // In version 1, each hierarchy has its own controllers. Hierarchies without a required
+    // controller are skipped.
     if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {
       const bool this_one = unified

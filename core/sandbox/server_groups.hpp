@@ -3,8 +3,8 @@
 // tmpfs). Used if this user may create groups (cgroups(7)), in version 1 or 2.
 //
 // This process has one folder that contains one group per server. The folder and the groups are
-// removed if possible; remove_leftovers() removes those of ended processes. Owned by the Spawner
-// and used on its thread.
+// removed if possible; remove_leftovers() removes those of ended processes. Owner: the Spawner.
+// Used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes groups of processes that have ended. Groups of running processes are kept.
+  // Removes groups of processes that have ended.
   static void remove_leftovers();
 
   // Plans the group of the next server without creating it. The child creates the group because the
@@ -54,7 +54,7 @@ class ServerGroups {
 
  private:
   struct Hierarchy {
-    std::string path;  // the path of this process's folder
+    std::string path;  // path of this process's folder
     OwnedFd folder;
     bool unified = false, processes = false, memory = false;
   };

@@ -101,7 +101,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retries without namespaces; later starts do not use them either.
+  // Retries without namespaces, which later starts do not use either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -115,7 +115,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
-// Steps that a kernel or its configuration may reject entirely.
+// Returns true for steps that a kernel or its configuration may reject entirely.
 bool is_namespace_step(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
@@ -145,7 +145,7 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox(launch.missing_parts));
 }
 
-// Returns true if a reactor can be notified when a child is ready.
+// Returns true if a reactor can be notified when a start has finished.
 bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
@@ -311,8 +311,8 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   if (child == nullptr) return BH_STALE;
   // If other code has reaped the child, its pid may belong to another process.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  // The first process forwards a signal to the server's process group. In a PID namespace, its
-  // death ends all processes. Otherwise it receives end_all, which it handles once the server has
+  // The first process forwards a signal to the server's process group. In a PID namespace, killing
+  // it ends all processes. Otherwise it receives end_all, which it handles once the server has
   // started.
   const bool via_init = signal == SIGKILL && !child->namespaces;
   const int sent = via_init ? ChildPlan::end_all : signal;
@@ -321,9 +321,9 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// Kills processes of a server whose first process was killed and could not kill them itself. They
-// are children of this process that it did not start. Children in the program's own session belong
-// to the program.
+// Kills processes of a server whose first process was killed and could not kill them. They are
+// children of this process that it did not start. Children in the program's own session belong to
+// the program.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {

@@ -5,9 +5,9 @@
 // its descendants, whatever sessions and groups they created. Landlock is a second protection
 // against writes, and a filter rejects system calls that no server needs.
 //
-// Without namespaces, either Landlock alone protects or the start fails, depending on the options.
-// Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts all
-// orphaned descendants and kills them after the server has ended.
+// Without namespaces, Landlock is the only protection, or the start fails, depending on the
+// options. Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts
+// all orphaned descendants and kills them after the server has ended.
 //
 // With a reactor, a start completes on a separate thread (starters.hpp) while the caller continues;
 // reap() reports failures after the first steps. Without a reactor, spawn() blocks until the start
@@ -42,14 +42,14 @@ class Reactor;
 class Starters;
 
 struct SpawnOptions {
-  std::string home;              // the home whose secrets are hidden; empty: $HOME
+  std::string home;              // the home folder whose secrets are hidden; empty: $HOME
   std::string state_dir;         // contains the caches in cache/SERVER; hidden from servers
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
   bool require = false;          // reject a start that cannot be confined completely
   bool namespaces = true;        // false: do not use namespaces
-  // Makes this process a child subreaper. It kills orphans of servers without a PID namespace whose
-  // first process was killed externally. Only for programs that do not start processes in other
-  // sessions themselves.
+  // Makes this process a child subreaper. It then kills the remaining processes of a server that
+  // has no PID namespace and whose first process was killed externally. Only for programs that do
+  // not start processes in other sessions.
   bool adopt = false;
   // Control groups that were created before a confinement that would prevent their creation. If
   // null, they are created with the first confined child.
@@ -77,10 +77,10 @@ class Spawner {
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
-  // Parts of a sandbox that are unavailable, as stable identifiers. The list grows with the first
-  // child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
-  // landlock-scopes; process-limit for root, whose processes no other limit counts; memory-group
-  // for a server with a memory limit.
+  // Returns the unavailable parts of a sandbox, as stable identifiers. The list grows with the
+  // first child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc,
+  // landlock-files, landlock-scopes; process-limit for root, whose processes no other limit counts;
+  // memory-group for a server with a memory limit.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
@@ -91,7 +91,7 @@ class Spawner {
     OwnedFd exit_report;  // the exit status of the server
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
-    std::string bounded_cache;       // the server whose cache is monitored; empty: none
+    std::string bounded_cache;       // the server whose cache is monitored; may be empty
     std::unique_ptr<Launch> launch;  // set during the start
     std::optional<Error> failure;    // set if the start failed
     Child();
@@ -129,11 +129,13 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
-  std::unique_ptr<CacheBounds> caches_;  // only with a reactor, i.e. in a long-lived process
+  std::unique_ptr<CacheBounds> caches_;  // only with a reactor, that is, in a long-lived process
   bool proven_ = false;                  // a child has completed its namespace steps
-  bool folder_named_ = false;            // the warning about the start folder was logged
+  bool folder_named_ = false;            // whether the warning about the start folder has been
+                                         // logged
   Slots<Child> children_;
-  std::unique_ptr<Starters> starters_;  // destroyed before children_; that ends the threads
+  std::unique_ptr<Starters> starters_;  // destroyed before children_; its destructor ends the
+                                        // threads
   std::uint64_t watch_ = 0;             // watch for finished starts
 };
 

@@ -16,7 +16,7 @@
 
 namespace bulkhead {
 
-// Owns everything that the plan points to.
+// Owns everything to which the plan points.
 struct Spawner::Launch {
   std::string server, program, cwd;
   std::vector<std::string> arguments, environment;
@@ -35,8 +35,8 @@ struct Spawner::Launch {
   }
 };
 
-// Returns a descriptor above 2, so that dup2() onto a standard descriptor neither overwrites it
-// nor is a no-op.
+// Returns a descriptor above 2. dup2() onto a standard descriptor then neither overwrites it nor is
+// a no-op.
 inline OwnedFd above_standard(int fd) {
   if (fd < 0 || fd > 2) return OwnedFd(fd);
   OwnedFd low(fd);

@@ -25,7 +25,7 @@ namespace {
 
 using Mode = ChildPolicy::Mode;
 
-// A folder in the server's scratch folder, which is empty at the start.
+// A folder in the server's scratch folder, which is initially empty.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
 // Makes only the gateway's end non-blocking: O_NONBLOCK is a flag of the open file description, and

@@ -1,6 +1,6 @@
 // Tests started children: what they can see, what they can do, and how they end. The tests run as
-// the current user and, if that is root, also as an ordinary user. With BULKHEAD_SPAWN_WAITS in the
-// environment, spawn() waits for the start; otherwise starts complete asynchronously.
+// the current user and, if that is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is set
+// in the environment, spawn() waits for the start; otherwise starts complete asynchronously.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -198,7 +198,8 @@ bool skip_without_namespaces() {
 
 }  // namespace
 
-TEST_CASE("by default the home is readable, secrets are hidden, and nothing can be changed") {
+TEST_CASE(
+    "by default the home folder is readable, secrets are hidden, and nothing can be changed") {
   if (skip_without_namespaces()) return;
   World w;
   Running run(w, R"("command":"server")",
@@ -257,7 +258,7 @@ TEST_CASE("by default the home is readable, secrets are hidden, and nothing can 
 
 namespace {
 
-// Replaces a file as editors do, by renaming a new file over it.
+// Replaces a file by renaming a new file over it, like an editor.
 void replace_file(const std::string &path, const std::string &text = "new") {
   put_file(path + ".new", text);
   fs::rename(path + ".new", path);
@@ -348,7 +349,7 @@ TEST_CASE("a credential that another file replaces stays hidden") {
   }
 }
 
-TEST_CASE("a start creates nothing in the home and mounts its caches there") {
+TEST_CASE("a start mounts its caches in the home folder and creates nothing there") {
   if (skip_without_namespaces()) return;
   const std::string command = GENERATE("npx", "uvx", "bunx", "pipx", "server");
   World w;
@@ -372,7 +373,7 @@ TEST_CASE("a start creates nothing in the home and mounts its caches there") {
   CHECK(after == before);
 }
 
-TEST_CASE("a home granted as a whole is bound as a whole") {
+TEST_CASE("a home folder that is granted completely is bound as a single mount") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string mode = GENERATE("home-read-only", "strict");
@@ -396,7 +397,7 @@ TEST_CASE("a home granted as a whole is bound as a whole") {
   CHECK(run.later("read:" + w.home + "/later.txt") == "ok");
 }
 
-TEST_CASE("the home as the value of a variable grants nothing") {
+TEST_CASE("a variable whose value is the home folder grants nothing") {
   if (skip_without_namespaces()) return;
   World w;
   Running run(w, R"("command":"server","env":{"HOME":)" + in_quotes(w.home) + "}",
@@ -407,7 +408,7 @@ TEST_CASE("the home as the value of a variable grants nothing") {
   CHECK(run.later("read:" + w.home + "/.kube/config") == "ENOENT");
 }
 
-TEST_CASE("a home with too many entries is logged and hides the same paths") {
+TEST_CASE("a home folder with too many entries is logged and hides the same paths") {
   if (skip_without_namespaces()) return;
   World w;
   for (int i = 0; i < 4'200; ++i) put_file(w.home + "/many-" + std::to_string(i));
@@ -418,7 +419,7 @@ TEST_CASE("a home with too many entries is logged and hides the same paths") {
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
 }
 
-TEST_CASE("folders of services are mirrored, so that services started later are not visible") {
+TEST_CASE("folders of services are mirrored, so services that start later are not visible") {
   ChildPolicy policy;
   policy.command = "server";
   ViewRequest request;
@@ -489,7 +490,7 @@ TEST_CASE("a server may use the paths that its definition names") {
   CHECK(fs::exists(w.folder + "/other/new.db"));
 }
 
-TEST_CASE("a granted file does not grant a folder with hidden places") {
+TEST_CASE("a granted file does not grant a folder that contains hidden paths") {
   const bool namespaces = GENERATE(true, false);
   if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
@@ -539,7 +540,7 @@ TEST_CASE("a granted file does not grant a folder with hidden places") {
   CHECK(notes_with("/settings.json") == 0);
 }
 
-TEST_CASE("credentials are hidden in all homes: the account's, the gateway's and the server's") {
+TEST_CASE("credentials are hidden in the home folders of the account, the gateway and the server") {
   ChildPolicy policy;
   policy.command = "server";
   World w;
@@ -624,7 +625,7 @@ TEST_CASE("links that a server can create are not followed at its next start") {
         }) == 2);
 }
 
-TEST_CASE("a strict sandbox shows the system, the program and granted paths") {
+TEST_CASE("a strict sandbox shows only the system, the program and granted paths") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string definition =
@@ -649,7 +650,7 @@ TEST_CASE("a strict sandbox shows the system, the program and granted paths") {
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("the kernel rejects the attempts of a hostile server") {
+TEST_CASE("the kernel rejects the operations of a hostile server") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string us = std::to_string(::getpid());
@@ -765,7 +766,7 @@ TEST_CASE("memory is limited to memory_bytes") {
   CHECK(run.of("memory:128") == "ENOMEM");
 }
 
-TEST_CASE("without network a server has a private loopback only") {
+TEST_CASE("a server without network access has only a private loopback interface") {
   if (skip_without_namespaces()) return;
   World w;
   const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -787,7 +788,7 @@ TEST_CASE("without network a server has a private loopback only") {
 
 namespace {
 
-// Kernel objects outside any sandbox that share one name.
+// Kernel objects outside any sandbox. They share one name.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -914,7 +915,7 @@ std::string without_namespaces(const std::string &kind, bool require) {
 
 }  // namespace
 
-TEST_CASE("missing IPC or UTS namespaces are reported, and an error only in mode require") {
+TEST_CASE("missing IPC or UTS namespaces are reported, and are an error only in mode require") {
   if (skip_without_namespaces()) return;
   const std::string kind = GENERATE("ipc", "uts");
   const std::string word = kind + "-namespace";
@@ -977,7 +978,7 @@ TEST_CASE("the first process of a sandbox has the server's filter and cannot be 
   }
 }
 
-TEST_CASE("without network only the listed socket families can be created") {
+TEST_CASE("without network access, only the listed socket families can be created") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string mode = GENERATE("home-read-only", "strict");
@@ -990,7 +991,7 @@ TEST_CASE("without network only the listed socket families can be created") {
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("a server run by a package name starts in an empty private folder") {
+TEST_CASE("a server that is run by a package name starts in an empty private folder") {
   const std::string kind = GENERATE("home-read-only", "strict", "off", "no namespaces");
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
@@ -1016,7 +1017,7 @@ TEST_CASE("a server run by a package name starts in an empty private folder") {
   CHECK(w.log.empty());
 }
 
-TEST_CASE("other servers start in the gateway's folder, which is logged once") {
+TEST_CASE("other servers start in the gateway's folder, and this is logged once") {
   World w;
   const std::string here = "cwd:" + fs::current_path().string();
   const std::string off = R"(,"sandbox":{"mode":"off"})";
@@ -1080,7 +1081,7 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
   put_file(w.home + "/.cache/named/data.txt");
   fs::create_directories(w.home + "/.cache/tool/bin");
   fs::copy_file(TEST_CHILD, program);
-  for (int start = 0; start < 2; ++start) {  // the second start uses the cached locations
+  for (int start = 0; start < 2; ++start) {  // the second start uses cached locations
     Running run(
         w, R"("command":"x","args":[)" + in_quotes(w.home + "/.cache/named") + "]",
         {"read:" + w.home + "/.cache/tool/lib/data.txt",
@@ -1097,7 +1098,7 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
 }
 
 // Returns true if no process holds a lock on this file. A daemon started by the test's child holds
-// one until it is killed.
+// a lock until it is killed.
 bool no_holder(const std::string &lock) {
   const OwnedFd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
@@ -1163,7 +1164,7 @@ TEST_CASE("only a host with option adopt kills the orphans of a killed first pro
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-TEST_CASE("the exit status of a server is reported in every kind of sandbox") {
+TEST_CASE("the exit status of a server is reported in every type of sandbox") {
   World w;
   const std::string mode = GENERATE("strict", "home-read-only", "off");
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
@@ -1188,7 +1189,7 @@ TEST_CASE("the exit status of a server is reported in every kind of sandbox") {
   CHECK(w.spawner->size() == 0);
 }
 
-TEST_CASE("a child leads a session, with default signals and no inherited descriptor") {
+TEST_CASE("a child leads a session, with default signal handling and no inherited descriptors") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
   // Opened without O_CLOEXEC, as other code may do.
@@ -1209,7 +1210,7 @@ TEST_CASE("a child leads a session, with default signals and no inherited descri
   CHECK(run.results.size() == attempts.size());
 }
 
-TEST_CASE("a failed start reports the reason and leaves nothing behind") {
+TEST_CASE("a failed start reports the reason and releases all resources") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
@@ -1245,7 +1246,7 @@ std::ptrdiff_t count_own(const char *what) {
 
 }  // namespace
 
-TEST_CASE("more children than threads start in parallel and leave no descriptor") {
+TEST_CASE("more children than threads can start in parallel without leaking descriptors") {
   World w;
   {
     const Running first(w, R"("command":"x")", {"pid:2"});
@@ -1341,7 +1342,7 @@ TEST_CASE("a child can be killed during its start, and its input is kept until t
   CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
 }
 
-TEST_CASE("cached places expire and follow links") {
+TEST_CASE("cached locations expire and follow links") {
   World w;
   KnownPlaces places;
   std::uint64_t now = 1'000'000'000;
@@ -1361,7 +1362,7 @@ TEST_CASE("cached places expire and follow links") {
   CHECK(places.real(secret) == real_path(secret));
 }
 
-TEST_CASE("an invalid definition starts nothing") {
+TEST_CASE("a server with an invalid definition is not started") {
   World w;
   for (const char *sandbox :
        {R"("sandbox":5)", R"("sandbox":{"mode":"loose"})", R"("sandbox":{"write":["relative"]})",
@@ -1398,7 +1399,7 @@ TEST_CASE("without namespaces Landlock hides secrets and rejects writes") {
   CHECK(run.later("read:" + w.state + "/secrets/later") == "EACCES");
 }
 
-TEST_CASE("mode require does not start a server that cannot be confined") {
+TEST_CASE("in mode require, a server that cannot be confined is not started") {
   World w([](SpawnOptions &options) {
     options.namespaces = false;
     options.require = true;
@@ -1412,7 +1413,7 @@ TEST_CASE("mode require does not start a server that cannot be confined") {
   CHECK(off.of("read:/etc/passwd") == "ok");
 }
 
-TEST_CASE("an unconfined server is a plain child") {
+TEST_CASE("an unconfined server is an ordinary child process") {
   World w;
   Running run(w, R"("command":"x","sandbox":{"mode":"off"})",
               {"write:" + w.home + "/new", "read:" + w.home + "/.ssh/id_ed25519", "pid:2"});

@@ -14,7 +14,7 @@ namespace {
 
 using Args = std::span<const std::string>;
 
-// True if `word` is in `list`, whose words are separated by single spaces.
+// Returns true if `word` is in `list`, whose words are separated by single spaces.
 bool is_listed(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -26,11 +26,11 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// Options of a program; the words of each list are separated by single spaces. An option in none of
-// the lists does not take the next argument as its value.
+// Options of a program; the words of each list are separated by single spaces. An option that is in
+// no list does not take the next argument as its value.
 struct Options {
   std::string_view valued;    // the value is the next argument, unless the option contains '='
-  std::string_view packages;  // the same, and the value is a package
+  std::string_view packages;  // like `valued`, with a package as the value
   std::string_view folder;    // options that depend on the start folder of the program
 };
 
@@ -66,7 +66,7 @@ struct Runner {
   std::string_view command, words;
   const Options *options;
   std::string_view needs = {};   // one of these options is required
-  std::string_view origin = {};  // the package begins with one of these
+  std::string_view origin = {};  // the package name must begin with one of these
 };
 
 constexpr Runner runners[] = {
@@ -98,7 +98,7 @@ struct Starter {
   std::string_view command;
   std::size_t words = 0;            // positional arguments before that command
   bool assigns = false;             // NAME=value may precede the command
-  std::string_view valued = {};     // options, as above
+  std::string_view valued = {};     // see Options::valued
   std::string_view elsewhere = {};  // options that select the folder or contain the command
 };
 
@@ -142,7 +142,7 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
 }
 
 // Returns the index of the package, or the number of arguments if the package is missing or named
-// only by an option. Returns nothing if the words do not match.
+// only by an option. Returns nullopt if the words do not match.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -163,7 +163,7 @@ bool is_python(std::string_view command) {
   return false;
 }
 
-// Returns the number of arguments up to and including the module of "python -m", or nothing if
+// Returns the number of arguments up to and including the module of "python -m", or nullopt if
 // Python runs something else.
 std::optional<std::size_t> words_of_module(Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -203,11 +203,11 @@ bool is_time_zone(std::string_view text) {
 
 enum class Text : std::uint8_t {
   word,     // a path if it contains a slash
-  package,  // if it contains a slash, probably a package
-  value,    // the value of an option whose name does not refer to files: treated like a package
+  package,  // probably a package if it contains a slash
+  value,    // the value of an option whose name does not refer to files; treated like a package
 };
 
-// Considers only the form of the text: the content of the folder is not trusted.
+// Considers only the form of the text, because the content of the folder is not trusted.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
@@ -219,7 +219,7 @@ bool is_relative_path(std::string_view text, Text kind) {
   return slash != std::string_view::npos && kind == Text::word && !is_time_zone(text);
 }
 
-// Examples: "--db-path", "--outputDir".
+// Returns true for option names such as "--db-path" and "--outputDir".
 bool names_files(std::string_view option) {
   constexpr std::string_view words =
       "config conf cwd workspace workspaces repo repository project db database log logs out "
@@ -245,7 +245,7 @@ bool names_files(std::string_view option) {
   return false;
 }
 
-// Options without a value: the next argument is not part of the option.
+// Returns true for options without a value: the next argument is not part of the option.
 bool is_switch(std::string_view option) {
   constexpr std::string_view known =
       "--verbose --debug --quiet --silent --stdio --read-only --readonly --yes --force --help "
@@ -254,7 +254,7 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// A short option may refer to files.
+// Returns how to interpret an option's value. The value of a short option may be a path.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
@@ -326,7 +326,7 @@ bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
          !has_relative_path(args.subspan(package + 1));
 }
 
-// Returns the command that a starter runs, or nothing if it is not recognized.
+// Returns the command that a starter runs, or an empty list if it is not recognized.
 Args behind_starter(const Starter &starter, Args args) {
   const Options options{starter.valued, {}, {}};
   std::size_t at = 0;
@@ -342,7 +342,7 @@ Args behind_starter(const Starter &starter, Args args) {
 
 bool runs_package(std::string_view command, Args args) {
   std::string_view name = base_of(command);
-  name = name.substr(0, name.find('@'));  // corepack yarn@4 dlx
+  name = name.substr(0, name.find('@'));  // for example, corepack yarn@4 dlx
   for (const Starter &starter : starters) {
     if (starter.command != name) continue;
     const Args rest = behind_starter(starter, args);
@@ -370,7 +370,7 @@ std::string make_private_folder(const std::string &parent, const std::string &na
   const std::string path = parent + "/" + name;
   struct stat info{};
   std::error_code error;
-  // The server may have written to the parent folder, so links are not followed.
+  // Does not follow links, because the server may have written to the parent folder.
   if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
     std::filesystem::remove(path, error);
   }

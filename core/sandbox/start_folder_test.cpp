@@ -23,7 +23,7 @@ bool is_private(const std::string &line, const std::string &cwd = {}) {
 
 }  // namespace
 
-TEST_CASE("a server run by a package name starts in a private folder") {
+TEST_CASE("a server that is run by a package name starts in a private folder") {
   for (const char *line :
        {"npx -y @modelcontextprotocol/server-everything", "npx",
         "/usr/bin/npx -y server@latest stdio",
@@ -66,7 +66,7 @@ TEST_CASE("a server run by a package name starts in a private folder") {
   }
 }
 
-TEST_CASE("a server with a relative path, or not run by a package name, keeps its start folder") {
+TEST_CASE("other servers, and servers with a relative path, keep the gateway's start folder") {
   for (const char *line : {"node server.js",
                            "node /opt/server.js",
                            "uv run server.py",
@@ -142,7 +142,7 @@ TEST_CASE("a server with a relative path, or not run by a package name, keeps it
   }
 }
 
-TEST_CASE("a private folder is emptied each time, and no link is followed") {
+TEST_CASE("a private folder is emptied each time without following links") {
   char pattern[] = "/tmp/bulkhead-folder-XXXXXX";
   REQUIRE(::mkdtemp(pattern) != nullptr);
   const std::filesystem::path parent = pattern;

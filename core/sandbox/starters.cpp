@@ -40,7 +40,7 @@ bool Starters::start(ChildPlan *plan) {
   return true;
 }
 
-// These threads block all signals because handlers expect to run on the program's own threads.
+// The threads block all signals because handlers expect to run on the program's own threads.
 bool Starters::add_thread() {
   threads_.reserve(most);
   stacks_.reserve(most);

@@ -20,7 +20,7 @@
 
 namespace bulkhead {
 
-// The stacks for the two processes of a child while they run the gateway's code.
+// The stacks for a child's two processes while they run the gateway's code.
 class ChildStacks {
  public:
   // Both processes have shallow call stacks that hold at most one path.
@@ -39,7 +39,7 @@ class ChildStacks {
 
 class Starters {
  public:
-  // The maximum number of parallel starts; an additional start waits for one of them to finish.
+  // Maximum number of parallel starts; an additional start waits for one of them to finish.
   static constexpr std::size_t most = 16;
 
   Starters() = default;
@@ -51,10 +51,10 @@ class Starters {
   bool prepare();
   // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // Queues a plan, which is borrowed until it is `over` and stays listed until next_finished() or
+  // Queues a plan. It is borrowed until it is `over` and stays listed until next_finished() or
   // forget(). Returns false if no thread is available and none can be created.
   bool start(ChildPlan *plan);
-  ChildPlan *next_finished() noexcept;  // null: none left
+  ChildPlan *next_finished() noexcept;  // returns null if none is left
   void forget(ChildPlan *plan) noexcept;
 
  private:

@@ -45,7 +45,7 @@ int unshare_as_user(int flags) {
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
   if (::unshare(flags | CLONE_NEWUSER) != 0) return errno;
-  // The /proc files of a non-dumpable process belong to root.
+  // Makes the process dumpable, because the /proc files of a non-dumpable process belong to root.
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
   int error = write_file("/proc/self/setgroups", "deny");

@@ -1,5 +1,5 @@
 // The individual steps of confine(). Each returns 0 or an errno value; the caller decides whether a
-// rejected step aborts the start or is reported as missing.
+// failed step aborts the start or is reported as missing.
 //
 // The process must be single-threaded.
 #pragma once
@@ -20,7 +20,7 @@ struct Isolated {
   bool user_namespace = false;
 };
 Isolated own_namespaces(int flags);
-int own_user_namespace();  // only the user namespace
+int own_user_namespace();  // creates only the user namespace
 
 // Hides paths in a private mount namespace: changes do not propagate outside, and each path is
 // covered by an empty, read-only, inaccessible folder or by /dev/null.
@@ -29,7 +29,7 @@ int hide_paths(const std::vector<std::string> &paths);
 int become(uid_t user, gid_t group);  // sets all ids and drops all supplementary groups; root only
 // Prevents programs from regaining capabilities; has no effect without capabilities.
 int drop_bounding_set();
-int drop_capabilities(std::uint64_t keep);  // drops the other sets, except these bits
+int drop_capabilities(std::uint64_t keep);  // drops the other capability sets, except these bits
 
 // Lowers the soft and hard limits; a limit that is already lower is kept.
 int limit(int resource, std::uint64_t value);

@@ -1,4 +1,5 @@
-// embed PLUGIN_FOLDER: runs a host inside this program with two plugins and calls one tool of each.
+// Usage: embed PLUGIN_FOLDER. Runs a host in this process with two plugins and calls one tool of
+// each.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -36,8 +37,7 @@ int main(int argc, char **argv) {
   if (!host) return failed(host.error().text);
   if (auto started = (*host)->start(); !started) return failed(started.error().text);
 
-  // A client inside the program uses the same request path as a client that connects to a
-  // transport.
+  // A client in this process uses the same request path as a client that connects to a transport.
   std::string answer;
   auto client = (*host)->connect([&](std::string_view message) {
     if (message.find("\"id\":") != message.npos) answer = message;  // otherwise a notification

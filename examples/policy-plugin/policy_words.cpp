@@ -1,5 +1,6 @@
-// An example policy plugin: rejects calls whose arguments contain a word of a list, and withholds
-// results that contain one. It needs only the SDK. README.md describes how to build and use it.
+// An example policy plugin: rejects calls whose arguments contain a listed word, and withholds
+// results that contain a listed word. It depends only on the SDK. README.md describes how to build
+// and use it.
 //
 // Runs on the reactor thread; functions must not block.
 #include <algorithm>
@@ -21,8 +22,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// Returns the text of a member whose text has no escapes. A plugin that parses more should use a
-// JSON library.
+// Returns the string value of a member. Strings with escapes are not supported; a real plugin
+// should use a JSON library.
 std::string text_member(std::string_view json, std::string_view name) {
   std::string key = "\"";
   key.append(name).append("\"");
@@ -73,7 +74,8 @@ class PolicyWords {
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyWords>() : nullptr;
   }
 
-  // Declares what the policy needs; the gateway calls and provides nothing else.
+  // Declares what this policy needs. The gateway calls only these functions and provides only this
+  // data.
   std::uint32_t needs() const noexcept {
     return BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS;
   }
@@ -105,7 +107,7 @@ class PolicyWords {
     return BH_OK;
   }
 
-  // If `rehearse` is true, triggers a failure to show the gateway's reaction.
+  // Simulates a failure to demonstrate how the gateway handles it. Used only if `rehearse` is true.
   static bh_status misbehave(std::string_view fault, bh_verdict *out, bh_error *error) {
     if (fault == "throw") throw std::runtime_error("a rehearsed exception");
     if (fault == "error") return bh::fail(error, BH_E_INTERNAL, "a rehearsed error");
@@ -116,7 +118,7 @@ class PolicyWords {
     }
     for (volatile bool forever = fault == "hang"; forever;) {
     }
-    return BH_PENDING;  // "silence": promises an answer that never arrives
+    return BH_PENDING;  // "silence": the answer never arrives
   }
 
   const bh::Host host_;

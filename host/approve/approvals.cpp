@@ -23,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// Announces that calls may wait for an approval for this long, until the next poll.
+// The gateway holds calls for approval for this long after each poll.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -45,7 +45,7 @@ struct Looked {
   std::vector<std::string> failures;  // "SOCKET: reason"
 };
 
-// `watch` announces this command as an approval surface.
+// If `watch` is true, registers this command as an approval surface.
 Looked look(bool watch) {
   Looked out;
   const auto found =
@@ -172,7 +172,7 @@ std::string line_of(const SeenQuestion &q) {
          first_line(all_params(q), 400) + "\n";
 }
 
-// For output that is not a terminal: prints one line for each new question.
+// Prints one line for each new question. Used if the output is not a terminal.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
   Notifier notifier;

@@ -75,7 +75,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = shown_member(item, name);
-    // The id is used in a request path.
+    // The id becomes part of a request path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();
       return;

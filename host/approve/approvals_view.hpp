@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// A pending question or a current approval, as printable text returned by a gateway.
+// A pending question or a current approval, as received from a gateway and made printable.
 struct SeenQuestion {
   std::string socket;  // of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
@@ -28,7 +28,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                         std::string_view json,
                                                         std::string_view list = "pending");
 
-// The arguments, followed by the other members of params.
+// The arguments, followed by the other members of `params`.
 std::string all_params(const SeenQuestion &question);
 
 // Formats a table of the questions, or an empty string if there are none.

@@ -22,7 +22,7 @@ using Kind = ApprovalsView::Action::Kind;
 
 }  // namespace
 
-TEST_CASE("questions are read as they come, printable") {
+TEST_CASE("questions are parsed and made printable") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":2,"pending":[{"id":"ab","server":"s","name":"t\u001b[2J","arguments":"{\"a\":1}",)"
@@ -55,7 +55,7 @@ TEST_CASE("questions are read as they come, printable") {
   CHECK(read_questions("x", R"({"pending":[]})")->empty());
 }
 
-TEST_CASE("approvals in force are read beside the questions") {
+TEST_CASE("current approvals are parsed") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":0,"pending":[],"granted":[{"id":"abcdef0123","server":"s","name":"t","arguments":"{\"a\":1}",)"
@@ -72,7 +72,7 @@ TEST_CASE("approvals in force are read beside the questions") {
   CHECK(grants_table({}).empty());
 }
 
-TEST_CASE("a key answers the question that is selected, and that has been there") {
+TEST_CASE("a key answers the selected question") {
   ApprovalsView view;
   CHECK(view.key("a", 0).kind == Kind::none);
   view.show({question("aaaa"), question("bbbb")}, 1000);
@@ -98,7 +98,7 @@ TEST_CASE("a key answers the question that is selected, and that has been there"
   CHECK(view.key("\x03", 2000).kind == Kind::quit);
 }
 
-TEST_CASE("a key that was meant for another question does nothing") {
+TEST_CASE("a key is ignored just after the selection changed") {
   ApprovalsView view;
   view.show({question("aaaa"), question("bbbb")}, 0);
   view.show({question("cccc"), question("aaaa")}, 5000);
@@ -109,7 +109,7 @@ TEST_CASE("a key that was meant for another question does nothing") {
   CHECK(view.key("a", 6000 + ApprovalsView::settle_ms).question.id == question("cccc").id);
 }
 
-TEST_CASE("the screen has its bounds, and says what it does not show") {
+TEST_CASE("the screen fits the terminal and reports omitted arguments") {
   ApprovalsView view;
   CHECK(view.draw(80, 24).find("No calls are waiting") != std::string::npos);
   std::vector<SeenQuestion> many;

@@ -86,7 +86,7 @@ class Approving {
     return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
   }
 
-  // Returns true if the server is approved at the end.
+  // Returns true if the server is approved when the function returns.
   bool handle(const ProjectEntry &entry) {
     if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
@@ -135,7 +135,7 @@ class Approving {
     return store_.put(std::move(approval));
   }
 
-  // A gateway may still reject an approved definition.
+  // Warns if a gateway would reject the approved definition.
   void warn_if_wrong(const ProjectEntry &entry) const {
     Arguments arguments = arguments_;
     arguments.project = file_;
@@ -230,7 +230,7 @@ class Approving {
     return exit_failed;
   }
 
-  // Writes output for programs. --yes and --hash do not prompt.
+  // Implements --json. --yes and --hash approve without a prompt.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {

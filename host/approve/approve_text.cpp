@@ -189,7 +189,7 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
   describe_headers(&out, entry);
   for (const auto &[key, json] : entry.others) {
     std::string text = key.empty() ? "" : verbatim(key) + " = ";
-    append_visible(&text, without_passwords(json), false);  // in JSON already
+    append_visible(&text, without_passwords(json), false);  // already JSON
     line(&out, "also", text);
   }
   if (!entry.variables.empty()) {

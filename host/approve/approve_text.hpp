@@ -1,5 +1,5 @@
-// Texts for the approval of a project file's servers. Their content is untrusted. It is shown
-// unchanged, except that control and invisible characters are written as \u escapes.
+// Texts for the approval of a project file's servers. The file's content is untrusted: it is shown
+// unchanged, but control and invisible characters are written as \u escapes.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known);
 // approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The tool names found at the first start, and suspicious texts ("TOOL: ID").
+// The tool names found at the first start, and findings in their texts ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

@@ -49,8 +49,7 @@ std::string visible(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// `shows` is true if the beginning of a long text may still be shown; each value shows it only
-// once.
+// `shows` is true while the beginning of a long text may still be shown; each value shows only one.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {

@@ -1,5 +1,5 @@
-// Values of a server definition that requires approval. Everything that runs is shown unchanged;
-// values of env and credentials are masked.
+// Displays values of a server definition for approval. Programs and their arguments are shown
+// unchanged; values of env and credentials are masked.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ std::optional<std::string> masked_header(std::string_view name, std::string_view
 // JSON. Text that may be run, loaded or opened is never masked: shell code, references, paths,
 // addresses.
 std::string without_passwords(std::string_view text);
-// Does the same for a command line, where the value of an option may be the next argument.
+// Like without_passwords(), for a command line: the value of an option may be the next argument.
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args);
 
 // Returns the absolute paths in args and env that the sandbox will open, at most 100. References

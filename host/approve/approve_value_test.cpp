@@ -1,4 +1,5 @@
-// How the approval prompt displays credentials and values that determine which program runs.
+// Tests of how the approval prompt displays credentials and values that determine which program
+// runs.
 #include "approve/approve_value.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,7 @@ TEST_CASE("masking counts characters, not bytes") {
   CHECK(masked_value("\x1B[1;31m12345") == "\\u001b[1***");
 }
 
-TEST_CASE("masking leaves references, not their defaults nor what is around them") {
+TEST_CASE("masking keeps references, but hides their defaults and other text") {
   CHECK(masked_value("${NAME}") == "${NAME}");
   CHECK(masked_value("${env:NAME}") == "${env:NAME}");
   CHECK(masked_value("${NAME:-canary-default}") == "${NAME:-can***}");
@@ -28,8 +29,7 @@ TEST_CASE("masking leaves references, not their defaults nor what is around them
   CHECK(masked_value("canary-canary${A:-canary-canary}") == "can***${A:-***}");
 }
 
-TEST_CASE(
-    "of no value more than four characters are shown, of short ones none, whatever its name") {
+TEST_CASE("at most three characters of a value are shown, and none of a short value") {
   for (const char *name :
        {"LOG_LEVEL", "NODE_OPTIONS", "PATH", "LD_PRELOAD", "API_KEY", "X", "DB"}) {
     for (const std::string value :
@@ -54,7 +54,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("variables that decide what runs are named") {
+TEST_CASE("variables that determine which program runs are named") {
   for (const char *name :
        {"NODE_OPTIONS", "LD_PRELOAD", "PYTHONSTARTUP", "path", "RUBYOPT", "IFS"}) {
     INFO(name);
@@ -81,7 +81,7 @@ TEST_CASE("headers that are credentials are masked, by name or by value") {
   CHECK_FALSE(masked_header("X-Region", "eu").has_value());
 }
 
-TEST_CASE("passwords in what is shown as it is written are masked") {
+TEST_CASE("passwords in verbatim text are masked") {
   for (const auto &[text, shown] : std::initializer_list<std::pair<const char *, const char *>>{
            {"postgres://u:canary@h/db", "postgres://u:***@h/db"},
            {"postgres://u:can@ary@h/db?sslmode=off", "postgres://u:***@h/db?sslmode=off"},
@@ -130,7 +130,7 @@ TEST_CASE("passwords in what is shown as it is written are masked") {
         Args{"--token", "***", "-v", "--password", "--x", "--key", "/a", "--secret", "$(id)"});
 }
 
-TEST_CASE("passwords are masked in all that approve shows") {
+TEST_CASE("passwords are masked in the whole output of approve") {
   ProjectEntry entry;
   entry.name = "a";
   entry.command = "node --token=canary";
@@ -149,7 +149,7 @@ TEST_CASE("passwords are masked in all that approve shows") {
   CHECK(entry_json(entry, nullptr).find("canary") == std::string::npos);
 }
 
-TEST_CASE("the folders that will be opened are listed") {
+TEST_CASE("folders that the sandbox will open are listed") {
   ::setenv("BH_TEST_FOLDER", "/srv/data", 1);
   ::setenv("BH_TEST_TOKEN", "/canary", 1);
   ::unsetenv("BH_TEST_UNSET");

@@ -29,7 +29,7 @@ class Notifier {
   Notifier(const Notifier &) = delete;
   Notifier &operator=(const Notifier &) = delete;
 
-  // Shows notifications for questions that earlier calls did not contain. Never waits for
+  // Shows a notification for each question that is new since the last call. Never waits for
   // notify-send. Returns an error the first time that notify-send cannot be started, otherwise an
   // empty string.
   std::string show(const std::vector<SeenQuestion> &questions);

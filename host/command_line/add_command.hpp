@@ -1,5 +1,4 @@
-// Declares a command of the command line: its name, its help and the function that it runs are
-// given in one place.
+// Declares a command of the command line: its name, its help and the function that it runs.
 #pragma once
 
 #include <CLI/App.hpp>

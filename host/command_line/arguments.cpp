@@ -63,7 +63,7 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Detects wrong usage before anything starts. Empty texts are rejected by empty_option().
+// Rejects invalid addresses before anything starts. empty_option() rejects empty texts.
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -269,7 +269,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// Only for help and completion; main() passes this command to the relay's own parser.
+// Only for help and completion; the relay's own parser parses this command.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway on its host");
@@ -313,7 +313,7 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
   auto *check = add_command(*policy, to, "check", "Validate policy rules", run_policy_check);
-  // Has the same meaning as --config; the two cannot be combined.
+  // Equivalent to --config; the two cannot be combined.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
@@ -495,8 +495,8 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// Replaces CLI11's message, which only states that a subcommand is required. Checks the words
-// before the first option.
+// Replaces CLI11's message, which only states that a subcommand is required. Names the first
+// unknown word before any option.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;
   std::string name = "bulkhead";
@@ -560,7 +560,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
-    // An unset variable in a script must not select the default.
+    // An unset variable in a script must not silently select the default.
     Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }

@@ -23,14 +23,14 @@ struct Arguments {
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
   bool no_listen = false;                // serve: only for `bulkhead stdio` and short commands
-  bool own = false;  // stdio, tools, resources, prompts, call: not the servers of a running gateway
-  std::string server;                // tools, resources, prompts
+  bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
+  std::string server;  // tools, resources, prompts
   std::string name, call_arguments;  // call; mcp: a server's name
   std::string write_to;              // import
   std::string policy_file;           // policy explain, policy test; "-": standard input
-  std::string project;               // a project file; empty: that of the working folder
+  std::string project;               // a project file; empty: the one in the working folder
   bool no_project = false;           // ignore project files
-  std::vector<std::string> names;  // approve, revoke: servers, empty: all of the file; pins: tools
+  std::vector<std::string> names;  // approve, revoke: servers, empty: all in the file; pins: tools
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins
@@ -60,8 +60,8 @@ struct CommandTree {
   std::vector<CommandTree> commands;
 };
 
-// Returns the arguments, or an exit code if there is nothing more to do (--help and --version are
-// printed to standard output, usage errors to standard error).
+// Returns the arguments, or an exit code if the program is finished. (--help and --version are
+// printed to standard output, usage errors to standard error.)
 std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv);
 
 CommandTree command_tree();

@@ -1,4 +1,4 @@
-// One function per command; each returns the process's exit code.
+// One function per command. Each returns the exit code of the process.
 #pragma once
 
 #include "command_line/arguments.hpp"

@@ -54,7 +54,7 @@ TEST_CASE("all commands are listed") {
         "completion ");
 }
 
-TEST_CASE("arguments are parsed, and invalid ones exit with code 2") {
+TEST_CASE("arguments are parsed, and invalid arguments exit with code 2") {
   const char *serve[] = {"bulkhead", "serve",       "--single-process", "--config", "a.json",
                          "--listen", "127.0.0.1:0", "--plugin-dir",     "x",        "--plugin-dir",
                          "y"};

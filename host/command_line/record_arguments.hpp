@@ -13,7 +13,7 @@ namespace bulkhead::program {
 inline constexpr const char *file_type = "FILE";  // the name that --help uses for a file argument
 
 struct RecordArguments {
-  std::string sql, file;               // file: if empty, the files in the profile's state folder
+  std::string sql, file;               // file: empty: the files in the profile's state folder
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
   std::uint64_t limit = 0;             // timeline, calls, logs; 0: the default
@@ -22,7 +22,7 @@ struct RecordArguments {
   std::string tool;                    // calls
   bool denied = false, utc = false;    // calls
   std::string key;                     // audit verify: hex, or a file
-  std::string instance;                // audit verify: for a file outside of the state folder
+  std::string instance;                // audit verify: for a file outside the state folder
   std::uint64_t max_unsigned = 5'000;  // audit verify: rows after the last signature
 };
 

@@ -35,7 +35,7 @@ std::string read_stdin(std::size_t max_bytes) {
   return out;
 }
 
-// Appends one content item: text unchanged, other content by its type.
+// Appends one content item. Text is appended unchanged; other content is described by its type.
 void add_content(std::string *out, std::string_view item) {
   const std::string type = member_text(item, "type");
   if (type == "text") {
@@ -64,7 +64,8 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// With prefixes, the tool's name contains its server, so the other servers need not start.
+// If names have prefixes, the tool's name determines its server, so the other servers need not
+// start.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);
@@ -87,7 +88,7 @@ void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
   if (!tools) return;
   std::vector<std::string> names;
   for (const std::string &tool : *tools) names.push_back(member_text(tool, "name"));
-  // If the tool exists, the error has another reason.
+  // The tool exists, so the error has another cause.
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::string similar = suggestion(name, names);
   complain(similar.empty() ? "`bulkhead tools` lists the tools" : similar);
@@ -102,8 +103,8 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
       "no configuration was found, so only the builtin servers are available; use --config FILE");
 }
 
-// Adds a hint if the result quotes an error about a read-only file system: the sandbox prevents
-// writing.
+// Adds a hint if the result quotes an error about a read-only file system, because the sandbox may
+// have prevented the write.
 void hint_at_sandbox(std::string_view result) {
   const bool read_only =
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;

@@ -32,7 +32,7 @@ namespace {
 
 using bh::json::member_text;
 
-constexpr std::size_t longest_name = 64;      // of a tool; many clients reject longer names
+constexpr std::size_t longest_name = 64;      // tool name; many clients reject longer names
 constexpr std::size_t good_description = 10;  // bytes; shorter descriptions are not useful
 constexpr std::size_t named_at_most = 5;
 
@@ -310,7 +310,7 @@ class Doctor {
             "docs/profile.md describes time-outs and sandboxes.");
   }
 
-  // Servers here or in a running gateway that sent roots/list and got an error.
+  // Reports servers, here or in running gateways, whose roots/list request got an error.
   void roots() {
     for (const std::string &server : roots_off_) {
       doubtful("server " + printable(server) +
@@ -389,7 +389,7 @@ class Doctor {
   Findings findings_;
   std::string state_dir_;
   std::set<std::string> roots_off_;  // servers that requested roots
-  std::vector<std::string> served_;  // endpoints of the gateways that run
+  std::vector<std::string> served_;  // endpoints of running gateways
 };
 
 }  // namespace

@@ -14,10 +14,10 @@
 
 namespace bulkhead::program {
 
-// The arguments with this profile and without a project file.
+// Returns the arguments with this profile and without a project file.
 Arguments looking_at(const Arguments &arguments, const std::string &file);
 
-// The new text in a temporary file beside the profile, so that it is loaded like the profile.
+// The new text of a profile, in a temporary file beside it, so that it is loaded like the profile.
 class DraftProfile {
  public:
   DraftProfile(const std::string &path, std::string_view text);
@@ -34,7 +34,7 @@ class DraftProfile {
   Result<void> written_;
 };
 
-// A profile that is being edited, under a lock that excludes other commands of this user that edit.
+// A profile that is being edited, under a lock that excludes other editing commands of this user.
 struct EditedProfile {
   OwnedFd lock;
   ProfileLayer layer;
@@ -43,7 +43,7 @@ struct EditedProfile {
 // Waits at most five seconds for the lock. A missing file is a new, empty profile.
 Result<EditedProfile> open_profile(const std::string &path);
 
-// Print that the profile was not changed, and why. Return exit_failed.
+// Both print that the profile was not changed, with the reason, and return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);
 // If a gateway with this profile is running, prints how to apply the change.

@@ -1,4 +1,5 @@
-// import: shows the servers that other programs have configured, or adds them to a profile.
+// The command `import`: shows the servers that other programs have configured, or adds them to a
+// profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct Import {
   std::vector<MergedServer> servers;  // with --write
 };
 
-// A client's file with servers that the gateway now starts as well.
+// A client's file whose servers the gateway now starts as well.
 struct StartedTwice {
   const FoundConfig *config;
   std::vector<std::string> servers;  // their names in the file
@@ -49,7 +50,7 @@ std::vector<StartedTwice> started_twice(const Import &import) {
   return out;
 }
 
-// Separated by commas.
+// Joins the texts with commas.
 std::string listed(const std::vector<std::string> &texts) {
   std::string out;
   for (const std::string &text : texts) out += (out.empty() ? "" : ", ") + printable(text);
@@ -115,7 +116,7 @@ std::vector<std::string> names_in(const Import &import, State state) {
   return out;
 }
 
-// What happened to each server.
+// Describes the result for each server.
 std::string about_servers(const Import &import) {
   std::string out;
   const auto line = [&](std::string_view text, State state) {
@@ -154,7 +155,8 @@ std::string about_twice(const Import &import) {
          "(`bulkhead serve` prints the entry for it), and restart the client.\n";
 }
 
-// The addresses of the profile's transports: entries with one of them are this gateway.
+// Returns the addresses of the profile's transports. Entries with one of these addresses are this
+// gateway.
 std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
   Arguments look = arguments;
   look.no_project = true;
@@ -167,7 +169,7 @@ std::vector<std::string> listens_of(const Arguments &arguments, const std::strin
   return out;
 }
 
-// Adds the servers to the profile. exit_ok, or the error was printed.
+// Adds the servers to the profile. Returns exit_ok, or another code after printing the error.
 int write_to(const std::string &path, const Arguments &arguments,
              const std::vector<std::string> &listens, Import *import) {
   auto edited = open_profile(path);
@@ -184,7 +186,7 @@ int write_to(const std::string &path, const Arguments &arguments,
     }
   }
   if (edited->is_new) {
-    // A new file also has the servers that were left out, as comments.
+    // A new TOML file also lists the omitted servers, as comments.
     const bool json = path.ends_with(".json");
     const std::string text = json ? merge->text : import_profile(import->found, nullptr, listens);
     auto done = write_profile(path, text, Existing::keep);
@@ -197,7 +199,7 @@ int write_to(const std::string &path, const Arguments &arguments,
   return done ? exit_ok : profile_unchanged(path, done.error());
 }
 
-// Starts the servers that were written once.
+// Starts the added servers once.
 void warm_written(const Arguments &arguments, const std::string &path,
                   std::vector<std::string> names) {
   Arguments warm = looking_at(arguments, path);
@@ -235,7 +237,7 @@ int run_import(const Arguments &arguments) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
-  // A file of the folder may have come with a repository, so the user must review it first.
+  // A file in the folder may come from a repository, so the user must review it first.
   const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
   if (!written.empty() && !warms) {
     out +=

@@ -1,4 +1,4 @@
-// The commands `tools`, `resources` and `prompts`: lists of the servers' items.
+// The commands `tools`, `resources` and `prompts`: list the items of servers.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -75,8 +75,7 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // A server that the profile disables is not reported. A server that is not approved is
-    // reported.
+    // A server that the profile disables is not reported. A server that lacks approval is.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
@@ -88,7 +87,7 @@ Unready report_unready(const HostStatus &status) {
   return out;
 }
 
-// The lists, or nullopt after the error was printed.
+// Returns the lists, or nullopt after printing the error.
 std::optional<std::vector<Listed>> all_lists(LocalSession &session,
                                              std::initializer_list<ListKind> asked) {
   if (auto opened = session.open(); !opened) return complained(opened.error().text);

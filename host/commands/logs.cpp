@@ -25,16 +25,16 @@ constexpr off_t max_tail_bytes = 4 << 20;  // read from one file for the last li
 constexpr std::size_t read_bytes = 64 << 10, max_line_bytes = 64 << 10;
 constexpr useconds_t log_poll_us = 250'000;
 
-// A log file that its writer renames to PATH.1 when it is full. The text comes from the server, so
-// control characters are made visible.
+// A server's log file. When it is full, its writer renames it to PATH.1. The text comes from the
+// server, so control characters are made visible.
 class LogFile {
  public:
   explicit LogFile(std::string path) : path_(std::move(path)) {}
 
   bool exists() const { return ::access(path_.c_str(), R_OK) == 0; }
 
-  // Returns the last lines. If PATH has too few, lines from PATH.1 precede them. Later reads
-  // continue after these lines.
+  // Returns the last lines. If PATH has too few, lines from the end of PATH.1 precede them. Later
+  // reads continue after these lines.
   std::string last(std::uint64_t lines) {
     std::string text;
     if (open()) text = rest_of(fd_.get(), from_end(fd_.get()), &offset_);
@@ -51,7 +51,7 @@ class LogFile {
     return shown(text);
   }
 
-  // Returns the whole lines that were written since the last read.
+  // Returns the complete lines that were written since the last read.
   std::string more() {
     std::string text;
     if (fd_) text = rest_of(fd_.get(), offset_, &offset_);
@@ -98,7 +98,8 @@ class LogFile {
     }
   }
 
-  // Returns the whole lines of `text`, preceded by the incomplete line of the last call.
+  // Returns the complete lines of `text`. The first line begins with the incomplete line of the
+  // last call.
   std::string shown(std::string_view text) {
     std::string out;
     partial_ += text;
@@ -146,7 +147,8 @@ int run_logs(const Arguments &arguments) {
   const bool known = std::any_of(servers.begin(), servers.end(), [&](const ServerDef &def) {
     return def.name == arguments.name && def.url.empty();
   });
-  // A server that was removed from the profile may still have a log. A name is never a path.
+  // A server that was removed from the profile may still have a log. A name with a slash is never
+  // used as a path.
   const bool is_name = arguments.name.find('/') == std::string::npos;
   LogFile log(loaded->profile.state_dir + "/log/servers/" + arguments.name + ".log");
   const bool follow = arguments.records.follow;

@@ -7,7 +7,7 @@
 namespace bulkhead::program {
 namespace {
 
-// In this command, no calls wait for a policy.
+// No calls wait for a policy in this command.
 constexpr bh_host_policy inert_policy{
     sizeof(bh_host_policy), 0,
     [](void *, std::uint64_t, const bh_verdict *) -> bh_status { return BH_STALE; }, [](void *) {},

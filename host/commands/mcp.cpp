@@ -1,4 +1,4 @@
-// mcp: lists and edits the servers of a profile.
+// The command `mcp`: lists and edits the servers of a profile.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -144,8 +144,7 @@ int warm(const Arguments &arguments, const std::string &path) {
   return exit_ok;
 }
 
-// Adds the server to the file and returns the server as loaded. Returns nullopt after printing an
-// error.
+// Adds the server to the file. Returns the server as loaded, or nullopt after printing an error.
 std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
                                 const NewServer &server) {
   auto edited = open_profile(path);
@@ -201,7 +200,7 @@ int add(const Arguments &arguments, const std::string &path) {
 
 // ---- remove, enable, disable -----------------------------------------------------------------
 
-// Reports that the file has no such server, and which layer has it.
+// Reports that the file does not define the server, and which layer defines it.
 int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
@@ -231,7 +230,7 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
     return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
-  // A profile with other errors can still be edited if the change adds no errors.
+  // A profile with other errors can still be edited if the change does not add errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
     return profile_unchanged(path, loaded.error());

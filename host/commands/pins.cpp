@@ -1,4 +1,4 @@
-// The command `pins`: tool definitions that changed since approval.
+// The command `pins`: lists and approves tool definitions that changed since approval.
 #include <time.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class PinsCommand {
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash requires the name of one tool", exit_usage);
     }
-    // Running gateways store their observations before they respond.
+    // A running gateway stores its observations before it responds.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);

@@ -1,4 +1,4 @@
-// The command `plugin list`: the installed plugins, and the plugins that the profile uses.
+// The command `plugin list`: lists the installed plugins and the plugins that the profile uses.
 #include <map>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -14,7 +14,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Maps a plugin to its uses: "transports.http", "type stdio".
+// Maps each plugin to its uses: "transports.http", "type stdio".
 std::map<std::string, std::string> uses_of(const Profile &profile) {
   std::map<std::string, std::string> out;
   const auto add = [&](const std::string &plugin, const std::string &what) {
@@ -38,7 +38,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// Finds the uses of a plugin by its path in the profile, or by its name in a folder.
+// Finds the uses of a plugin: by its path in the profile, or by its name.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;

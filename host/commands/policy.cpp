@@ -85,8 +85,8 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
-// Runs one line of a file of test cases. Returns the failure, or an empty string if the case
-// passed.
+// Runs one line of a file of test cases. Returns a description of the failure, or an empty string
+// if the case passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a test case must be a JSON object";
   const std::string_view call = mcp::member(line, "call");
@@ -99,7 +99,7 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
     const std::string wanted = member_text(line, decision), by = member_text(line, rule);
     if (wanted.empty() && by.empty()) return "";
     if (answer.empty()) return "the call has no \"result\"";
-    // The last segment of a rule id is sufficient.
+    // A test case may name only the last segment of a rule id.
     const std::string is = member_text(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
     if ((wanted.empty() || member_text(answer, "decision") == wanted) && same_rule) return "";

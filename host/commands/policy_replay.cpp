@@ -71,7 +71,7 @@ void add_known(std::string *json, std::string_view name, std::string_view value)
   if (!value.empty()) append_member(json, name, value);
 }
 
-// The gateway itself also rejects calls, without a rule or under one of these names.
+// The gateway also rejects calls itself, without a rule or under one of these names.
 bool is_by_rule(std::string_view rule) {
   return !rule.empty() && rule != "tool-pin" && rule != "policy-failed" && rule != "policy-timeout";
 }
@@ -80,7 +80,7 @@ class Replay {
  public:
   explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
-  // Evaluates all calls in one file since the given time.
+  // Evaluates all calls in one file that were made since the given time.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
     if (stopped_) return {};
     auto reader = RecordReader::open({file});
@@ -205,7 +205,7 @@ class Replay {
     return {};
   }
 
-  // The final decision is the one about the response, unless the request is rejected.
+  // If the request is not rejected, the decision about the response is final.
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");

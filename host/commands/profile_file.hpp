@@ -1,4 +1,4 @@
-// Writing a profile.
+// Writes a profile's file.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// One of several policies. Its decision is taken from its explanation.
+// One of several policies. Its explanation contains its decision.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -49,9 +49,9 @@ class Explained {
     return ask(with_member(call_, "result", bh::view(result)), "response", &response_, out, error);
   }
 
-  // The policy was evaluated but cannot explain its decision.
+  // Returns true if the policy was evaluated but cannot explain its decision.
   bool unknown() const { return unknown_; }
-  // The error that the policy found in the call.
+  // Returns the error that the policy found in the call.
   const std::optional<Error> &fault() const { return fault_; }
   std::string json() const {
     std::string out = "{";
@@ -122,7 +122,7 @@ const bh_policy &Explained::table() {
   return table;
 }
 
-// All policies together, for one call.
+// All policies combined, for one call.
 class Together {
  public:
   Together(const std::vector<std::unique_ptr<LonePolicy>> &policies, std::string_view call)
@@ -133,8 +133,7 @@ class Together {
       parts_.emplace_back(*policy, call);
       engines.push_back({&Explained::table(), &parts_.back()});
     }
-    stack_.use(std::move(engines),
-               ~std::uint64_t{0});  // nothing is kept for later, since there is no response
+    stack_.use(std::move(engines), ~std::uint64_t{0});  // keeps nothing, since there is no response
     gate_.use(&PolicyStack::table(), &stack_);
   }
 
@@ -156,7 +155,7 @@ class Together {
   }
 
  private:
-  // Contains only the members that select the policies; each policy reads the others from the call.
+  // Has only the members that select the policies; each policy reads the others from the call.
   bh_policy_request request_of() const {
     bh_policy_request request{};
     request.size = sizeof request;

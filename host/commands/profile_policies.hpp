@@ -1,4 +1,4 @@
-// The policies of a profile, loaded without a gateway. Reports each policy's decision about a call,
+// The policies of a profile, loaded without a gateway. Reports each policy's decision about a call
 // and the combined decision, which PolicyStack computes as in a gateway.
 //
 // Used on one thread.
@@ -21,7 +21,7 @@ class ProfilePolicies {
   // Returns false after printing the errors.
   bool load();
   // Returns the result of bh_explain.explain() for `call`. With several policies, "request" and
-  // "response" are the combined decisions, and "policies" has an object for each policy in order:
+  // "response" are the combined decisions. "policies" then has an object for each policy in order:
   // "policy" (its id), "plugin", and its own "request" and "response", or "not_explained" with the
   // reason. A decision that depends on a policy without explanations is "unknown".
   Result<std::string> explain(std::string_view call) const;

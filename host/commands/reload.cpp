@@ -17,8 +17,8 @@ std::string shown_text(std::string_view value) {
   return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : "";
 }
 
-// Adds "  added: a, b" for a member that is an array of strings, or of objects with a name and a
-// reason.
+// Adds a line such as "  added: a, b" if `member` is an array of strings, or of objects with a name
+// and a reason.
 void add_line(std::string_view json, std::string_view member, std::string_view what,
               std::string *out) {
   std::string line;
@@ -35,14 +35,14 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
 
 enum class Extent : std::uint8_t { none, part, all };
 
-// Returns how much of the configuration a gateway has applied.
+// Returns how much of its configuration a gateway has applied.
 Extent extent_of(const FoundGateway &gateway) {
   if (gateway.status != 200) return Extent::none;
   const std::string applied = shown_text(mcp::member(gateway.answer, "applied"));
   return applied == "all" ? Extent::all : applied == "part" ? Extent::part : Extent::none;
 }
 
-// Adds "  policy: 3 rules added, in force (now 3 rules)".
+// Adds a line such as "  policy: 3 rules added, in force (now 3 rules)".
 void add_policy(std::string_view json, std::string *out) {
   const std::string_view policy = mcp::member(json, "policy");
   std::string line;
@@ -85,7 +85,7 @@ std::string describe_reload(const FoundGateway &gateway) {
 
 namespace {
 
-// Prints the responses. The exit code reports how much of the change is in force.
+// Prints the responses. The exit code shows how much of the change is in force.
 int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);

@@ -1,4 +1,4 @@
-// The response of a gateway to POST /reload-config, as text for people.
+// Formats a gateway's response to POST /reload-config for users.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::program {
 
-// Returns "SOCKET: reloaded", and one line for each type of change or error.
+// Returns "SOCKET: reloaded", followed by one line for each type of change or error.
 std::string describe_reload(const FoundGateway &gateway);
 
 }  // namespace bulkhead::program

@@ -1,5 +1,4 @@
-// Running gateways that use the profile of a command: compares the policies and rules that they
-// have in force with those in the files.
+// Compares the policies and rules that running gateways have in force with the profile's files.
 //
 // Used on one thread. Sends requests to the service sockets of this user.
 #pragma once
@@ -18,7 +17,7 @@ struct RunningPolicy {
   bool same = false;  // the files have the same policies
 };
 
-// Returns the responding gateways that were started with the profile `file` (empty: without a
+// Returns the gateways that respond and were started with the profile `file` (empty: without a
 // profile). `mark` identifies the policies in the files.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 

@@ -23,7 +23,7 @@ constexpr std::uint64_t download_ms = 600'000;
 // Keeps only the named servers in the profile. Returns the first unknown name, or an empty string.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
-  profile.telemetry.clear();  // nothing here is a client's call
+  profile.telemetry.clear();  // there are no client calls to record
   const auto named = [&](const ServerDef &def) {
     return names.empty() || std::find(names.begin(), names.end(), def.name) != names.end();
   };
@@ -36,14 +36,14 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Called after load_stored_lists(), so that the lists are stored for the gateway's definitions.
+// Call this after load_stored_lists(): the new lists must be stored for the gateway's definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {
     known[def.name] = def.kept;
     def.kept.lists.clear();  // so that every list is reported as new
     def.lazy = false;
-    def.session = SessionScope::shared;  // there is no client
+    def.session = SessionScope::shared;  // there is only one client
     if (downloads_first(def.command)) {
       def.connect_timeout_ms = std::max(def.connect_timeout_ms.value_or(0), download_ms);
     }
@@ -51,7 +51,7 @@ std::map<std::string, KeptLists> prepare(Profile &profile) {
   return known;
 }
 
-// Copies packages that a server would otherwise download from the user's npm cache, by digest.
+// Copies packages from the user's npm cache, by digest, so that servers need not download them.
 std::map<std::string, NpmCopied> fill_caches(const Profile &profile) {
   std::map<std::string, NpmCopied> out;
   const char *named = std::getenv("npm_config_cache");

@@ -1,4 +1,4 @@
-// Exit codes of commands, and their errors on standard error.
+// Exit codes of commands, and error messages on standard error.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 namespace bulkhead::program {
 
-// Exit codes of all commands.
 enum ExitCode : int {
   exit_ok = 0,
   exit_failed = 1,
   exit_usage = 2,
   exit_not_running = 3,
-  exit_in_part = 4  // reload: a part of the changes is in force, the others need a restart
+  exit_in_part = 4  // reload: some changes are in force, others need a restart
 };
 
 // Prints configuration errors, one per line, and returns exit_failed.

@@ -29,7 +29,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A writable pipe or terminal accepts PIPE_BUF bytes without blocking.
+// A pipe or terminal that is writable accepts PIPE_BUF bytes without blocking.
 void offer_all(int fd, std::string_view text) {
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};

@@ -11,7 +11,7 @@ namespace bulkhead::program {
 
 class Console {
  public:
-  // The only instance.
+  // Returns the only instance.
   static Console &get();
 
   bool is_terminal() const noexcept { return is_terminal_; }
@@ -20,7 +20,7 @@ class Console {
 
   // Writes text, which must be printable (see text.hpp) and end with a newline.
   void write(std::string_view text);
-  // Writes text without blocking: text that standard error does not accept at once is lost. For
+  // Writes text without blocking. Text that standard error does not accept at once is lost. For
   // threads that serve requests.
   void offer(std::string_view text);
   // Shows a progress line, which the next call replaces. An empty line removes it. Does nothing if

@@ -1,11 +1,12 @@
 // The log file, and the log lines on standard error.
 //
 // The file has mode 0600 and is rotated at max_file_bytes to .1 and .2 (three files in total).
-// Several gateways may write to the same file: each line is appended as a whole, and only the
+// Several gateways may write to the same file: each line is appended atomically, and only the
 // holder of the lock rotates the file.
 //
-// A server that is broken fails in the same way at each retry. Therefore standard error shows equal
-// lines only once (among the last max_shown_lines different lines), unless it shows everything.
+// A broken server fails in the same way at each retry. Therefore standard error shows identical
+// lines only once (among the last max_shown_lines different lines), unless verbose output is
+// requested.
 //
 // Thread-safe. If the disk is full, log lines are lost; calls are not affected.
 #pragma once
@@ -37,14 +38,14 @@ class Logger {
   Logger(const Logger &) = delete;
   Logger &operator=(const Logger &) = delete;
 
-  // Without a file, lines are written only to standard error.
+  // Opens the log file. Without one, lines are written only to standard error.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Logs only to the file; standard error does not show this line, now or later. For messages that
-  // are shown to the user in another way.
+  // Logs only to the file, and suppresses this line on standard error from now on. For messages
+  // that are shown to the user in another form.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
-  // Holds back standard error until release(), up to max_held_bytes; later lines are only in the
-  // file.
+  // Holds lines for standard error until release(), up to max_held_bytes; later lines are written
+  // only to the file.
   void hold();
   void release();
 

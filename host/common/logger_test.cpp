@@ -34,7 +34,7 @@ mode_t mode_of(const std::string &path) {
 
 }  // namespace
 
-TEST_CASE("each log entry is one line, whatever a server wrote") {
+TEST_CASE("each log entry is one line, even if the server's text has several") {
   TestFolder folder;
   Logger logger(LogLevel::info, LogLevel::error);
   REQUIRE(logger.open(folder / "a.log"));
@@ -69,7 +69,7 @@ TEST_CASE("the log is rotated and limited") {
 
 namespace {
 
-// Returns the text that this process writes to standard error during f.
+// Returns the output of this process on standard error during f.
 template <class F>
 std::string standard_error_of(F f) {
   TestFolder folder;
@@ -147,7 +147,7 @@ TEST_CASE("launchers that download first have a longer connect time-out") {
   CHECK_FALSE(downloads_first(""));
 }
 
-TEST_CASE("a log file that is a link is rejected") {
+TEST_CASE("a symbolic link is rejected as log file") {
   TestFolder folder;
   std::filesystem::create_symlink("elsewhere", folder / "a.log");
   Logger logger(LogLevel::info, LogLevel::error);

@@ -1,4 +1,4 @@
-// Ends a program when the process that started it ends.
+// Ends a program when its parent process ends.
 //
 // A pidfd reports the end at once, even if another process keeps the parent's pipes open.
 // PR_SET_PDEATHSIG is not suitable: it is sent when the *thread* that forked ends.

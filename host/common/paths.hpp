@@ -13,20 +13,22 @@ namespace bulkhead::program {
 std::string home_dir();
 std::string user_name();  // the numeric id if unknown
 
-// $XDG_CONFIG_HOME/bulkhead/profile.toml, which is read without --config.
+// Returns $XDG_CONFIG_HOME/bulkhead/profile.toml, the file that is read without --config.
 std::string default_config_file();
 
-// connectors.json in the same folder: the servers that were added with the connector API.
+// Returns connectors.json in the same folder, which contains the servers added with the connector
+// API.
 std::string user_layer_file();
 
-// $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
+// Returns $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
 std::string default_state_dir();
 
-// The folder of plugins installed with this program: lib/bulkhead/plugins beside its bin folder.
+// Returns the folder of plugins installed with this program: lib/bulkhead/plugins beside its bin
+// folder.
 std::string own_plugin_dir();
 
-// The folders of the service sockets of running gateways, in order of preference. They do not
-// depend on the profile: `bulkhead status` finds the gateways of all profiles.
+// Returns the folders of the service sockets of running gateways, in order of preference. They do
+// not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
 std::vector<std::string> control_dirs();
 
 // Creates the folder and its parents (0700 each). Returns an error if the folder exists and is a

@@ -1,4 +1,4 @@
-// Identification of the peer of a Unix socket.
+// Checks whether the peer of a Unix socket may control the gateway.
 #pragma once
 
 #include <sys/types.h>
@@ -10,9 +10,9 @@ namespace bulkhead::program {
 // control the gateway that runs them. `own` is the topmost process of the gateway, which may itself
 // send requests.
 //
-// Limitations: the check does not detect a program whose ancestors ended while it continued to run
-// (another process adopted it), or a program that a server started through an unrelated process.
-// Children in a separate PID namespace are detected.
+// Limitations: the check does not detect a program that outlived its ancestors and was adopted by
+// another process, or a program that a server started through an unrelated process. Children in a
+// separate PID namespace are detected.
 bool peer_may_ask(int fd, pid_t own);
 
 }  // namespace bulkhead::program

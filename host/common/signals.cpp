@@ -30,7 +30,7 @@ int terminal_fd = -1;      // the controlling terminal; set before any handler i
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Files to remove if the process is ended at once. The size is fixed because a handler cannot
+// Files to remove if a signal ends the process at once. The size is fixed because a handler cannot
 // allocate.
 struct KilledFile {
   std::atomic<bool> used{false};
@@ -60,7 +60,7 @@ void on_signal(int) {
   errno = saved;
 }
 
-// Returns true if the terminal at start was closed later; SIGHUP then reports its hang-up.
+// Returns true if the terminal was closed after start; SIGHUP then reports its hang-up.
 bool terminal_closed() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};
@@ -150,7 +150,7 @@ bool stop_requested() noexcept {
 }
 
 void raise_file_limit() noexcept {
-  // A higher limit would slow down the start of children that close every possible descriptor.
+  // A higher limit would slow down children that close every possible descriptor at start.
   constexpr rlim_t enough = 65'536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

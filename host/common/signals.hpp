@@ -12,10 +12,10 @@ class Reactor;
 
 namespace bulkhead::program {
 
-// Ignores SIGPIPE. SIGINT and SIGTERM request that the current host stops; the second such signal
-// ends the process at once with exit code 130. SIGHUP requests a reload if a watcher is installed
-// and the terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start
-// (nohup), it remains ignored.
+// Ignores SIGPIPE. SIGINT and SIGTERM stop the current host; the second such signal ends the
+// process at once with exit code 130. SIGHUP requests a reload if a watcher is installed and the
+// terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start (nohup), it
+// remains ignored.
 void install_signal_handlers();
 
 // Registers a socket file that is removed if this process is ended at once, at most 64 per process.
@@ -23,21 +23,21 @@ void install_signal_handlers();
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the async-signal-safe function that signal handlers call. If it is {}, a signal ends the
+// Sets the async-signal-safe function that signal handlers call. If `stop` is {}, a signal ends the
 // process.
 void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
-// Calls on_signal from the loop for each SIGHUP that does not report a closed terminal (pending
-// signals are merged), until the reactor forgets its object or ends. Call it once per process.
+// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop, until the
+// reactor forgets its object or is destroyed. Pending signals are merged. Call it once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 // Returns true if a signal has requested a stop.
 bool stop_requested() noexcept;
 
-// Raises the soft limit of open files to the hard limit, at most 65,536: 4096 sessions and 200
-// servers exceed the usual 1024. Children inherit the limit.
+// Raises the soft limit of open files to the hard limit, at most 65,536, because 4096 sessions and
+// 200 servers need more than the usual 1024. Children inherit the limit.
 void raise_file_limit() noexcept;
 
 }  // namespace bulkhead::program

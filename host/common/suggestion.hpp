@@ -1,4 +1,4 @@
-// "did you mean": known names that resemble a mistyped name.
+// "did you mean": finds known names that resemble a mistyped name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::program {
 
-// Returns at most three names, the most similar first: the name with the fewest differing
+// Returns at most three names, the most similar first: the name with the fewest different
 // characters, and names that contain every word of `typed` ("files read" in "files__file_read";
 // case is ignored).
 std::vector<std::string> similar_names(std::string_view typed,

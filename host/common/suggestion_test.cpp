@@ -4,7 +4,7 @@
 
 using namespace bulkhead::program;
 
-TEST_CASE("a mistyped name is answered with similar ones") {
+TEST_CASE("similar names are suggested for a mistyped name") {
   const std::vector<std::string> tools = {"files__file_read", "files__file_write", "files__list",
                                           "github__create_issue", "http__fetch_http"};
   CHECK(suggestion("files__file_raed", tools) == "did you mean \"files__file_read\"?");

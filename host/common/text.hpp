@@ -20,7 +20,7 @@ std::string first_line(std::string_view text, std::size_t max_columns);
 // align names.
 std::size_t columns(std::string_view text) noexcept;
 
-// "1 tool", "2 tools".
+// Returns, for example, "1 tool" or "2 tools".
 std::string counted(std::uint64_t count, std::string_view noun);
 
 // Formats a duration: "840 ms", "12 s", "3 min 12 s", "2 h 5 min", "4 d 3 h".
@@ -33,7 +33,7 @@ class Table {
   explicit Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
   void add(std::vector<std::string> row);  // missing cells are empty; surplus cells are ignored
   bool empty() const noexcept { return rows_.empty(); }
-  // Returns the whole table. Columns without any content are omitted.
+  // Returns the complete table. Empty columns are omitted.
   std::string str(std::string_view indent = "") const;
   // For a table that grows while it is printed: returns the rows added since the last call; the
   // first call also returns the headers. All columns are printed, and no column becomes narrower.
@@ -47,7 +47,7 @@ class Table {
 
   Row headers_;
   std::vector<Row> rows_;
-  std::vector<std::size_t> width_;  // for take_rows(); empty: not called yet
+  std::vector<std::size_t> width_;  // for take_rows(); empty until its first call
 };
 
 }  // namespace bulkhead::program

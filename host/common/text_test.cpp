@@ -4,7 +4,7 @@
 
 using namespace bulkhead::program;
 
-TEST_CASE("text of a server cannot control the terminal") {
+TEST_CASE("text from a server cannot control the terminal") {
   CHECK(printable("a\033[2Jb") == "a?[2Jb");
   CHECK(printable("two\nlines\t") == "two?lines?");
   CHECK(printable("two\nlines\t\r", true) == "two\nlines\t?");
@@ -18,7 +18,7 @@ TEST_CASE("text of a server cannot control the terminal") {
   CHECK(printable("\xC0\x80") == "??");  // overlong
 }
 
-TEST_CASE("the first line is cut by columns and never inside a character") {
+TEST_CASE("the first line is cut at a column and never inside a character") {
   CHECK(first_line("\n one \ntwo", 10) == "one");
   CHECK(first_line("abcdef", 6) == "abcdef");
   CHECK(first_line("abcdef", 5) == "abcd…");

@@ -31,7 +31,7 @@ std::unexpected<Error> opening_failed(const std::string &path, int error) {
   return fail(BH_E_IO, describe_errno(path, error));
 }
 
-// Opens one path segment if no other user could have placed it there.
+// Opens one path segment if only one of `owners` could have created it.
 Result<OwnedFd> step(int folder, const std::string &name, const std::string &path, bool last,
                      const std::vector<uid_t> &owners) {
   const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;

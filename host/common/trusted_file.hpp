@@ -1,4 +1,4 @@
-// Files that only an administrator can have written.
+// Reads files that only an administrator can have written.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace bulkhead::program {
 
-// Reads a whole file of at most `most` bytes. The file and every folder in its path must belong to
-// one of `owners` and be writable only by their owner. (A folder with the sticky bit may also be
-// writable by others, who cannot replace files of other users.) Links are not followed. `path` must
-// be absolute.
+// Reads a complete file of at most `most` bytes. The file and every folder in its path must belong
+// to one of `owners` and be writable only by their owner. (A folder with the sticky bit may also be
+// writable by others, since they cannot replace files of other users.) Links are not followed.
+// `path` must be absolute.
 //
 // Returns BH_E_NOT_FOUND if there is no such file, BH_E_DENIED if others could have written it or
 // it is not a regular file, BH_E_LIMIT if it is too large, and BH_E_IO if it is not readable. The

@@ -37,7 +37,7 @@ bool has(const std::string &text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("a file that only its owner can write is read completely") {
+TEST_CASE("a file that is writable only by its owner is read completely") {
   Setting s;
   CHECK(s.read() == "text");
   CHECK(s.read(4) == "text");
@@ -46,7 +46,7 @@ TEST_CASE("a file that only its owner can write is read completely") {
   CHECK(s.read().error().code == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("a file that others could have written is rejected") {
+TEST_CASE("a file that is writable by others is rejected") {
   Setting s;
   for (const mode_t mode : {0664u, 0646u}) {
     ::chmod(s.file.c_str(), mode);
@@ -54,7 +54,7 @@ TEST_CASE("a file that others could have written is rejected") {
     CHECK(has(s.why(), s.file + ": is writable by users other than its owner"));
   }
   ::chmod(s.file.c_str(), 0644);
-  // A file in a folder that others can write to is also rejected ...
+  // A file in a folder that is writable by others is also rejected ...
   ::chmod((s.folder / "etc").c_str(), 0777);
   CHECK(has(s.why(), s.folder / "etc: is writable by users other than its owner"));
   ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit protects it

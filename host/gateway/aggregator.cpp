@@ -1,4 +1,4 @@
-// `bulkhead aggregator`: the parent program provides the servers and calls their tools.
+// The command `bulkhead aggregator`: the parent program provides the servers and calls their tools.
 #include <unistd.h>
 
 #include <map>
@@ -21,17 +21,17 @@
 namespace bulkhead::program {
 namespace {
 
-// Held during one run: the instance lock, and a descriptor that watches the parent.
+// Held for the whole run: the instance lock, and a descriptor that watches the parent.
 struct Guards {
   OwnedFd lock, parent;
 };
 
-// Returns nullopt if another aggregator is running; this process then exits without an error. No
-// input is read before, because it belongs to the other aggregator.
+// Returns nullopt if another aggregator is running; this process then exits without an error. It
+// must not read any input before that, because the input belongs to the other aggregator.
 Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   Guards guards;
-  // If the parent is process 1, its end ends everything else as well. With parent_pid 0, no parent
-  // is watched.
+  // If the parent is process 1, all processes end with it, so it need not be watched. With
+  // parent_pid 0, no parent is watched.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
   if (parent > 1 || arguments.parent_pid > 0) {
     auto watched = watch_parent(parent);
@@ -48,8 +48,8 @@ Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   return guards;
 }
 
-// One process that connects to servers and also starts them needs the privileges of the gateway's
-// aggregator and launcher together. Each started server has its own sandbox.
+// This process both connects to servers and starts them, so it needs the combined privileges of the
+// gateway's aggregator and launcher. Each started server has its own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
   Confinement confinement;
   confinement.role = "aggregator";
@@ -61,9 +61,9 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins before confinement, while their owners are visible: afterwards, an
-// ordinary user is in a user namespace where root's files appear to belong to 65534. If a plugin
-// cannot be opened, the error is reported later, where it is known whether the plugin is required.
+// Opens and checks the plugins before confinement. Afterwards, an ordinary user is in a user
+// namespace where root's files appear to belong to 65534. If a plugin cannot be opened, the error
+// is reported later, when it is known whether the plugin is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {

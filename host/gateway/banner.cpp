@@ -36,7 +36,7 @@ std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   return out;
 }
 
-// A wildcard address means all addresses of the machine and cannot be connected to.
+// A wildcard address stands for all addresses of the machine and cannot be connected to.
 struct Wildcard {
   std::string_view listened, connected;
 };

@@ -1,4 +1,4 @@
-// The gateway's output at start.
+// Text that the gateway prints at start.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace bulkhead::program {
 struct BannerFacts {
   std::string version;
   std::vector<std::string> endpoints;  // as in Host::status()
-  std::string metrics;                 // IP:PORT; empty: not served over TCP
+  std::string metrics;                 // IP:PORT; empty: no metrics over TCP
   std::string config;                  // empty: no configuration
   std::string project;                 // the project file; empty: none
   std::string log_file, state_dir;
   bool needs_token = false;  // clients must send a bearer token
-  std::string token_file;    // the file that contains it; empty: it is in the configuration
+  std::string token_file;    // contains the token; empty: it is in the configuration
 };
 
 // Determines whether the listener at this URL requires a token, and the token's file. `config_json`
@@ -25,10 +25,11 @@ struct BannerFacts {
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 
-// Returns the address, the locations of files, and a configuration block for each client.
+// Returns the banner: the address, the locations of files, and a configuration block for each
+// client.
 std::string banner(const BannerFacts &facts);
 
-// Returns the servers with their states and counts, and the names that are not offered.
+// Returns the table of servers with their states and counts, and the names that are not offered.
 std::string servers_report(const HostStatus &status);
 
 // Returns, for example, "connecting: 3 of 10 ready, 1 failed, waiting for github, files".

@@ -61,7 +61,7 @@ TEST_CASE("each block of the banner is JSON") {
   CHECK(blocks == 3);
 }
 
-TEST_CASE("a token is read from its file, never printed") {
+TEST_CASE("a token is read from its file and never printed") {
   BannerFacts with = facts();
   with.needs_token = true;
   with.token_file = "/var/state/secrets/http/token";
@@ -187,7 +187,7 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   }
 }
 
-TEST_CASE("a gateway without faults has a short status") {
+TEST_CASE("the status of a gateway without faults is short") {
   HostStatus status;
   ProcessFacts process;
   process.pid = 1;

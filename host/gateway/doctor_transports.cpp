@@ -30,7 +30,7 @@ using bh::json::member_text;
 
 constexpr int connect_wait_ms = 2'000;
 
-// Returns 0 if a process accepts connections, otherwise errno.
+// Returns 0 if a process accepts connections at the address, otherwise errno.
 int try_connect(const sockaddr *address, socklen_t size) {
   const OwnedFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno;
@@ -51,8 +51,8 @@ int try_connect(const std::string &path) {
   return try_connect(reinterpret_cast<const sockaddr *>(&address), sizeof address);
 }
 
-// `service` is a hand-off target that the transport has parsed: "unix:/path", "127.0.0.1:8443",
-// "[::1]:8443" or "localhost:8443".
+// `service` is the hand-off target from a transport's configuration: "unix:/path",
+// "127.0.0.1:8443", "[::1]:8443" or "localhost:8443".
 int try_service(std::string_view service) {
   if (service.starts_with("unix:")) return try_connect(std::string(service.substr(5)));
   const std::size_t colon = service.rfind(':');
@@ -151,7 +151,7 @@ class GuestSockets {
         "Stop that program, or choose another path: a gateway does not replace a socket in use.");
   }
 
-  // Returns false if no socket can be created in the folder.
+  // Returns false if no socket can be created at this path.
   bool folder(const std::string &path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string in = parent.empty() ? "." : parent.string();

@@ -1,5 +1,5 @@
 // The transport checks of doctor: whether transports can be configured, and whether guests' sockets
-// can be created and reached. No address is bound, and connections are closed at once.
+// can be created and reached. Addresses are never bound, and connections are closed at once.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// `served` has the endpoints of running gateways, as reported by their status.
+// `served` contains the endpoints that running gateways report in their status.
 void check_transports(const Profile &profile, const std::vector<std::string> &served,
                       Findings *findings);
 

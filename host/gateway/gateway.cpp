@@ -25,7 +25,7 @@
 namespace bulkhead::program {
 namespace {
 
-// A gateway that runs in this process only.
+// A gateway in a single process.
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
@@ -43,7 +43,7 @@ class Gateway {
       ::_exit(exit_failed);
     });
     options.on_status = [this] { on_status(); };  // called during a change; evaluated later
-    // stdio has one client; servers are started once the client's capabilities are known.
+    // stdio has one client. Its servers are started when the client's capabilities are known.
     options.eager = front_.is_serve();
     options.sealing_key = random_key();  // for sessions that are evicted to make room
     options.approval_hint = approval_hint;
@@ -151,8 +151,8 @@ class Gateway {
     return backend;
   }
 
-  // With 200 servers, one turn of the loop has many changes. They are evaluated once, after the
-  // turn.
+  // With 200 servers, one iteration of the loop may bring many changes. They are evaluated once,
+  // after the iteration.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
@@ -186,7 +186,7 @@ int run_gateway(Arguments arguments, Arguments::Serves serves) {
   if (serves == Arguments::Serves::stdio && !arguments.single_process) {
     if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
       const Limits limits = loaded->profile.limits;
-      loaded->profile = {};  // has credentials
+      loaded->profile = {};  // contains credentials
       return run_joined_stdio(arguments, *std::move(gateway), limits);
     }
   }

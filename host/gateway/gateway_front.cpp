@@ -19,7 +19,7 @@
 namespace bulkhead::program {
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.serves == Arguments::Serves::http),
-      config_(resolved_path(loaded.file)),  // absolute, because `status` runs in another folder
+      config_(resolved_path(loaded.file)),  // absolute, because `status` may run in another folder
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
@@ -49,7 +49,7 @@ void GatewayFront::open_log() {
 }
 
 void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
-  // Servers that fail during startup are shown in the table with the reason.
+  // During startup, failed servers are shown in the table with the reason.
   if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
     logger_.log_to_file(level, component, text);
   } else {
@@ -120,7 +120,7 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
 
 namespace {
 
-// Returns the pid of a gateway of this user that is listening on this address, or an empty string.
+// Returns the pid of a gateway of this user that listens on this address, or an empty string.
 std::string gateway_listening_on(std::string_view address) {
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {

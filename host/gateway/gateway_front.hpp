@@ -1,5 +1,5 @@
-// Output and logging of serve and stdio, with one or several processes: the log file, the banner,
-// startup progress, and the process part of the status.
+// Output and logging of serve and stdio, for single-process and supervised gateways: the log file,
+// the banner, startup progress, and the process part of the status.
 //
 // Used on the gateway's thread, except log().
 #pragma once
@@ -27,21 +27,24 @@ class GatewayFront {
   bool is_serve() const noexcept { return is_serve_; }
   LogLevel log_level() const { return logger_.level(); }
 
-  // Opens the log and raises the limit of open files. Log lines wait until the banner is printed.
+  // Opens the log and raises the limit of open files. Log lines are held until the banner is
+  // printed.
   void begin();
   // Thread-safe.
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Returns null if no socket could be opened; the log has the reason.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // With --parent-pid: calls `gone` when that process ends. `owner`: of the watch, see Reactor.
+  // With --parent-pid, calls `gone` when that process ends. `owner` is the owner of the watch, see
+  // Reactor.
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
-  // Opens the listener of gateway.metrics_listen; none if it is not configured. For stdio, which a
-  // client may start several times, an address in use is only a warning.
+  // Opens the listener of gateway.metrics_listen. Returns an empty descriptor if none is
+  // configured. For stdio and with --no-listen, an address in use is only a warning, because
+  // several such gateways may run.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // Prints the banner once the gateway is listening, followed by the held log lines. Called once.
+  // Prints the banner, followed by the held log lines. Call it once the gateway is listening.
   void show_banner(const HostStatus &status);
-  // Shows startup progress. Once `settled` is set, shows the table of servers, and nothing
-  // afterwards.
+  // Shows startup progress. When `settled` is set, shows the table of servers once; later calls do
+  // nothing.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
   // Reports why the gateway cannot start or has ended. Returns an exit code.
@@ -59,7 +62,7 @@ class GatewayFront {
   const std::vector<std::string> notes_;
   const int parent_pid_;
   const bool no_listen_;
-  OwnedFd parent_;  // readable once the parent has ended
+  OwnedFd parent_;  // readable when the parent has ended
   const std::uint64_t started_ms_;
   Logger logger_;
   std::atomic<bool> reported_{false};

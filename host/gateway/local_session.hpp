@@ -1,7 +1,7 @@
 // An MCP client inside the program, for commands that send a few requests and exit.
 //
-// Thread: one. Requests are sent one after another; each waits until its answer arrives, it times
-// out, or a signal requests a stop.
+// Used on one thread. Requests are sent one after another. Each call returns when the answer
+// arrives, the request times out, or a signal requests a stop.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class LocalSession {
   using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
 
   explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
-  // A client of the host in this process, whose loop its requests run.
+  // Creates a client of the host in this process. While a request waits, the host's loop runs.
   explicit LocalSession(Host &host);
 
   // Sends initialize and notifications/initialized.

@@ -48,7 +48,7 @@ Result<void> ShortRun::start(Profile profile) {
     settle_ms_ = std::max(settle_ms_, def.connect_timeout_ms.value_or(0));
   }
   settle_ms_ += margin_ms;
-  // The user waits for this shutdown. Servers that read their input end at once anyway.
+  // The user waits for this shutdown, and a server that reads its input ends quickly anyway.
   constexpr std::uint64_t end_ms = 1'000;
   profile.limits.shutdown_grace_ms = std::min(profile.limits.shutdown_grace_ms, end_ms);
   HostOptions options;

@@ -1,4 +1,5 @@
-// A host for commands that send a few requests and exit: no transports, a LocalSession as client.
+// A host for commands that send a few requests and exit. It has no transports; its client is a
+// LocalSession.
 #pragma once
 
 #include <functional>
@@ -26,14 +27,14 @@ class ShortRun {
 
   // Removes all other servers from the profile.
   static void keep_only(Profile &profile, std::string_view server);
-  // The names of all servers in the profile, including builtin ones.
+  // Returns the names of all servers in the profile, including builtin servers.
   static std::vector<std::string> server_names(const Profile &profile);
 
   // Sets the receiver of servers' lists. Call it before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
   // The error is one line for the user.
   Result<void> start(Profile profile);
-  // Waits at most for the longest connect time-out of the profile plus a margin.
+  // Waits at most for the longest connect time-out in the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

@@ -1,4 +1,4 @@
-// The commands `serve` and `stdio` with several processes.
+// The commands `serve` and `stdio` with one process per compartment.
 #pragma once
 
 #include "command_line/arguments.hpp"
@@ -6,7 +6,6 @@
 
 namespace bulkhead::program {
 
-// Returns the exit code.
 int run_supervised(const Arguments &arguments, LoadedProfile loaded);
 
 }  // namespace bulkhead::program

@@ -64,7 +64,8 @@ struct Chain {
   VerifyOptions options;
 };
 
-// A named file is verified against the list of its chain if the file is in the state folder.
+// Returns the chain of the one file that the command names. If the file is in the state folder, the
+// supervisor's signatures for its chain are checked as well.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -110,7 +111,7 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
 }
 
 // A running gateway adds and removes files. Returns true if the files have changed since they were
-// listed.
+// listed; *chain then has the new files.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -238,7 +239,7 @@ int run_audit_verify(const Arguments &arguments) {
   const bool named = found->state_dir.empty();
   std::string state_dir = found->state_dir;
   if (named) {
-    // The file is usually from this machine.
+    // The file is usually from this machine, so the profile's state folder is used.
     Arguments all = arguments;
     all.records.file.clear();
     if (const auto own = look_for_records(all)) state_dir = own->state_dir;

@@ -45,8 +45,7 @@ enum Column {
   claimed_name
 };
 
-// Excludes messages that every client sends before and between its calls, unless they were denied
-// or failed.
+// Excludes messages that every client sends around its calls, unless they were denied or failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
@@ -109,13 +108,13 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of one file that follow the rows already read from its chain, at most the newest
-  // `limit` rows that match.
+  // Reads the rows of one file that are newer than those already read from its chain, at most the
+  // newest `limit` matching rows.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
-    // The last row is found first, so that rows that do not match are not searched again.
+    // The last id is read first, so that later polls skip rows that did not match.
     std::int64_t last = read_to;
     const auto end =
         reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
@@ -138,8 +137,8 @@ class Calls {
     return {};
   }
 
-  // Writes the rows that were read in order of time, at most the newest `limit`. Returns false if
-  // standard output was closed.
+  // Writes the rows read since the last call in order of time, at most the newest `limit`. Returns
+  // false if standard output was closed.
   bool write(std::uint64_t limit) {
     std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
       return std::tie(a.time, a.place) < std::tie(b.time, b.place);
@@ -157,7 +156,7 @@ class Calls {
  private:
   struct Line {
     std::string time;
-    std::size_t place = 0;  // rows with equal times stay in the order in which they were read
+    std::size_t place = 0;  // keeps the order of rows with equal times
     std::vector<std::string> cells;
     std::string json;
   };
@@ -169,7 +168,7 @@ class Calls {
                              : "No calls are recorded.\n";
   }
 
-  // Ids continue across the files of a chain.
+  // Returns the key of a chain, since ids ascend across its files.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
@@ -190,8 +189,8 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files are sufficient for `limit` rows. They are read in ascending order because the
-  // ids of a chain ascend.
+  // The newest files are sufficient for `limit` rows. They are read in ascending order because ids
+  // ascend.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);

@@ -26,7 +26,7 @@ Result<RecordFiles> named_file(const std::string &path) {
   SegmentFile file;
   file.path = path;
   file.bytes = static_cast<std::uint64_t>(status.st_size);
-  // A copied and renamed file has no position in a chain.
+  // A file that was copied and renamed has no position in a chain.
   record_store::parse_segment_name(fs::path(path).filename().native(), &file.chain, &file.number);
   RecordFiles out;
   out.folders.push_back({fs::path(path).parent_path().native(), "", {file}});

@@ -11,8 +11,8 @@
 namespace bulkhead::program {
 
 struct RecordFiles {
-  std::string state_dir;  // empty: the command names a file
-  // The folder of each telemetry instance that has files, ordered by chain and number.
+  std::string state_dir;  // empty if the command names a file
+  // The folder of one telemetry instance. Its files are ordered by chain and number.
   struct Folder {
     std::string path, instance;
     std::vector<record_store::SegmentFile> files;
@@ -27,10 +27,10 @@ struct RecordFiles {
 // Returns the file that the command names, or all files below the profile's state_dir. Returns an
 // error if there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
-// Returns the same files, but does not treat missing files as an error.
+// Like find_records(), but missing files are not an error.
 Result<RecordFiles> look_for_records(const Arguments &arguments);
 
-// Prints to standard error which files were not read; see RecordReader::usable().
+// Reports on standard error which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
 
 }  // namespace bulkhead::program

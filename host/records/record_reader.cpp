@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
-constexpr int value_bytes = 16 << 20;             // in one value, and in the text of one statement
+constexpr int value_bytes = 16 << 20;             // per value, and per statement text
 constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not checked: they contain rows
 constexpr int steps_between_looks = 1'000;
 
@@ -46,7 +46,7 @@ const char *action_name(int action) {
   }
 }
 
-// SQLite authorizer that rejects everything except reading.
+// An SQLite authorizer that permits only reading.
 struct Guard {
   int refused = 0;
   Clock::time_point end;
@@ -114,7 +114,7 @@ std::string why_alone(record_store::Database &db) {
 }
 
 // Returns the columns of a table in this file, adapted to the current schema. Returns an empty
-// string if the table already has the current columns.
+// string if the table already has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   if (std::ranges::find(record_store::tables_with_later_column, table) ==

@@ -1,5 +1,5 @@
 // Reads files of the session database as one database, over a read-only connection. SQLite's
-// authorizer rejects everything except reading.
+// authorizer rejects every statement that does more than read.
 //
 // Used on one thread.
 #pragma once
@@ -18,28 +18,28 @@ namespace bulkhead::program {
 
 class RecordReader {
  public:
-  static constexpr std::size_t max_files = 11;  // read together: SQLite can attach ten more files
+  static constexpr std::size_t max_files = 11;  // read together; SQLite can attach ten more files
   static constexpr std::uint64_t max_rows = 10'000;
   static constexpr std::size_t max_answer_bytes = 64u << 20;
   static constexpr std::uint64_t max_ms = 5'000;
 
-  // Removes files that cannot be read together with others. For damaged files and unsupported
-  // schema versions, "PATH: reason" is added to *left_out; files that are incomplete or were
-  // removed in the meantime are dropped silently. A single file is never removed, so that an error
-  // names it.
+  // Removes files that cannot be read together with others. For a damaged file or an unsupported
+  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or were
+  // removed in the meantime, are dropped silently. A single file is never removed, so that the
+  // error names it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 
-  // Opens the first max_files usable files. `all` is ordered from the newest.
+  // Opens the first max_files usable files. `all` is ordered from newest to oldest.
   static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &all);
 
   struct Answer {
     std::vector<std::string> columns;
     std::uint64_t rows = 0;
-    bool cut = false;  // there are more than max_rows rows or max_answer_bytes bytes
+    bool cut = false;  // there were more than max_rows rows or max_answer_bytes bytes
   };
   // Runs one query and calls `row` for each of its rows. Returns an error if the text is not a
-  // query, has an SQL error, or exceeds the time limit.
+  // single query, has an SQL error, or exceeds the time limit.
   Result<Answer> run(std::string_view sql,
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
 

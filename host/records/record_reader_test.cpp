@@ -106,7 +106,7 @@ TEST_CASE("several files are read as one") {
 }
 
 TEST_CASE(
-    "files of an earlier schema are read with the newer ones; a column that they lack is NULL") {
+    "files of an earlier schema are read together with newer files; a missing column is NULL") {
   constexpr std::string_view sql =
       "SELECT count(*), count(claimed_name), min(outcome), max(length(hash)) FROM mcp_calls";
   CHECK(ask(Files(1, 3, 1), sql).rows == R"(3 0 "ok" 1 )");
@@ -117,7 +117,7 @@ TEST_CASE(
         R"(1 null "00" )");
 }
 
-TEST_CASE("a newest file whose making was cut off is passed over") {
+TEST_CASE("an incomplete newest file is skipped") {
   Files files(2);
   SegmentFile empty;
   empty.path = files.folder + "/" + record_store::segment_name(1, 3);
@@ -126,7 +126,7 @@ TEST_CASE("a newest file whose making was cut off is passed over") {
   CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "6 ");
 }
 
-TEST_CASE("files that cannot be read do not hide the others, and are named") {
+TEST_CASE("unreadable files are named and do not hide the others") {
   Files files(4);
   std::ofstream(files.all[1].path, std::ios::trunc) << std::string(4'096, 'x');
   {
@@ -145,7 +145,7 @@ TEST_CASE("files that cannot be read do not hide the others, and are named") {
   CHECK(has(reader->left_out()[1], files.all[2].path + ": has schema version 1"));
 }
 
-TEST_CASE("nothing but reading is let through") {
+TEST_CASE("statements that do more than read are rejected") {
   const Files files(1);
   for (const char *sql : {"DELETE FROM mcp_calls",
                           "UPDATE mcp_calls SET method = 'x'",
@@ -180,7 +180,7 @@ TEST_CASE("nothing but reading is let through") {
   CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "3 ");
 }
 
-TEST_CASE("an answer has its bounds") {
+TEST_CASE("answers are limited in rows, time and size") {
   const Files files(1, 20'000);
   const Asked many = ask(files, "SELECT id FROM mcp_calls");
   CHECK(many.answer.rows == RecordReader::max_rows);
@@ -193,7 +193,7 @@ TEST_CASE("an answer has its bounds") {
   CHECK(has(ask(files, "SELECT hex(zeroblob(1000000000))").error, "too big"));
 }
 
-TEST_CASE("what is no session database is said") {
+TEST_CASE("a file that is not a session database is rejected") {
   Files files(1);
   Database db;
   REQUIRE(db.open(files.folder + "/other.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) ==

@@ -60,7 +60,7 @@ Result<void> load_sqlite() {
 
 }  // namespace bulkhead::program
 
-// Forwards one function of sqlite3.h. If a function is missing here, linking fails.
+// Forwards one function of sqlite3.h. If a function is missing from this list, linking fails.
 #define PASS_ON(result, name, parameters, ...)                     \
   result name parameters {                                         \
     return bulkhead::program::function<&name>(#name)(__VA_ARGS__); \
@@ -112,7 +112,7 @@ PASS_ON(int, sqlite3_set_authorizer, (sqlite3 * db, Authorizer authorizer, void 
 PASS_ON(int, sqlite3_step, (sqlite3_stmt * s), s)
 PASS_ON(int, sqlite3_stmt_readonly, (sqlite3_stmt * s), s)
 
-// Has variable arguments; for the options in use, they are forwarded unchanged.
+// A variadic function. Each option in use takes these two arguments.
 int sqlite3_db_config(sqlite3 *db, int option, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, option);

@@ -1,5 +1,5 @@
-// SQLite, loaded on first use by a command that reads the session database. Every compartment runs
-// the same executable, and a linked library would be mapped into all of them.
+// SQLite, loaded on first use by a command that reads the session database. All compartments run
+// the same executable, so a linked library would be mapped into each of them.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,8 +7,8 @@
 namespace bulkhead::program {
 
 // Loads the library; afterwards the functions of sqlite3.h can be called. Returns BH_E_NOT_FOUND if
-// it is not installed. Repeated calls are cheap. If a function of sqlite3.h is called before the
-// library is loaded, the process ends with the same message. Thread-safe.
+// it is not installed. Repeated calls are cheap. A process that calls a function of sqlite3.h
+// before the library is loaded ends with the same message. Thread-safe.
 Result<void> load_sqlite();
 
 }  // namespace bulkhead::program

@@ -125,7 +125,8 @@ class Doctor {
            "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
   }
 
-  // Performs the handshake of a hybrid socket. Returns the failure, or an empty string.
+  // Performs the handshake of a hybrid socket. Returns the reason for a failure, or an empty
+  // string.
   std::string dialogue(int fd) const {
     const std::string request = connector_vsock::hybrid_request(definition_);
     const std::string said = "CONNECT " + std::to_string(definition_.port);
@@ -164,7 +165,7 @@ class Doctor {
         "its log.");
     return {};
   }
-  // Does the same for responses that only the endpoint can send: -32001 comes from the relay
+  // Like request_any(), for responses that only the endpoint can send: -32001 comes from the relay
   // itself.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = request_any(message, id, what);

@@ -9,9 +9,9 @@
 
 namespace bulkhead::relay {
 
-// Prints one line per check to standard output. Returns 0 if all checks passed (warnings are
-// allowed), or 1 if a check failed. `relay_command` has the arguments that run this program as a
-// relay, starting with argv[0].
+// Prints one line per check to standard output. Returns 0 if no check failed (warnings are
+// allowed), otherwise 1. `relay_command` contains the arguments that run this program as a relay,
+// starting with argv[0].
 int run_doctor(const connector_vsock::Definition &definition,
                const std::vector<std::string> &relay_command);
 

@@ -1,5 +1,5 @@
-// The relay's command line, which needs little memory in guests. `bulkhead relay` has the same
-// options.
+// The relay's command line. The parser is small because guests have little memory. `bulkhead relay`
+// has the same options.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace bulkhead::relay {
 struct Options {
   bool doctor = false;
   std::uint32_t cid = 2;
-  std::uint32_t port = 5002;  // the offset on the kernel's command line is added
+  std::uint32_t port = 5002;  // plus the offset on the kernel command line
   std::string unix_path, hybrid_path;
   std::string meta_prefix = "CAPSEM_META";
   std::string name;  // empty: the name of the parent process
 };
 
-// An option with a value, for the help of both programs.
+// An option with a value, as shown in the help of both programs.
 struct OptionText {
   const char *name, *type, *help;
 };
 std::span<const OptionText> option_texts() noexcept;
 
-// argv[0] is the program, or `relay`. Returns the options, or an exit code if there is nothing more
-// to do; usage errors are printed to standard error. `program` is the name that the user typed.
+// argv[0] is the program, or `relay`. Returns the options, or an exit code if the program is
+// finished; usage errors are printed to standard error. `program` is the name that the user typed.
 std::variant<Options, int> parse_options(std::string_view program, int argc,
                                          const char *const *argv);
 

@@ -21,7 +21,7 @@ Options good(const std::vector<const char *> &words) {
 
 }  // namespace
 
-TEST_CASE("the kernel's command line can add a port offset") {
+TEST_CASE("the kernel command line can add a port offset") {
   CHECK(port_offset("") == 0);
   CHECK(port_offset("quiet capsem.vsock_port_offset=100 ro\n") == 100);
   CHECK(port_offset("capsem.vsock_port_offset=7") == 7);
@@ -29,7 +29,7 @@ TEST_CASE("the kernel's command line can add a port offset") {
   CHECK(port_offset("  a   b  ") == 0);
 }
 
-TEST_CASE("options in both formats") {
+TEST_CASE("options are parsed in both formats") {
   const Options options = good({"doctor", "--cid=3", "--port", "9", "--name", "a b"});
   CHECK(options.doctor);
   CHECK(options.cid == 3);

@@ -15,10 +15,10 @@ namespace bulkhead::relay {
 class RelayChild {
  public:
   static constexpr int answer_wait_ms = 40'000;  // the relay itself tries to connect for 30 s
-  static constexpr int next_wait_ms = 5'000;     // after one response has timed out
+  static constexpr int next_wait_ms = 5'000;     // after a response has timed out
   static constexpr std::size_t max_line_bytes = 16u << 20;
 
-  // Starts this program with these arguments.
+  // Starts this program with the given arguments.
   explicit RelayChild(const std::vector<std::string> &arguments);
   ~RelayChild();
   RelayChild(const RelayChild &) = delete;
@@ -26,14 +26,14 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // Returns the response with this id (JSON text; empty: a response without id or with null).
-  // Messages with a method are skipped; other responses are strays. Returns nullopt after a
-  // time-out or if the relay has ended.
+  // Returns the response with this id as JSON text. If `id` is empty, returns a response without an
+  // id or with id null. Skips messages with a method; other responses are kept for next_stray().
+  // Returns nullopt after a time-out or if the relay has ended.
   std::optional<std::string> answer(std::string_view id);
   // Returns the first unexpected response since the last call, or an empty string.
   std::string next_stray();
   // Closes the relay's input, waits for it to exit and returns its exit code, or -1 if it did not
-  // exit by itself.
+  // exit in time or a signal ended it.
   int end();
 
  private:

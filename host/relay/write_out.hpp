@@ -1,4 +1,4 @@
-// Writes whole texts to the standard descriptors, without the code size of iostreams.
+// Writes complete texts to the standard descriptors, without the code size of iostreams.
 #pragma once
 
 #include <unistd.h>

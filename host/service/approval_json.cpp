@@ -15,7 +15,7 @@ using bh::json::append_member;
 
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
 
-// `scope` is the scope of a grant; it is empty if the question is pending.
+// `scope` is the scope of an approval, or empty for a pending question.
 std::string json_of(const ApprovalQuestion &q, const std::string &scope,
                     std::uint64_t now_unix_ms) {
   std::string out = "{";

@@ -8,8 +8,8 @@
 
 namespace bulkhead::program {
 
-// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. `now_unix_ms` is
-// used to compute the remaining times.
+// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. Remaining times
+// are relative to `now_unix_ms`.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
 // Parses the body of POST /confirm/{id}:

@@ -44,7 +44,7 @@ const ServerDef *find(const Profile &profile, std::string_view name) {
   return nullptr;
 }
 
-// The API permits fewer names than the profile.
+// The API permits fewer names than a profile does.
 bool is_valid_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
@@ -106,7 +106,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INVALID, joined_lines(next.error()));
   const ServerDef *added = find(next->profile, id);
-  if (added == nullptr) {  // its name is invalid; a note has the reason
+  if (added == nullptr) {  // the name is invalid; a note has the reason
     return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is invalid"
                                                             : next->profile.notes.back());
   }

@@ -1,8 +1,9 @@
 // The user layer's file, connectors.json beside the default profile: the servers that were added
-// with the connector API. The file is rewritten as a whole, under a lock, and only if the complete
+// with the connector API. The file is replaced as a whole, under a lock, and only if the complete
 // profile is valid with the change.
 //
-// Thread-safe. Blocks for file access, and up to lock_ms for a change by another gateway.
+// Thread-safe. Blocks for file access, and for up to lock_ms while another gateway changes the
+// file.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ namespace bulkhead::program {
 inline constexpr std::uint64_t lock_ms = 2'000;
 
 struct ConnectorChange {
-  ServiceAnswer answer;  // an error, or the response to the client once `next` has been applied
+  ServiceAnswer answer;  // the error, or the response to send once `next` has been applied
   LoadedProfile next;    // the changed profile
 };
 

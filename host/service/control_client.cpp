@@ -92,8 +92,8 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
   FoundGateway found;
   found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
-    // A gateway that rejects this process closes the connection first. The missing response shows
-    // the rejection.
+    // A gateway that rejects this process closes the connection without reading, so send() may
+    // fail. The missing response then shows the rejection.
     [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     read_answer(fd, wait_ms, &found);
     if (!found.error.empty()) found.status = 0, found.answer.clear();

@@ -21,12 +21,12 @@ inline constexpr std::size_t max_answer_head_bytes = 16u << 10;
 inline constexpr std::uint64_t status_wait_ms = 2'000;
 inline constexpr std::uint64_t reload_wait_ms = 30'000;
 
-// Sends the request to every gateway that is listening in these folders, one after another. Removes
-// sockets without a listener. `body` is JSON, or empty.
+// Sends the request to every gateway that listens on a socket in these folders, one after another.
+// Removes sockets without a listener. `body` is JSON, or empty.
 std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
                                        std::string_view method, std::string_view target,
                                        std::uint64_t wait_ms, std::string_view body = {});
-// Sends the request to the gateway at this socket. Returns nullopt if no process is listening
+// Sends the request to the gateway at this socket. Returns nullopt if no gateway is listening
 // there.
 std::optional<FoundGateway> ask_gateway(const std::string &socket, std::string_view method,
                                         std::string_view target, std::uint64_t wait_ms,

@@ -30,7 +30,7 @@ void ControlCompartment::on_metrics_listener(OwnedFd listener) {
                    });
 }
 
-// The supervisor identifies the peer. This process cannot access /proc and may be in a user
+// The supervisor identifies the peer, because this process cannot access /proc and may be in a user
 // namespace where other users are indistinguishable.
 void ControlCompartment::admit(int fd, std::function<void(bool)> done) {
   ask(

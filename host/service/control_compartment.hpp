@@ -1,6 +1,7 @@
 // The compartment that owns the service socket; no other process reads input from local clients. It
-// sends typed requests to the supervisor (service_protocol.hpp) as frames on the request socket.
-// `kind` is the ServiceRequest, `exchange` a request number, and `code` the status of the response.
+// sends typed requests to the supervisor (service_protocol.hpp) as frames on the request socket. In
+// a frame, `kind` is the ServiceRequest, `exchange` a request number, and `code` the status of the
+// response.
 //
 // Owner: the compartment's process. Runs on the reactor thread.
 #pragma once

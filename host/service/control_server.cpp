@@ -35,7 +35,8 @@ ControlAnswer refusal(const RequestFeed &feed) {
   }
 }
 
-// Returns the error for a request that is valid HTTP but not accepted here; otherwise status 0.
+// Returns the error for a request that is valid HTTP but not accepted here. The status is 0 if
+// there is none.
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
@@ -50,7 +51,7 @@ ControlAnswer refusal_of_head(const RequestFeed &feed) {
   return {0, {}};
 }
 
-// Discards input: unread bytes would make the kernel reset the connection, and the reset can
+// Discards input. Unread bytes would make the kernel reset the connection, and the reset could
 // overtake the answer.
 void discard_input(int fd) {
   std::array<char, 8192> buffer;
@@ -172,7 +173,7 @@ void ControlServer::read_more(Connection &connection) {
     if (n > 0) {
       process_input(connection, {buffer.data(), static_cast<std::size_t>(n)});
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return close(connection);  // the client closed before its request was complete
+      return close(connection);  // the client closed the connection before its request was complete
     } else if (errno == EAGAIN) {
       return;
     }
@@ -204,7 +205,7 @@ void ControlServer::hand_over(Connection &connection) {
   request.host = feed->text(Field::host);
   request.body = feed->body();
   connection.state = State::answering;
-  // During processing, only the client's disconnection matters.
+  // While the request is processed, only a disconnect of the client matters.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
   connection.timer = 0;

@@ -1,8 +1,8 @@
 // HTTP/1.1 on the service socket, one request per connection.
 //
-// Reads only from peers that `admit` accepts. Runs on a reactor. Limited to max_connections
-// connections; additional connections are closed without a response. A client that does not send
-// its request or read its response in time is disconnected.
+// Reads only from peers that `admit` accepts. Runs on the reactor thread. Limited to
+// max_connections connections; additional connections are closed without a response. A client that
+// does not send its request or read its response in time is disconnected.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace bulkhead::program {
 
 struct ControlRequest {
   std::string method;  // for example "GET"
-  std::string path;    // for example "/status"; without the query
+  std::string path;    // "/status", without the query
   std::string host;    // the Host header; empty: none
   std::string body;
 };
@@ -40,15 +40,15 @@ class ControlServer {
   static constexpr std::size_t max_body_bytes = 1u << 20;
   static constexpr std::uint64_t request_ms = 5'000;
   static constexpr std::uint64_t answer_ms = 5'000;
-  static constexpr std::uint64_t pause_ms = 1'000;  // if no descriptor is available for accept()
+  static constexpr std::uint64_t pause_ms = 1'000;  // after accept() ran out of descriptors
 
-  // The answer may be given later, on the loop's thread. It is dropped if the client or the server
-  // no longer exists. The connection stays open until an answer is given.
+  // Sends the answer, immediately or later, on the loop's thread. The answer is dropped if the
+  // client or the server no longer exists. The connection stays open until the answer is sent.
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
   // Decides whether the peer of `fd` may send requests. Calls `done` once, immediately or from the
-  // loop. If `done` is never called, the connection is closed after request_ms. `fd` is borrowed
+  // loop. If `done` is not called within request_ms, the connection is closed. `fd` is borrowed
   // until `admit` returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
@@ -92,7 +92,7 @@ class ControlServer {
   const Handler handler_;
   std::uint64_t watch_ = 0, numbers_ = 0;
   std::array<Connection, max_connections> connections_;
-  // Answers that arrive after the server is destroyed find this expired.
+  // Expires when the server is destroyed, so that later answers are dropped.
   const std::shared_ptr<ControlServer *> self_ = std::make_shared<ControlServer *>(this);
 };
 

@@ -20,12 +20,12 @@ using namespace bulkhead::program;
 
 namespace {
 
-// This process acts as the gateway, and its forked children act as descendants of the gateway.
+// This process acts as the gateway, and its forked children as descendants of the gateway.
 void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
 
-// A reactor on a separate thread with a service socket.
+// A service socket whose reactor runs on a separate thread.
 class Served {
  public:
   Served(std::string path, const std::string &answer) : reactor_(std::move(*Reactor::create())) {
@@ -137,12 +137,12 @@ TEST_CASE("the socket file is removed with its gateway") {
   CHECK(std::filesystem::is_empty(folder.path));
 }
 
-TEST_CASE("a socket name that is too long is an error and is not truncated") {
+TEST_CASE("a socket name that is too long is an error, not truncated") {
   TestFolder folder;
   CHECK_FALSE(ServiceSocket::open(folder / std::string(120, 'x')));
 }
 
-TEST_CASE("requests are read in parts, and invalid ones get an error") {
+TEST_CASE("requests are read in parts, and invalid requests get an error") {
   TestFolder folder;
   auto reactor = std::move(*Reactor::create());
   std::vector<ControlRequest> seen;
@@ -205,7 +205,8 @@ TEST_CASE("requests are read in parts, and invalid ones get an error") {
   CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before the request was complete
   CHECK(seen.size() == 1);
 
-  // Answers may be given after the client has closed and after the server was destroyed.
+  // Answers may be given after the client has closed the connection and after the server is
+  // destroyed.
   const int gone = connect_to(folder / "s");
   send_to(gone, "GET /later HTTP/1.1\r\n\r\n");
   turn();
@@ -223,7 +224,7 @@ TEST_CASE("requests are read in parts, and invalid ones get an error") {
   later({200, "{}"});
 }
 
-TEST_CASE("an answer that breaks off, and one that is not HTTP, is an error") {
+TEST_CASE("a truncated answer and an answer that is not HTTP are errors") {
   TestFolder folder;
   const auto socket = std::move(*ServiceSocket::open(folder / "s"));
   const auto answered = [&](std::string_view answer) {

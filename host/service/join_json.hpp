@@ -11,10 +11,10 @@ namespace bulkhead::program {
 
 std::string join_request_json(const JoinRequest &request);
 
-// BH_E_INVALID has the reason.
+// Returns BH_E_INVALID with the reason if the body is invalid.
 Result<JoinRequest> read_join_request(std::string_view body);
 
-// nullopt: not an answer of this version.
+// Returns nullopt if the text is not an answer of this version.
 std::optional<JoinAnswer> read_join_answer(std::string_view body);
 
 }  // namespace bulkhead::program

@@ -1,5 +1,5 @@
-// Serves GET /metrics over TCP if gateway.metrics_listen is set, for a Prometheus server that
-// cannot access the service socket. No other path is served, and there is no authentication.
+// Serves GET /metrics, and no other path, over TCP if gateway.metrics_listen is set, for a
+// Prometheus server that cannot access the service socket. There is no authentication.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -9,7 +9,7 @@
 
 namespace bulkhead::program {
 
-// Fails with BH_E_IO or another code if the address is in use or is not an address of this machine.
+// Returns an error if the address is invalid, in use, or not an address of this machine.
 Result<OwnedFd> open_metrics_listener(const std::string &address);
 
 // `value` is the result of ServiceRequest::status.

@@ -70,7 +70,7 @@ std::string metrics_text(const ServiceStatus &status) {
                         name[plugin.id.size()] == '.';
       if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
     }
-    if (name == "approvals_waiting") {  // a current number, therefore a gauge
+    if (name == "approvals_waiting") {  // a current number, not a total
       metrics.add("bulkhead_" + plain(name), "gauge", "", value);
     } else if (owner.empty()) {
       metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);
@@ -86,7 +86,7 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
-  std::set<std::string> seen;  // a draining process is listed after its replacement
+  std::set<std::string> seen;  // skips a draining process, which is listed after its replacement
   for (const CompartmentStatus &one : status.process.compartments) {
     if (!seen.insert(one.name).second) continue;
     const std::string of = label("compartment", one.name);

@@ -9,9 +9,9 @@ namespace bulkhead::program {
 
 inline constexpr std::string_view metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
-// Formats counters of the gateway as bulkhead_NAME_total and counters of its plugins as
-// bulkhead_plugin_NAME_total{plugin="ID"}. Sessions, in-flight calls, calls that wait for approval,
-// servers and compartments are gauges.
+// Formats counters of the gateway as bulkhead_NAME_total, and counters of its plugins as
+// bulkhead_plugin_NAME_total{plugin="ID"}. The numbers of sessions, in-flight calls, calls that
+// wait for approval, servers and compartments are gauges.
 std::string metrics_text(const ServiceStatus &status);
 
 }  // namespace bulkhead::program

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// Returns the servers that a change started to connect and that are not ready, with the reason.
+// Returns the servers that a change connects and that are not ready, with the reasons.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    // The server is disabled by the profile.
+    // The profile disables this server.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
 
 }  // namespace
 
-// One change, from request to answer.
+// A request that changes or reloads the profile. It exists until it is answered.
 struct Service::Job {
   Service *service = nullptr;
   What what = What::reload;
@@ -39,10 +39,10 @@ struct Service::Job {
   std::string id;     // for remove, restart
   ServiceReply reply;
   std::map<std::string, std::uint64_t> restarts;
-  // Set on the pool's thread:
+  // Members that are set on the pool's thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // Set afterwards:
+  // Members that are set afterwards:
   std::vector<std::string> notes;
   ApplyReport report;
   std::uint64_t deadline_ns = 0;
@@ -163,7 +163,7 @@ void Service::list_connectors(ServiceReply reply) {
                                       }));
   if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
   ++running_;
-  static_cast<void>(listing.release());  // the loop frees it in a later turn
+  static_cast<void>(listing.release());  // deleted by the callback above
 }
 
 void Service::add(std::string_view value, ServiceReply reply) {
@@ -182,8 +182,8 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
-// Reads the profile again, as for a reload, and gives this server a new connection while the old
-// connection drains.
+// Reads the profile again, as for a reload. Gives this server a new connection while the old one
+// drains.
 void Service::restart(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::restart, std::move(reply));
   if (!from_bytes(value, &job->id)) {

@@ -2,8 +2,8 @@
 // changes the connectors of the user layer, and reports the status. Requests are typed; see
 // service_protocol.hpp.
 //
-// Changes are made one after another. If max_waiting changes are queued, more are rejected. Files
-// are read and written on the reactor's thread pool.
+// Changes are made one after another. If max_waiting changes are queued, additional changes are
+// rejected. Files are read and written on the reactor's thread pool.
 #pragma once
 
 #include <cstdint>
@@ -35,26 +35,25 @@ struct ServiceBackend {
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
-  // Answers a program that asks to join; empty: this gateway has one client.
+  // Answers a program that asks to join. Empty if this gateway cannot be shared.
   std::function<ServiceAnswer(std::string_view request)> join;
 };
 
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // A reload is answered when it has settled, or after this time at the latest.
+  // A reload is answered when its servers have settled, at the latest after this time.
   static constexpr std::uint64_t settle_ms = 10'000;
 
-  // `arguments` are the arguments that the profile was loaded with.
+  // `arguments` are the arguments with which the profile was loaded.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
   ~Service();  // waits for a pending file write
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  // Handles all requests except ServiceRequest::admit and metrics_listener. The value may be
-  // invalid.
+  // Handles all requests except ServiceRequest::admit and metrics_listener. `value` is untrusted.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
-  // Reloads without a client that waits; the result is logged.
+  // Reloads on SIGHUP, without a client; the result is logged.
   void reload();
 
  private:
@@ -85,7 +84,7 @@ class Service {
   std::uint32_t running_ = 0;                      // number of jobs on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
-  // An apply that completes after this object is destroyed finds this expired.
+  // Expires when this object is destroyed, so that later results are ignored.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

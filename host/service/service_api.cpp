@@ -19,11 +19,11 @@ using bh::json::append_member;
 
 // ---- answers -----------------------------------------------------------------------------------
 
-// Each socket belongs to one gateway, which is the "session" in the reference API's response.
+// Each socket belongs to one gateway, which corresponds to a "session" in the reference API.
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
 
-// Reports all mistakes in the profile. Nothing was changed.
+// Reports all mistakes in the profile, which was not applied.
 ControlAnswer not_reloaded(const Refusal &refusal) {
   std::string out = R"({"success":false,"reloaded":0,"failed_session_count":1,)";
   out += R"("failed_session_ids":["gateway"],"failures":[)";
@@ -65,7 +65,7 @@ std::string json_of(const ServiceStatus &status) {
   return snapshot_json(status.process, status.host);
 }
 
-// Returns whether all, a part or none of the change is in force.
+// Returns how much of the change is in force: "all", "part" or "none".
 std::string_view extent_of(const ApplyReport &report) {
   if (report.needs_restart.empty()) return "all";
   return report.nothing_applied() ? "none" : "part";
@@ -210,7 +210,7 @@ Result<std::string> marks(const std::string &body, std::string_view) {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // a path that ends with '/' is followed by one more segment, an id
+  std::string_view path;  // a path that ends with '/' is followed by an id
   ServiceRequest request;
   Encode encode;
   ControlAnswer (*render)(const std::string &value);

@@ -7,7 +7,7 @@
 //   POST   /mcp/connectors       adds a server to the user layer and reloads
 //   DELETE /mcp/connectors/ID    removes a server from the user layer and reloads
 //   GET    /confirm/pending      the calls that wait for human approval
-//   POST   /confirm/watch        the same; announces a client that polls, so that calls wait for it
+//   POST   /confirm/watch        the same; while a client polls, calls wait for its decisions
 //   POST   /confirm/ID           approves or denies a call
 //
 // The client side is HTTP and JSON; the gateway side uses typed values. Errors are {"error":"..."}.
@@ -22,7 +22,7 @@ namespace bulkhead::program {
 
 class ServiceApi {
  public:
-  // ControlServer documents `listener` and `admit`.
+  // See ControlServer for `listener` and `admit`.
   ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask);
 
  private:

@@ -1,4 +1,4 @@
-// Tests of both sides of the service API: HTTP requests become typed requests, and the gateway
+// Tests of both parts of the service API: HTTP requests become typed requests, and the gateway
 // rejects invalid typed requests.
 #include "service/service_api.hpp"
 
@@ -29,7 +29,7 @@ struct World {
   void turn() const {
     for (int i = 0; i < 10; ++i) reactor->poll(0);
   }
-  // Returns all bytes until the connection is closed.
+  // Sends the request and returns all bytes until the connection is closed.
   std::string ask(std::string_view request) const {
     const int fd = connect();
     REQUIRE(::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
@@ -131,7 +131,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // Changes that need a restart are not in force. The change is applied in part or not at all.
+  // A change that needs a restart is not in force, so the extent is "part" or "none".
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;

@@ -1,6 +1,6 @@
-// The requests of the service API to the gateway, as values. The API is the client side, which may
-// run in a separate process; host/service/service.hpp is the gateway's side. A request is a type
-// and an archived value; a response is a status and an archived value.
+// The requests of the service API, as values. The API (service_api.hpp) is the client side, which
+// may run in a separate process; service.hpp is the gateway's side. A request is a type and an
+// archived value; a response is a status and an archived value.
 //
 // The gateway treats requests as if they came from a compromised process.
 #pragma once
@@ -22,17 +22,17 @@
 namespace bulkhead::program {
 
 enum class ServiceRequest : std::uint16_t {
-  admit = 1,         // a descriptor: may its peer send requests? BH_OK or BH_E_DENIED
+  admit = 1,         // a descriptor -> BH_OK if its peer may send requests
   status,            // -> ServiceStatus
   reload,            // -> Reloaded
   list_connectors,   // -> ConnectorList
   add_connector,     // ServerEntry -> ConnectorItem
-  remove_connector,  // std::string, its id -> ConnectorRemoved
+  remove_connector,  // std::string, the connector's id -> ConnectorRemoved
   list_approvals,    // ApprovalWatch -> ApprovalList
   answer_approval,   // ApprovalAnswer -> nothing
-  restart_server,    // std::string, its name -> Reloaded
+  restart_server,    // std::string, the server's name -> Reloaded
   metrics_listener,  // -> nothing, with a descriptor if /metrics is served over TCP
-  join,              // JoinRequest -> JoinAnswer; BH_E_DENIED: the profiles differ
+  join,              // JoinRequest -> JoinAnswer; BH_E_DENIED if the profiles differ
 };
 
 // If the status is not BH_OK, the value is a Refusal.
@@ -41,7 +41,8 @@ struct ServiceAnswer {
   std::string value;
 };
 using ServiceReply = std::function<void(ServiceAnswer)>;
-// `reply` is called once, from the loop, immediately or later; never if the gateway ends.
+// `reply` is called once, from the loop, immediately or later. It is not called if the gateway
+// ends.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
 // Limits between the processes: bytes of one request, of one frame and of all queued frames, and
@@ -53,7 +54,7 @@ inline constexpr std::uint32_t max_service_questions = 32;
 
 struct Refusal {
   std::string message;
-  std::vector<std::string> mistakes;  // all mistakes in the profile; nothing was changed
+  std::vector<std::string> mistakes;  // in the profile, which was not applied
 };
 
 struct ServiceStatus {
@@ -81,9 +82,10 @@ struct ConnectorList {
 inline constexpr std::size_t mark_key_bytes = 32;
 inline constexpr std::size_t max_marks = 8192;
 
-// A program of this user asks to use this gateway's servers; see shared/local_clients.hpp.
+// The request of another program of this user to use this gateway's servers; see
+// shared/local_clients.hpp.
 struct JoinRequest {
-  std::string key;                           // of the marks
+  std::string key;                           // the key for the marks
   std::map<std::string, std::string> marks;  // of the program's profile
 };
 
@@ -91,7 +93,7 @@ struct JoinAnswer {
   std::string path, token;  // of the socket for local clients
 };
 
-// The socket for local clients of the gateway with this service socket.
+// Returns the path of the socket for local clients of the gateway with this service socket.
 inline std::string local_socket_path(std::string_view service_socket) {
   return std::string(service_socket.substr(0, service_socket.rfind(".sock"))) + ".clients";
 }

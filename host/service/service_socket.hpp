@@ -14,7 +14,7 @@ namespace bulkhead::program {
 
 class ServiceSocket {
  public:
-  static constexpr int backlog = 64;  // the maximum number of connections that are not accepted yet
+  static constexpr int backlog = 64;  // the maximum number of connections that wait for accept()
 
   // Creates the socket at `path`, which must not exist; its folder must exist.
   static Result<std::unique_ptr<ServiceSocket>> open(std::string path);

@@ -79,7 +79,8 @@ class JoinedStdio {
   }
 
  private:
-  // Called for each attempt to connect. In every call but the first, the connection has been lost.
+  // Called for each attempt to connect. After the first call, each call means that the connection
+  // was lost.
   Result<std::string> definition(std::string_view process_name) {
     if (std::exchange(joined_before_, true) && !join_again()) {
       return fail(BH_E_UNAVAILABLE, "no running gateway has this configuration");
@@ -87,8 +88,8 @@ class JoinedStdio {
     return gateway_.definition(process_name, message_bytes_);
   }
 
-  // Reads the profile again, since the gateway must have the current configuration. Returns true if
-  // one was joined.
+  // Reads the profile again, because the gateway must have the current configuration. Returns true
+  // if a gateway was joined.
   bool join_again() {
     if (own_pid_ > 0 && ::waitpid(own_pid_, nullptr, WNOHANG) == own_pid_) own_pid_ = -1;
     const auto loaded = load_checked(arguments_, Transports::stdio);
@@ -107,7 +108,7 @@ class JoinedStdio {
     const std::uint64_t now = bh::monotonic_ms();
     if (lost_ms_ == 0) lost_ms_ = now;
     if (now - lost_ms_ < own_after_ms + spread_ms()) return false;
-    lost_ms_ = now;  // the next one is started if this one does not become ready
+    lost_ms_ = now;  // if the started gateway does not become ready, another is started
     if (starts_ >= max_starts) return false;
     ++starts_;
     complain("the gateway has stopped; starting one for this client");
@@ -115,10 +116,10 @@ class JoinedStdio {
     return false;
   }
 
-  static constexpr int max_starts = 5;  // without joining a gateway in between
+  static constexpr int max_starts = 5;  // since a gateway was last joined
 
-  // Several clients lose the same gateway at once: one of them starts the next one, and the others
-  // join it.
+  // Several clients lose the same gateway at once. The first to wait this long starts a gateway,
+  // and the others join it.
   static std::uint64_t spread_ms() noexcept {
     return static_cast<std::uint64_t>(::getpid()) % 10 * 200;
   }

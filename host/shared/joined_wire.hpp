@@ -1,7 +1,8 @@
-// The session of a command in a running gateway. Frames carry its messages over the gateway's
+// The session of a command in a running gateway. Messages are sent in frames over the gateway's
 // socket for local clients. The gateway sends only answers, since this client does not accept
 // server-initiated messages.
-// Used on one thread; wait() blocks. Limit: max_message_bytes per message.
+//
+// Used on one thread; wait() blocks. A message is limited to max_message_bytes.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// The gateway's part of sharing its servers with other programs of this user (`bulkhead stdio`,
-// `tools`, `call`): a transport on a Unix socket beside the service socket, and the answer to a
-// program that asks to join.
+// Lets other programs of this user (`bulkhead stdio`, `tools`, `call`) use the gateway's servers: a
+// transport on a Unix socket beside the service socket, and the answer to a program that asks to
+// join.
 //
-// The token in the transport's configuration is returned only to programs that the service socket
-// admits (see peer.hpp) and whose profile has equal marks. A sandboxed server cannot obtain it:
-// sandboxes hide the folder, and the service socket rejects descendants of the gateway.
+// The transport's token is returned only to programs that the service socket admits (see peer.hpp)
+// and whose profile has equal marks. A sandboxed server cannot obtain it: sandboxes hide the
+// folder, and the service socket rejects descendants of the gateway.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class LocalClients {
  public:
   static constexpr const char *transport_id = "local-clients";
 
-  // service_socket: the path of the service socket. Uses the current working folder.
+  // service_socket is the path of the service socket. Uses the current working folder.
   explicit LocalClients(std::string_view service_socket);
 
   // Adds the transport. If its plugin is not installed, the gateway runs without local clients.

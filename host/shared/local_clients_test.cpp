@@ -69,7 +69,7 @@ TEST_CASE("a program with an equal profile gets the token of the transport") {
   CHECK(world.profile.transports.front().config_json.find(joined.token) != std::string::npos);
 }
 
-TEST_CASE("a program with another profile gets the names of what differs, and no token") {
+TEST_CASE("a program with another profile gets the names of the differing parts, and no token") {
   World world;
   world.listens();
   Profile other = world.profile;
@@ -92,7 +92,7 @@ TEST_CASE("no program can join while the transport does not listen") {
   CHECK(message_of(answer) == "it has no socket for local clients");
 }
 
-TEST_CASE("requests of a compromised process are rejected") {
+TEST_CASE("invalid requests are rejected") {
   World world;
   world.listens();
   CHECK(world.clients.answer("", world.profile).code == BH_E_INVALID);
@@ -104,7 +104,7 @@ TEST_CASE("requests of a compromised process are rejected") {
   CHECK(world.clients.answer(to_bytes(request), world.profile).code == BH_E_INVALID);
 }
 
-TEST_CASE("the body of POST /join is read as it is written") {
+TEST_CASE("the body of POST /join is written and parsed without loss") {
   JoinRequest request{std::string(mark_key_bytes, 'k'),
                       {{"server \"a\"\n", "00"}, {"limits", "11"}}};
   const auto read = read_join_request(join_request_json(request));

@@ -16,8 +16,9 @@
 namespace bulkhead::program {
 namespace {
 
-// Variables that servers receive or that select a proxy. PATH is compared by the programs that it
-// leads to: it differs between a terminal and a desktop session of the same user.
+// Variables that servers receive or that select a proxy. PATH is not compared, because it differs
+// between a terminal and a desktop session of the same user. Instead, the files that commands
+// resolve to are compared.
 constexpr const char *compared_variables[] = {
     "HOME",         "LANG",           "LOGNAME",    "USER",       "SSL_CERT_FILE",
     "SSL_CERT_DIR", "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",
@@ -25,10 +26,12 @@ constexpr const char *compared_variables[] = {
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
-  return value == nullptr ? std::string() : "=" + std::string(value);  // unset is not empty
+  return value == nullptr ? std::string() : "=" + std::string(value);  // distinguishes unset from
+                                                                       // empty
 }
 
-// The file that a command without slash is found at; empty: none.
+// Returns the file that a command without a slash resolves to in PATH, or an empty string if there
+// is none.
 std::string found_in_path(const std::string &command) {
   if (command.empty() || command.find('/') != std::string::npos) return command;
   const char *path = std::getenv("PATH");
@@ -67,7 +70,7 @@ struct FolderSearch {
       relative = relative || value.starts_with("\".") || (names_path(name) && !absolute);
     }
   }
-  // The name has its quotes.
+  // `name` includes its quotes.
   static bool names_path(std::string_view name) {
     for (const std::string_view end : {"path\"", "paths\"", "file\"", "dir\"", "folder\""}) {
       if (name.ends_with(end)) return true;
@@ -76,7 +79,7 @@ struct FolderSearch {
   }
 };
 
-// Without any path, the builtin file tools serve the working folder.
+// If no path is configured, the builtin file tools serve the working folder.
 bool needs_folder(const PluginUse &use) {
   FolderSearch search;
   search.look({}, use.config_json);

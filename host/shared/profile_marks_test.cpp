@@ -41,7 +41,7 @@ using Parts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("equal profiles have equal marks, whatever their places and transports") {
+TEST_CASE("equal profiles have equal marks even if origins and transports differ") {
   Profile a = two_servers(), b = two_servers();
   b.servers[0].origin = {"file", "/b.toml", 7};
   b.policies[0].origin = {"user", "/c.toml", 3};
@@ -54,7 +54,7 @@ TEST_CASE("equal profiles have equal marks, whatever their places and transports
   CHECK(differs(a, b, "/x", "/y").empty());
 }
 
-TEST_CASE("each difference names its part") {
+TEST_CASE("the names of differing parts are returned") {
   const Profile a = two_servers();
   Profile b = two_servers();
   b.servers[1].env["TOKEN"] = "second";
@@ -67,7 +67,7 @@ TEST_CASE("each difference names its part") {
         Parts{"limits", "policy default", "server three", "server two"});
 }
 
-TEST_CASE("marks depend on the test_key, and reveal nothing of a short value") {
+TEST_CASE("marks depend on the key and do not contain short values") {
   const Profile a = two_servers();
   const auto marks = marks_of(a, "/x", test_key), others = marks_of(a, "/x", std::string(32, 'o'));
   CHECK(different_parts(marks, others).size() == marks.size());
@@ -78,7 +78,7 @@ TEST_CASE("marks depend on the test_key, and reveal nothing of a short value") {
   }
 }
 
-TEST_CASE("the working folder counts if a server or tools plugin starts there") {
+TEST_CASE("the working folder is compared if a server or tools plugin starts there") {
   Profile a = two_servers();
   CHECK(differs(a, a, "/x", "/y").empty());  // npx starts in an empty private folder
 
@@ -107,7 +107,7 @@ TEST_CASE("the working folder counts if a server or tools plugin starts there") 
   CHECK(differs(files, files, "/x", "/y").empty());
 }
 
-TEST_CASE("the environment counts by what servers receive of it") {
+TEST_CASE("only environment variables that affect servers are compared") {
   const Profile a = two_servers();
   const auto before = marks_of(a, "/x", test_key);
   const std::string path = std::getenv("PATH"), home = std::getenv("HOME");
@@ -117,7 +117,7 @@ TEST_CASE("the environment counts by what servers receive of it") {
   ::setenv("HOME", "/other", 1);
   CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
   ::setenv("HOME", home.c_str(), 1);
-  // Another program is found at the same command.
+  // The command resolves to a different program.
   Profile shell = a;
   shell.servers[0].command = "sh";
   const auto found = marks_of(shell, "/x", test_key);
@@ -129,7 +129,7 @@ TEST_CASE("the environment counts by what servers receive of it") {
   ::setenv("PATH", path.c_str(), 1);
 }
 
-TEST_CASE("relative paths of policies and telemetry, and locked settings count") {
+TEST_CASE("relative paths of policies and telemetry, and locked settings are compared") {
   Profile a = two_servers();
   a.policies[0].config_json = R"({"rules_file":"rules.json","mode":"deny"})";
   CHECK(differs(a, a, "/x", "/y") == Parts{"working folder"});
@@ -146,7 +146,7 @@ TEST_CASE("relative paths of policies and telemetry, and locked settings count")
   ::unsetenv("SSL_CERT_FILE");
 }
 
-TEST_CASE("many parts are shortened") {
+TEST_CASE("a long list of parts is shortened") {
   CHECK(describe_parts({"a"}) == "a");
   CHECK(describe_parts({"a", "b", "c"}) == "a, b, c");
   CHECK(describe_parts({"a", "b", "c", "d", "e"}) == "a, b, c and 2 more");

@@ -10,11 +10,11 @@
 namespace bulkhead::program {
 
 struct RunningGateway {
-  std::string pid, socket;  // of its service socket
-  std::string path, token;  // of its socket for local clients
+  std::string pid, socket;  // of the service socket
+  std::string path, token;  // of the socket for local clients
 
   std::string endpoint() const { return "the gateway with pid " + pid; }
-  // For the connector of a pipe; process_name: the client's.
+  // Returns the connector definition for a pipe. process_name is the name of the client's process.
   std::string definition(std::string_view process_name, std::uint64_t max_message_bytes) const;
 };
 
@@ -27,8 +27,8 @@ struct GatewaySearch {
 // profile is compared part by part (profile_marks.hpp). Uses the current working folder.
 GatewaySearch find_running_gateway(const Profile &profile);
 
-// Does the same for a command. Returns nullopt with --own, or if there is no such gateway. If a
-// running gateway cannot be used, prints the reason to standard error.
+// Like find_running_gateway(), for a command. Returns nullopt with --own or if there is no such
+// gateway. If a running gateway cannot be used, prints the reason to standard error.
 std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile);
 
 }  // namespace bulkhead::program

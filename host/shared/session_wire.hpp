@@ -1,4 +1,4 @@
-// How the program's own MCP client reaches a gateway: the host in this process, or a running
+// Connects the program's own MCP client to a gateway: the host in this process, or a running
 // gateway.
 #pragma once
 
@@ -15,7 +15,7 @@ class SessionWire {
   using OnMessage = std::function<void(std::string_view message)>;
 
   virtual ~SessionWire() = default;
-  // Opens the session. Call it once. wait() calls on_message for each message.
+  // Opens the session. Call it once. From then on, wait() calls on_message for each message.
   virtual Result<void> open(OnMessage on_message) = 0;
   virtual void send(std::string_view message) = 0;
   // Returns true if the connection has ended.

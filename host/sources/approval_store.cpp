@@ -31,7 +31,7 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
 // ---- serialization ---------------------------------------------------------------------------
 
-// Returns the text that is sealed: the members of the object without the braces.
+// Returns the text that the seal covers: the members of the object without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
   bh::json::append_quoted(&out, approval.file);
@@ -158,15 +158,15 @@ std::set<std::string, std::less<>> ApprovalStore::digests(std::string_view file,
 template <class Change>
 Result<void> ApprovalStore::update(Change change) const {
   if (auto made = make_private_dir(folder_); !made) return made;
-  // Concurrent updates without a lock would lose an approval.
+  // Without a lock, concurrent updates would lose an approval.
   const OwnedFd lock(::open((folder_ + "/lock").c_str(),
                             O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
     return fail(BH_E_IO, describe_errno(folder_ + "/lock", errno));
   }
   auto key = read_key(folder_);
-  // If the key was removed or does not belong to the user, its seals are invalid anyway, and a new
-  // key is created. A key that temporarily cannot be read (no descriptors, a disk error) is not
+  // If the key was removed or belongs to another user, its seals are invalid anyway, so a new key
+  // is created. A key that temporarily cannot be read (no descriptors, a disk error) is not
   // replaced.
   const bool lost =
       !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
@@ -200,7 +200,7 @@ Result<void> ApprovalStore::put(Approval approval) const {
 
 Result<std::size_t> ApprovalStore::remove(std::string_view file, std::string_view server) const {
   std::size_t removed = 0;
-  if (read().approvals.empty()) return removed;  // does not create the folder
+  if (read().approvals.empty()) return removed;  // avoids creating the folder
   auto done = update([&](std::vector<Approval> &all) {
     removed = std::erase_if(all, [&](const Approval &old) {
       return (file.empty() || old.file == file) && (server.empty() || old.server == server);

@@ -144,7 +144,7 @@ TEST_CASE("a key that temporarily cannot be read is not replaced") {
   Stored all;
   const std::string key = all.store.folder() + "/key";
   std::filesystem::rename(key, key + ".away");
-  // ELOOP, like EMFILE or EIO, does not mean that the key is invalid.
+  // ELOOP, like EMFILE or EIO, does not prove that the key is invalid.
   std::filesystem::create_symlink("key", key);
   const auto put = all.store.put(approval("/repo/.mcp.json", "weather", std::string(64, 'd')));
   CHECK_FALSE(put.has_value());
@@ -153,7 +153,7 @@ TEST_CASE("a key that temporarily cannot be read is not replaced") {
   CHECK(all.count() == 3);
 }
 
-TEST_CASE("F09 approvals of another machine, another key, and an invalid list are ignored") {
+TEST_CASE("F09 approvals from another machine or key, and an invalid list are ignored") {
   Stored here, there;
   write_text(here.file, read_text(there.file));
   CHECK(here.count() == 0);

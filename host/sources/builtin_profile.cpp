@@ -26,7 +26,8 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
-// A client on standard input may list tools only once, at its start.
+// A client on standard input may list tools only once, at its start, so the first list waits for
+// servers.
 const std::string_view builtin_stdio_limits = R"(
 [limits]
 first_list_wait_ms = 8000

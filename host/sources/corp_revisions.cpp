@@ -12,7 +12,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view revoked_word = "revoked";
-// For an id whose catalogue was seen but whose profile was not used.
+// Placeholder for a profile whose catalogue was seen but which was not used.
 constexpr std::string_view no_revision = "0000.0000.0";
 
 CorpRevision *find(std::vector<CorpRevision> &seen, const std::string &id) {
@@ -25,7 +25,7 @@ bool same(const CorpRevision &a, const CorpRevision &b) {
   return a.id == b.id && a.revision == b.revision;
 }
 
-// Stores the later revision in *last. Returns true if that changed it.
+// Stores the later revision in *last. Returns true if *last changed.
 bool take_later(std::string *last, const std::string &now) {
   if (!comes_before(*last, now)) return false;
   *last = now;

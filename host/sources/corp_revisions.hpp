@@ -1,10 +1,9 @@
-// The revisions of signed corporate profiles that this user has seen, used to reject older
-// revisions. They are stored in the file corp-revisions in the state folder: a line "ID REVISION
-// CURRENT" for each profile, and a line "ID REVISION revoked" for each revision that a catalogue
-// has revoked.
+// The revisions of signed corporate profiles that this user has seen. Older revisions are rejected.
+// They are stored in the file corp-revisions in the state folder: a line "ID REVISION CURRENT" for
+// each profile, and a line "ID REVISION revoked" for each revision that a catalogue has revoked.
 //
-// This protects against old files that replace new files on their way to this machine. It does not
-// restrict a user, who can remove the file; the files written by root do.
+// This protects against old files that are delivered to this machine in place of new files. It does
+// not restrict the user, who can remove the file; the files written by root do.
 //
 // Thread-safe; blocks for file access.
 #pragma once
@@ -28,12 +27,12 @@ class CorpRevisions {
   explicit CorpRevisions(std::string folder) : folder_(std::move(folder)) {}
 
   // Returns an error if this revision, or the catalogue's current revision, is older than one seen
-  // before, or if a catalogue seen before has revoked this revision.
+  // before, or if an earlier catalogue revoked this revision.
   Result<void> check(const CorpRevision &now) const;
-  // Stores each value that is later than the stored value. Returns an error if that fails. Several
+  // Stores each value that is later than the stored one. Returns an error if storing fails. Several
   // processes may call this concurrently.
   Result<void> remember(const CorpRevision &now) const;
-  // Does the same for the content of a signed catalogue, even if its revision cannot be used.
+  // Like remember(), for the content of a signed catalogue whose profile may be unusable.
   Result<void> remember_catalogue(const CorpRevision &now) const;
 
   std::string file() const { return folder_ + "/corp-revisions"; }
@@ -45,7 +44,7 @@ class CorpRevisions {
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // `change` returns true if it has changed anything. It is called twice.
+  // `change` returns true if it has changed anything; it is then called again under the lock.
   template <class Change>
   Result<void> update(const Change &change) const;
 

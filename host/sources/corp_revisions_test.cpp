@@ -42,7 +42,7 @@ TEST_CASE("stored revisions never decrease, regardless of the order of writers")
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   REQUIRE(seen.remember(at("2026.0201.1", "2026.0201.1")).has_value());
-  // One gateway read the older profile before, and another one the older catalogue.
+  // Two gateways read older files before this: one the profile, the other the catalogue.
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0301.1")).has_value());
@@ -76,7 +76,7 @@ TEST_CASE("a revision that a catalogue rejects stays rejected with an older cata
     now.revision = "2026.0131.4";
     CHECK(seen.check(now).has_value());
   }
-  // At the limit, the oldest entry is removed, and the file stays readable.
+  // At the limit, the oldest entry is removed; the file remains readable.
   for (int i = 0; i < 250; ++i) {
     CorpRevision now = at("2026.0101." + std::to_string(i), "2026.0201.1");
     now.revoked = true;

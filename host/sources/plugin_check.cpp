@@ -102,7 +102,7 @@ class PluginCheck {
       add(origin_of(path + ".plugin", use), path + ".plugin", std::move(why), "plugin_unusable");
     };
     if (!facts) {
-      if (group == "services") return;  // reported by the plugin that needs the service
+      if (group == "services") return;  // reported by the plugin that uses the service
       return unusable(facts.error().text);
     }
     if (std::string why = wrong_kind(group, use, facts->provides); !why.empty()) {
@@ -114,7 +114,7 @@ class PluginCheck {
     }
   }
 
-  // The facts about a plugin that are in its file.
+  // Facts from a plugin's file.
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
@@ -136,13 +136,13 @@ class PluginCheck {
     if (!checked) return std::unexpected(checked.error());
     auto schema = schema_of(*checked);
     if (!schema) return std::unexpected(schema.error());
-    // The digest identifies a pinned file.
+    // A pinned file is identified by its digest.
     return Facts{std::move(*schema), checked->manifest.provides,
                  PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
                             checked->manifest.exclusive}};
   }
 
-  // Returns the origin of the value or of the first value below it, otherwise the origin of the
+  // Returns the origin of the value or of the first value in it, otherwise the origin of the
   // instance's table.
   Origin origin_of(const std::string &path, const PluginUse &use) const {
     for (const Profile::Shown &shown : profile_.shown) {

@@ -11,15 +11,16 @@
 namespace bulkhead::program {
 
 // Returns every fault as a line for the user ("file:line: path: text"), without duplicates.
-// Optional instances are not included: they report their own failures. A plugin without a schema in
-// its file (docs/plugins.md) is checked when it is loaded. Sets the PluginFile of every plugin in
-// the profile, including optional ones. Used on the control thread. Reads the plugins' files but
-// runs none of their code.
+// Optional instances are not included, because they report their own failures. A plugin whose file
+// has no schema (docs/plugins.md) is checked when it is loaded. Also sets the PluginFile of every
+// plugin in the profile, including optional plugins.
+//
+// Used on the control thread. Reads the plugins' files but runs none of their code.
 std::vector<std::string> check_plugins(Profile *profile);
 
 // Returns the plugins in the profile's folders, followed by the plugins that the profile names by
-// path, each once. Plugins named by path are checked as for a start; for the others, only the
-// manifest is read. Thread-safe.
+// path, each once. Plugins named by path are checked in the same way as for a start; for the
+// others, only the manifest is read. Thread-safe.
 std::vector<FoundPlugin> find_plugins(const Profile &profile);
 
 }  // namespace bulkhead::program

@@ -37,7 +37,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// Loads the layers and replaces `holds`.
+// Loads the profile from its layers and replaces *holds.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -59,7 +59,7 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// Selects the transports of the command. The builtin transport is removed if the file has others.
+// Keeps only the transports of the command. A builtin transport is removed if the file has others.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();
@@ -70,7 +70,7 @@ void select_transports(Profile &profile, Transports wanted) {
   if (own > 0) std::erase_if(all, is_builtin);
 }
 
-// Builtin transports that this command does not use are not part of the effective profile.
+// Omits builtin transports that this command does not use from the effective profile.
 void hide_unused_transports(Profile &profile) {
   std::erase_if(profile.shown, [&](const Profile::Shown &shown) {
     constexpr std::string_view group = "transports.";
@@ -145,9 +145,9 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 
-// Adds the layer of the project file with its approvals. The text that is compared with the
-// approvals is the text that is used. A file that merely happens to be in the working folder never
-// stops the gateway: its faults become notes.
+// Adds the project file as a layer, with its approvals. The file is read once, so the approved text
+// is the text that is used. A file that merely happens to be in the working folder never stops the
+// gateway; its faults become notes.
 std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
                                        std::vector<ProfileLayer> *layers) {
   const std::string path = project_file(arguments);
@@ -186,7 +186,7 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());
-  // A plugin that the corporation names must not be replaced by a plugin in a user's folder.
+  // A plugin in a user's folder must not replace a plugin that the corporation names.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
 }
 
@@ -219,7 +219,7 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
   return std::unexpected(std::move(wrong));
 }
 
-// A folder that contains the home folder also contains keys and passwords.
+// The home folder contains keys and passwords, so neither it nor a folder above it is served.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;
@@ -234,7 +234,8 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] in a profile");
 }
 
-// The builtin tools are only for users without configuration. A file is the whole configuration.
+// The builtin tools are only for users without configuration. If a file exists, it is the complete
+// configuration.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
@@ -245,8 +246,8 @@ void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
       "plugin = \"builtin-files\"");
 }
 
-// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error;
-// otherwise, every current definition would count as approved.
+// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error,
+// because every current definition would otherwise count as approved.
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -261,7 +262,7 @@ std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   return {};
 }
 
-// The user layer is below the file, whose settings have precedence.
+// The user layer is below the file, so settings in the file take precedence.
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
@@ -272,7 +273,7 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
-    layer->lenient = true;  // a connector of one gateway must not stop another profile
+    layer->lenient = true;  // must not stop gateways with other profiles
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {
     return std::unexpected(Lines{layer.error().text});
@@ -289,7 +290,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
     out.file = default_config_file();
   }
   std::string builtin(builtin_base);
-  // Both transports are added for every command, so that a file may set a single key of either.
+  // Both transports are added for every command, so that a file can set individual keys of either.
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   if (transports == Transports::stdio) builtin.append(builtin_stdio_limits);
   Lines notes;
@@ -337,7 +338,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  // Other commands query the servers themselves.
+  // Other commands request the lists from the servers.
   if (arguments.serves != Arguments::Serves::nothing) load_stored_lists(&out.profile);
   return out;
 }

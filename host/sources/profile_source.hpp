@@ -13,17 +13,18 @@
 
 namespace bulkhead::program {
 
-// The transports that a command needs: serve uses all transports except standard input and output,
-// stdio uses only those, and other commands use none (they are clients inside the program).
+// The transports that a command needs: serve uses all except standard input and output, stdio uses
+// only standard input and output, and other commands use none, because their client is inside the
+// program.
 enum class Transports : std::uint8_t { none, served, stdio };
-// Those of `serve` and `stdio`.
+// Returns the transports of `serve` or `stdio`.
 Transports transports_of(const Arguments &arguments) noexcept;
 
 struct LoadedProfile {
   Profile profile;                      // with state_dir and plugin_dirs set
   std::string file;                     // empty: no configuration file
   std::string project;                  // the project file in use; empty: none
-  std::vector<ProfileHold> holds = {};  // settings that its layers protect from changes
+  std::vector<ProfileHold> holds = {};  // settings that layers protect from changes
 };
 
 // The default connect time-out of a server whose command may first download it (npx, uvx, docker
@@ -40,7 +41,8 @@ std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
 
-// Does the same for commands that start nothing: secrets need not exist (ProfileUse::none).
+// Like load_for(), for commands that start no servers or plugins. Secrets need not exist
+// (ProfileUse::none).
 std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
                                                                     Transports transports);
 
@@ -48,7 +50,7 @@ std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Argume
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
-// Returns the profile of `bulkhead aggregator`, without servers of its own or a default file. A
+// Returns the profile of `bulkhead aggregator`. It has no servers, and there is no default file. A
 // file may set limits and other keys; its transports are ignored.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
 

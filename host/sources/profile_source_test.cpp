@@ -18,7 +18,7 @@ using namespace bulkhead::program;
 
 namespace {
 
-// A folder without a default profile; the text, if any, is the file of --config.
+// A folder without a default profile. `text`, if any, is the content of the file for --config.
 struct Setting {
   explicit Setting(const std::string &text = "", const std::string &name = "p.toml") {
     ::setenv("XDG_CONFIG_HOME", folder.path.c_str(), 1);
@@ -60,7 +60,7 @@ TEST_CASE("without configuration there are builtin servers and one transport") {
   CHECK(setting.load(Transports::none).transports.empty());
 }
 
-TEST_CASE("a file's servers replace the builtin ones, not the transport") {
+TEST_CASE("a file's servers replace the builtin servers but not the transport") {
   Setting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "node"},
                       "c": {"command": "npx", "connect_timeout": 5000}}})",
                   "mcp.json");
@@ -78,7 +78,7 @@ TEST_CASE("a connect time-out of the file applies to all servers") {
   CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
 }
 
-TEST_CASE("--listen applies to the HTTP transport, whatever its name") {
+TEST_CASE("--listen applies to the HTTP transport under any name") {
   Setting builtin("[mcpServers.a]\ncommand = \"x\"\n");
   builtin.arguments.listen = "127.0.0.1:0";
   CHECK(listen_of(builtin.load(Transports::served).transports[0]) == "\"127.0.0.1:0\"");
@@ -120,7 +120,7 @@ TEST_CASE("--listen is rejected with several HTTP transports") {
   CHECK_FALSE(load_for(none.arguments, Transports::served));
 }
 
-TEST_CASE("every fault is reported as a line") {
+TEST_CASE("each fault is reported on its own line") {
   Setting setting("[mcpServers.a]\ncomand = \"x\"\n[mcpServers.b]\ncommand = 5\n");
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
@@ -220,7 +220,7 @@ std::string all_of(const std::vector<std::string> &texts) {
 
 }  // namespace
 
-TEST_CASE("F07 a project file of the working folder: listed, used once approved") {
+TEST_CASE("F07 servers in the working folder's project file are listed, and used once approved") {
   ProjectSetting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"}}})");
   auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE(loaded);
@@ -233,7 +233,7 @@ TEST_CASE("F07 a project file of the working folder: listed, used once approved"
             .find("not approved: run bulkhead approve --project " + setting.file + " -- a") !=
         std::string::npos);
   setting.approve("b");
-  setting.arguments.listen = "127.0.0.1:0";  // loads the layers twice
+  setting.arguments.listen = "127.0.0.1:0";  // makes the loader run twice
   const Profile profile = setting.load(Transports::served);
   REQUIRE(profile.servers.size() == 2);
   CHECK(profile.servers[0].name == "b");
@@ -243,7 +243,7 @@ TEST_CASE("F07 a project file of the working folder: listed, used once approved"
   CHECK(setting.load(Transports::stdio).servers.empty());
 }
 
-TEST_CASE("the search order of project files") {
+TEST_CASE("project files are searched in order") {
   ProjectSetting setting(R"({"mcpServers": {"json": {"command": "x"}}})");
   const auto server = [&] { return setting.load(Transports::none).servers.at(0).name; };
   CHECK(server() == "json");
@@ -261,7 +261,7 @@ TEST_CASE("the search order of project files") {
   CHECK_FALSE(setting.load(Transports::none).servers.at(0).disabled);
 }
 
-TEST_CASE("a file may set one key of a builtin transport for any command") {
+TEST_CASE("a file may set a single key of a builtin transport") {
   Setting setting(
       "[transports.http]\nlisten = \"127.0.0.1:1\"\n[transports.stdio]\nenabled = true\n");
   CHECK(setting.load(Transports::none).transports.empty());
@@ -275,7 +275,7 @@ TEST_CASE("a file may set one key of a builtin transport for any command") {
   CHECK(ids(aggregator->profile.transports) == "aggregator ");
 }
 
-TEST_CASE("a first list on standard input waits longer, unless the file says how long") {
+TEST_CASE("the first list on standard input waits longer by default") {
   Setting none("");
   CHECK(none.load(Transports::stdio).limits.first_list_wait_ms == 8'000);
   CHECK(none.load(Transports::served).limits.first_list_wait_ms == 5'000);
@@ -323,7 +323,7 @@ TEST_CASE("an invalid project file is an error only with --project") {
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // A file that cannot be read to its end is not an error either.
+  // A file that cannot be read completely is not an error either.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

@@ -9,7 +9,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Keeps the file's own name: the target of a link may be in another folder.
+// Keeps the file's own name, because a link's target may be in another folder.
 std::string absolute(const std::string &path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -33,7 +33,7 @@ std::string project_file(const Arguments &arguments) {
   for (const char *name : {".bulkhead.toml", ".mcp.json"}) {
     struct stat info{};
     if (::stat(name, &info) != 0) continue;
-    // A file named on the command line belongs to the user.
+    // A file that the command line names belongs to the user.
     return same_file(info, arguments.config) ? "" : absolute(name);
   }
   return "";

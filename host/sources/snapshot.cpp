@@ -138,7 +138,7 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
   for (const auto &server : servers) {
     const bool ready = server.state == ServerState::ready;
-    // For an idle server, the tools of its last run are shown if they are known.
+    // For an idle server, the tools of its last run are shown if known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     const std::string roots = server.requested_roots ? "requests roots; roots is \"off\"" : "";
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
@@ -200,7 +200,7 @@ std::string missing_lines(std::string_view json) {
   return out;
 }
 
-// Returns the compartments that are not running, for the short form.
+// Returns the compartments that are not running, for the output without --verbose.
 std::string stopped_lines(std::string_view json) {
   std::string out;
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
@@ -220,7 +220,7 @@ std::string policy_line(std::string_view policy) {
          std::to_string(generation) + "\n";
 }
 
-// Returns the counters of telemetry plugins that use telemetry-sqlite's names: "records: 12
+// Returns the counters of telemetry plugins that have telemetry-sqlite's names: "records: 12
 // written, 3 lost".
 std::string record_lines(std::string_view counters) {
   constexpr std::string_view written = ".records_written";

@@ -65,7 +65,7 @@ TEST_CASE("a stored list is valid only for an unchanged definition") {
   CHECK(none([](ServerDef &def) { def.sandbox.network = false; }));
   CHECK_FALSE(none([](ServerDef &def) { def.idle_stop_ms = 5; }));
   // Lists are stored for a server that starts with the gateway, because it is listed before it is
-  // ready. They are not stored for a server with one process per client.
+  // ready. No lists are stored for a server with one process per client.
   ServerDef eager = lazy_server(), own = lazy_server();
   eager.lazy = false;
   own.session = SessionScope::per_client;
@@ -98,7 +98,7 @@ TEST_CASE("a damaged, oversized or accessible file becomes a note and is not use
   CHECK(profile.notes[0].starts_with("server \"s\" is listed only after it starts: "));
 }
 
-TEST_CASE("lists are limited: each, per server, and per profile") {
+TEST_CASE("lists are limited in size, per server and per profile") {
   KeptLists kept;
   merge_kept_list(&kept, {1, std::string(max_kept_list_bytes + 1, 'x')});
   CHECK(kept.lists.empty());
@@ -131,7 +131,7 @@ TEST_CASE("lists are limited: each, per server, and per profile") {
   CHECK(bytes == max_kept_lists_bytes);
 }
 
-TEST_CASE("the writer stores news of the profile's current servers") {
+TEST_CASE("the writer stores lists of the profile's current servers only") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
   load_stored_lists(&profile);

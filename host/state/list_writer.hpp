@@ -18,7 +18,7 @@ class ListWriter {
  public:
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called after a change with the stored lists of this server.
+    // Called after a change, with the stored lists of this server.
     std::function<void(const std::string &server, const KeptLists &lists)> on_stored;
   };
 
@@ -31,7 +31,7 @@ class ListWriter {
 
   // Sets the profile's servers and their stored lists. Called at start and after a reload.
   void set_profile(const Profile &profile);
-  // Ignores news about a server that no longer exists or now has a different definition.
+  // Lists are ignored if the server no longer exists or has a different definition.
   void add(ListNews news);
 
  private:

@@ -130,7 +130,7 @@ bool write_new(const OwnedFd &folder, const std::string &name, std::string_view 
   while (!content.empty()) {
     const ssize_t n = ::write(fd.get(), content.data(), content.size());
     if (n <= 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);  // npm cannot use a partial file
+      ::unlinkat(folder.get(), name.c_str(), 0);  // npm must not find a partial file
       return false;
     }
     content.remove_prefix(static_cast<std::size_t>(n));

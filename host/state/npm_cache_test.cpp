@@ -48,7 +48,7 @@ struct Caches {
     return "/_cacache/content-v2/sha512/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" +
            hex.substr(4);
   }
-  // Adds a package with this content; `stored` is the content in the cache under its digest.
+  // Adds a package with this content; `stored` is the content of the cached file under its digest.
   std::string add(const std::string &content, const std::string &stored) {
     std::string integrity;
     const std::string at = place(hex_of(content, &integrity));
@@ -77,7 +77,7 @@ std::string package_of(const std::string &command, std::vector<std::string> args
   return npx_package(def);
 }
 
-TEST_CASE("the package of an npx command line") {
+TEST_CASE("the package is found in an npx command line") {
   CHECK(package_of("npx", {"-y", "@a/tool@1.2.3", "/folder"}) == "@a/tool");
   CHECK(package_of("/usr/bin/npx", {"tool"}) == "tool");
   CHECK(package_of("npx", {"-p", "tool@latest", "bin"}) == "tool");

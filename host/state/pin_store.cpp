@@ -58,7 +58,7 @@ bool sound(const ToolPin &pin) {
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
-// Returns the member of StoredPin for this key, or null if the key is unknown.
+// Returns the member of StoredPin for this JSON key, or null if the key is unknown.
 std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "file") return &pin->file;
   if (key == "server") return &pin->pin.server;
@@ -78,7 +78,7 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// Uses one pass, because at start the pins of all servers' tools are read.
+// Parses in one pass, because the pins of all servers' tools are read at start.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
   mcp::for_each_member(object, [&out](std::string_view key, std::string_view value) {
@@ -103,12 +103,11 @@ struct KeyLess {
 };
 
 void apply_seen(const PinNews &news, StoredPin *pin) {
-  // A gateway that does not have the approved definition reports the current definition as
-  // approved.
+  // A gateway that has no approved definition yet reports its current definition as approved.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // A gateway that does not know about an approval yet reports the approved definition as changed.
+  // A gateway that has not received a new approval yet reports the approved definition as changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();

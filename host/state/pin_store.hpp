@@ -1,8 +1,8 @@
 // The pin store: approved tool definitions of servers, and later changes, on disk.
 //
 // The store is one private file, pins/pins.json in the state folder, which is replaced atomically.
-// Two processes may change it concurrently: each holds the lock file beside it during a change.
-// Descriptions are untrusted; display them with verbatim().
+// Several processes may change it: each holds the lock file beside it during a change. Descriptions
+// are untrusted; display them with verbatim().
 //
 // Thread-safe. Every function accesses the file.
 #pragma once
@@ -23,12 +23,12 @@ namespace bulkhead::program {
 struct StoredPin {
   std::string file;  // absolute path of the file that defines the server; empty: no file
   ToolPin pin;
-  std::string text, seen_text;  // the beginnings of the descriptions in pin.hash and pin.seen
-  // Seconds since 1970; 0: never.
+  std::string text, seen_text;  // the beginnings of the descriptions for pin.hash and pin.seen
+  // Seconds since 1970, or 0 for never.
   std::uint64_t first_seen = 0, seen_at = 0, approved_at = 0;
 };
 
-// The pins that a gateway may approve without the user.
+// Determines which pins a gateway may approve without the user.
 struct PinTerms {
   std::map<std::string, std::string> files;  // the defining files, by server
   std::set<std::string> first_use;           // servers without an approved definition
@@ -44,8 +44,8 @@ class PinStore {
 
   explicit PinStore(const std::string &state_dir) : folder_(state_dir + "/pins") {}
 
-  // Creates nothing. Returns no pins if there is no file, and an error if the file is damaged,
-  // belongs to another user or is open to others.
+  // Returns the stored pins, none if there is no file. Creates no file. Returns an error if the
+  // file is damaged, belongs to another user or is accessible to others.
   Result<std::vector<StoredPin>> read() const;
   // Returns the pins of the servers in `terms`.
   static std::vector<ToolPin> known(const std::vector<StoredPin> &all, const PinTerms &terms);
@@ -54,8 +54,8 @@ class PinStore {
   // returns false.
   Result<std::vector<StoredPin>> update(
       const std::function<bool(std::vector<StoredPin> &)> &change) const;
-  // Adds the definitions that a gateway has observed. News never replaces an approved definition,
-  // and approves a definition only within the terms.
+  // Adds the definitions that a gateway has observed. They never replace an approved definition,
+  // and new definitions are approved only as `terms` allows.
   Result<std::vector<StoredPin>> merge(const std::vector<PinNews> &news,
                                        const PinTerms &terms) const;
 

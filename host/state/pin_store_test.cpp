@@ -61,7 +61,7 @@ TEST_CASE("the first definition is approved, stored privately, and read again") 
   CHECK(PinStore::known(*read, pin_terms(other)).empty());
 }
 
-TEST_CASE("news neither replace approved definitions nor approve beyond the terms") {
+TEST_CASE("news neither replaces approved definitions nor approves beyond the terms") {
   const TestFolder folder;
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
@@ -91,7 +91,7 @@ TEST_CASE("news neither replace approved definitions nor approve beyond the term
   CHECK_FALSE(accepted->at(3).pin.approved());
 }
 
-TEST_CASE("invalid news are ignored") {
+TEST_CASE("invalid news is ignored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -127,7 +127,7 @@ TEST_CASE("a file that is damaged or open to others is an error and is not overw
   }
 }
 
-TEST_CASE("a gateway that does not know of an approval does not revert it") {
+TEST_CASE("a gateway that has not received an approval does not revert it") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -155,7 +155,7 @@ TEST_CASE("a gateway that does not know of an approval does not revert it") {
   CHECK(store.read()->front().pin.seen == std::string(32, '1'));
 }
 
-TEST_CASE("when_written() is called after all news are stored") {
+TEST_CASE("when_written() is called after all news is stored") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());

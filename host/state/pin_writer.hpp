@@ -15,8 +15,8 @@ namespace bulkhead::program {
 
 class PinWriter {
  public:
-  // The limit of news that waits for the previous write. News beyond the limit is dropped and
-  // logged, and is received again later.
+  // Maximum number of observations that wait for the previous write. Additional observations are
+  // dropped and logged; the gateway reports them again later.
   static constexpr std::size_t most_waiting = most_pins;
 
   struct Hooks {
@@ -35,8 +35,8 @@ class PinWriter {
   // Sets the profile's servers and their pins. Called at start and after a reload.
   void set_profile(const Profile &profile) { terms_ = pin_terms(profile); }
   void add(std::vector<PinNews> news);
-  // Calls `done` when all news passed to add() is stored or has failed: immediately, or later from
-  // the loop. Never calls it if this object is destroyed before that.
+  // Calls `done` when all news passed to add() has been stored or has failed: immediately, or later
+  // from the loop. `done` is not called if this object is destroyed first.
   void when_written(std::function<void()> done);
 
  private:

@@ -17,10 +17,9 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
 // Returns "was killed by SIGKILL" or "ended with exit code 1". `status` is a status from waitpid().
 std::string describe_end(int status);
 
-// Returns 0 if the process has ended.
 std::uint64_t resident_bytes(int pid);
-// Returns 0 without permission: the compartment runs as a different user, and this process is not
-// root.
+// Returns 0 if the descriptors cannot be counted, because the compartment runs as a different user
+// and this process is not root.
 std::uint32_t count_descriptors(int pid);
 
 }  // namespace bulkhead::program

@@ -11,9 +11,9 @@ namespace bulkhead::program {
 // Returns true for plugins of this distribution that connect to other hosts.
 bool calls_out(std::string_view plugin);
 
-// Derives the targets that the plugin's compartment may reach from "url" and "socket" in its
-// configuration: a Unix socket through the supervisor without network access, or TCP to the URL's
-// port. An invalid configuration grants nothing; the plugin rejects it.
+// Grants the plugin's compartment access to the target of "url" and "socket" in its configuration:
+// either a Unix socket that the supervisor connects, without network access, or TCP to the URL's
+// port. An invalid configuration grants nothing; the plugin rejects it later.
 void allow_egress(std::string_view config, SlicePrivileges *may);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Tests of egress compartments: where plugins run, and which targets they may reach.
+// Tests of egress compartments: which plugins have one, and which targets they may reach.
 #include "supervisor/egress.hpp"
 
 #include <algorithm>
@@ -48,14 +48,14 @@ TEST_CASE("an egress plugin may connect to one port") {
   }
 }
 
-TEST_CASE("with a Unix socket an egress plugin has no network and one path") {
+TEST_CASE("an egress plugin with a Unix socket has one path and no network") {
   const SlicePrivileges may = allowed(R"({"url":"http://localhost/","socket":"/run/opa.sock"})");
   CHECK_FALSE(may.network);
   CHECK(may.ports.empty());
   CHECK(may.dial == std::vector<std::string>{"/run/opa.sock"});
 }
 
-TEST_CASE("an egress policy has a compartment with the HTTP client and access to its server only") {
+TEST_CASE("the compartment of an egress policy has the HTTP client and access to one server") {
   Profile profile;
   profile.policies = {use("rules", "policy-rules", "{}"),
                       use("opa", "policy-http",

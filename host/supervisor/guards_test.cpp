@@ -43,7 +43,7 @@ TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   CHECK(*third);
 }
 
-TEST_CASE("A32 a lock path that is not the user's plain file is rejected and not changed") {
+TEST_CASE("A32 a lock path that is not a regular file of the user is rejected and left unchanged") {
   const TestFolder folder;
   const std::string victim = folder / "victim", link = folder / "link", fifo = folder / "fifo";
   std::ofstream(victim) << "keep";
@@ -69,7 +69,7 @@ TEST_CASE("A32 only the actual parent can be watched") {
   CHECK(::poll(&ready, 1, 0) == 0);  // the parent is running
 }
 
-TEST_CASE("A14 the end of the parent is detected independently of the pipes") {
+TEST_CASE("A14 the end of the parent is detected even if its pipes stay open") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const pid_t middle = ::fork();

@@ -26,28 +26,28 @@ namespace {
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
-  std::uint32_t uid;  // if started as root; 0: remains root, without capabilities
+  std::uint32_t uid;  // used if started as root; 0: root without capabilities
 };
-// Numbers that distributions do not assign to accounts (Debian policy 9.2.2), one for each role.
+// User ids that distributions do not assign to accounts (Debian policy 9.2.2), one for each role.
 constexpr std::uint32_t first_uid = 62'840;
 constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // The compartment changes to the user that owns the workspace.
+    // This compartment changes to the user that owns the workspace.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
 // Third-party policies and telemetry plugins. Stored telemetry belongs to the user that started the
-// program, in folders that no other user can enter.
+// program, in folders that other users cannot enter.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 // Plugins of this distribution that connect to other hosts (egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// Policies of this distribution. They run in the endpoint unless the profile moves them.
+// Policies of this distribution. They run in the endpoint unless the profile assigns a compartment.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -56,7 +56,7 @@ const Role *role_of(std::string_view plugin) {
   return at == std::end(roles) ? nullptr : at;
 }
 
-// The folders in the configuration of builtin-files.
+// The folders that the configuration of builtin-files names.
 struct FilesFolders {
   std::vector<std::string> read, write;
 };
@@ -113,7 +113,7 @@ std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &
   return owner;
 }
 
-// Lets the endpoint detect a changed definition without revealing the definition.
+// The fingerprint lets the endpoint detect a changed definition without knowing the definition.
 std::string fingerprint(const std::string &definition, const std::string &key) {
   unsigned char hash[16];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
@@ -124,8 +124,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// Returns the part of a server's definition that the endpoint needs; nothing in it allows the
-// endpoint to start or reach the server.
+// Returns the part of a server's definition that the endpoint needs. It is not sufficient to start
+// or reach the server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();
@@ -150,8 +150,7 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// A third-party plugin may have the name of a compartment of this distribution, but must not join
-// that compartment.
+// A third-party plugin may be named like a compartment of this distribution, but must not join it.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -162,7 +161,8 @@ std::string name_of_own(const std::string &id) {
   return ours ? "plugin." + id : id;
 }
 
-// Plugins with different privileges never share a compartment, whatever name the profile assigns.
+// Plugins with different privileges never share a compartment, regardless of the name that the
+// profile assigns.
 std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
                              const std::string &owner) {
   std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
@@ -214,7 +214,7 @@ class Planner {
     }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
-    visible.state_dir.clear();  // the endpoint has no state folder
+    visible.state_dir.clear();  // the endpoint cannot access the state folder
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
@@ -223,7 +223,7 @@ class Planner {
   }
 
  private:
-  // Returns the slice that contains the plugin. `wanted` is the compartment in the profile; `owner`
+  // Returns the slice for the plugin. `wanted` is the compartment that the profile assigns; `owner`
   // is the name of the plugin's private compartment.
   Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
                const std::string &owner) {
@@ -259,8 +259,8 @@ class Planner {
     if (!there) slice.plugins.push_back({kind, use});
   }
 
-  // The control compartment communicates with local clients and the supervisor, and receives
-  // nothing of the profile.
+  // The control compartment communicates with local clients and the supervisor. It receives no part
+  // of the profile.
   Slice control_slice() const {
     Slice slice;
     slice.name = "control";
@@ -336,8 +336,8 @@ class Planner {
     slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
-  // Adds a policy or telemetry plugin. If it has a compartment, that compartment contains nothing
-  // else. `use` is the endpoint's view of the plugin.
+  // Adds a policy or telemetry plugin. If it has a compartment, it is the only plugin there. `use`
+  // is the endpoint's view of the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);

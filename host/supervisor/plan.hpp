@@ -26,8 +26,8 @@ inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 // Returns 32 random bytes.
 std::string random_key();
 
-// Returns the slice of the endpoint first (without credentials), then the slice of the control
-// compartment (if there is a service socket), and then those of servers, tools and plugins.
+// Returns the slices: first the endpoint (without credentials), then the control compartment (if
+// there is a service socket), then servers, tools and plugins.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
 
 }  // namespace bulkhead::program

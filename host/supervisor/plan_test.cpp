@@ -1,4 +1,4 @@
-// Tests of the compartments that are planned for a profile, and of their privileges.
+// Tests of the compartments that a profile needs, and of their privileges.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("builtin-files may write to configured folders and to its snapshot fol
   CHECK(rights(R"({"path":"/a","snapshots":{"path":"/s"}})") == "r /a w /s");
 }
 
-TEST_CASE("third-party policies have no network unless granted; connectors have it") {
+TEST_CASE("third-party connectors have network access, policies only if granted") {
   Profile profile;
   profile.policies = {use("mine", "policy-x"), use("far", "policy-x", {"network:8181"})};
   profile.connectors["ws"] = "connector-ws";

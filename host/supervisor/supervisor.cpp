@@ -1,4 +1,4 @@
-// Lifecycle of the compartments: start, join, watch, restart, stop.
+// Lifecycle of the compartments: start, links, monitoring, restart, stop.
 #include "supervisor/supervisor.hpp"
 
 #include <signal.h>
@@ -26,7 +26,7 @@
 namespace bulkhead::program {
 namespace {
 
-// After a trunk has closed, the end of the endpoint's process is detected within this time.
+// If the endpoint ends, its trunks close. Its end is detected within this time.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -103,8 +103,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// Paths that are hidden from the launcher's programs can only be covered if they exist before the
-// launcher starts.
+// These paths are hidden from the launcher's programs. They can only be covered if they exist
+// before the launcher starts.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -136,10 +136,11 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint ends first, because its lanes let the other compartments stop their servers in
+    // The endpoint ends first, because it then makes the other compartments stop their servers in
     // order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    // One grace period is for in-flight calls and two are for servers: closed input, then SIGTERM.
+    // In-flight calls get one grace period and servers get two: one after their input is closed,
+    // one after SIGTERM.
     grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
   if (!any) {
@@ -212,7 +213,7 @@ Result<void> Supervisor::start(Child &child) {
   return {};
 }
 
-// Returns a descriptor that the compartment cannot open itself.
+// Returns a descriptor that the compartment could not open itself.
 int Supervisor::descriptor_for(const Child &child) {
   if (child.slice.service) return service_.listener;
   if (!child.slice.router) return -1;
@@ -242,7 +243,7 @@ bool Supervisor::watch(Child &child) {
   return log == BH_OK && end == BH_OK;
 }
 
-// Kills a process whose end could not be detected.
+// Kills a process whose end could not be watched.
 void Supervisor::kill_unwatched(Child &child) {
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -253,8 +254,8 @@ void Supervisor::kill_unwatched(Child &child) {
   child.log_socket.reset();
 }
 
-// Creates the link between the endpoint and a compartment, or all links, once both processes are
-// running.
+// Creates the link between the endpoint and a compartment once both are running. For the endpoint,
+// creates the links to all compartments.
 void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
@@ -270,7 +271,7 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    // A process that does not read its frames is restarted.
+    // A process that does not read its frames is killed and restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
       ::kill(endpoint.pid, SIGKILL);
     }
@@ -280,9 +281,9 @@ void Supervisor::join(Child &child) {
   }
 }
 
-// A trunk that closes with the endpoint is replaced when the endpoint is restarted. If a trunk
-// closes while the endpoint is running, the trunk is broken or its ends are incompatible, and the
-// compartment is restarted.
+// If a trunk closes because the endpoint has ended, the restarted endpoint gets a new trunk. If a
+// trunk closes while the endpoint is running, the trunk is broken or its ends are incompatible, so
+// the compartment is restarted.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
   if (number != child.trunk || number == child.lost_trunk) return;
   child.lost_trunk = number;
@@ -300,7 +301,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
 }
 
 // The endpoint reports a compartment that violated the protocol or timed out, and the compartment
-// is restarted. A process that drains beside its replacement is not the one reported.
+// is restarted. The report never concerns a process that drains beside its replacement.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
@@ -332,7 +333,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // The endpoint sent its news about tools before this frame.
+      // News about tools that the endpoint sent before this frame must be stored first.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -378,7 +379,7 @@ void Supervisor::ended(Child &child) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
-  on_log(child, false);  // its last log lines
+  on_log(child, false);  // reads its last log lines
   log_dropped_lines(child);
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -407,11 +408,11 @@ void Supervisor::ended(Child &child) {
     if (child.slice.router) stop_others();
     return;
   }
-  if (!child.wanted) return;  // kept only as a name, without a process
+  if (!child.wanted) return;  // kept as a name, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // If a setting of the profile cannot be fulfilled, the user must change it; a retry does not
-  // help. The caller reports the error once.
+  // If a setting cannot be fulfilled at the first start, the user must change it, so the start is
+  // not retried. The caller reports the error once.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
@@ -480,8 +481,8 @@ void Supervisor::report_given_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// Sends the telemetry requirements to a new endpoint, which has not yet exchanged any data with the
-// compartment.
+// Sends the compartment's telemetry requirements to a new endpoint, which has not received them
+// over the link yet.
 void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;

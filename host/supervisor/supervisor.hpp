@@ -1,4 +1,4 @@
-// The supervisor starts one process for each compartment, sends each its slice, connects the
+// The supervisor starts one process for each compartment, sends it its slice, connects the
 // processes with links, and restarts processes that end. It holds everything that must outlive
 // these processes: listening sockets, secrets, the log.
 //
@@ -29,8 +29,8 @@ namespace bulkhead::program {
 
 struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
-  std::function<void()> on_ready;   // once: each compartment was ready or given up
-  std::function<void()> on_status;  // status() has changed
+  std::function<void()> on_ready;   // called once, when all compartments are ready or given up
+  std::function<void()> on_status;  // called when status() has changed
 };
 
 // The service behind the service socket. Empty if there is no control compartment.
@@ -38,29 +38,29 @@ struct SupervisedService {
   int listener = -1;           // borrowed
   int metrics_listener = -1;   // borrowed; -1 if there is none
   AskService ask;              // Service::ask()
-  std::function<void()> gone;  // called when the control compartment will not be restarted again
+  std::function<void()> gone;  // called when the control compartment will not be restarted
 };
 
 class Supervisor {
  public:
-  // After this many consecutive starts without becoming ready, a compartment stays failed.
+  // After this many consecutive starts without becoming ready, a compartment is not restarted.
   static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
   static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
   static constexpr std::uint64_t max_status_ms = 1'000;
-  // Time-out of the endpoint's response about approvals.
+  // Time-out for the endpoint's response to a request about approvals.
   static constexpr std::uint64_t max_approvals_ms = 2'000;
-  static constexpr std::size_t max_approvals_asked = 32;  // unanswered requests about approvals
+  static constexpr std::size_t max_approvals_asked = 32;  // unanswered requests
   // A compartment that does not acknowledge definitions within this time is killed.
   static constexpr std::uint64_t max_definitions_ms = 10'000;
-  static constexpr std::uint64_t max_apply_ms = 20'000;  // the endpoint's part of a reload
+  static constexpr std::uint64_t max_apply_ms = 20'000;  // for the endpoint's part of a reload
   static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms per plugin
-  // This time is added to twice shutdown_grace_ms.
+  // Added to twice shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
-  // After this uptime, the next restart is immediate.
+  // A process that has run for this long is restarted immediately.
   static constexpr std::uint64_t steady_ms = 10'000;
 
-  // The endpoint is the first slice. `state_dir` is the folder that contains the secrets.
+  // The first slice is the endpoint. `state_dir` is the folder that contains the secrets.
   static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
                                                     std::string state_dir, SupervisorHooks hooks);
   // Call before run().
@@ -69,8 +69,8 @@ class Supervisor {
   Supervisor(const Supervisor &) = delete;
   Supervisor &operator=(const Supervisor &) = delete;
 
-  // Runs until request_stop() is called, the endpoint has finished, or the endpoint cannot start;
-  // the error has the reason. All processes have ended when this returns.
+  // Runs until request_stop() is called, the endpoint has finished, or the endpoint cannot start.
+  // Returns an error with the reason in the last case. All processes have ended when this returns.
   Result<void> run();
   // Thread-safe and async-signal-safe.
   void request_stop() noexcept;
@@ -78,20 +78,20 @@ class Supervisor {
   // Applies a new set of slices. Compartments with the same plugins keep running and receive the
   // definitions of their servers; new compartments start, changed compartments are replaced, and
   // compartments that are no longer needed end. Then the endpoint applies its profile (see
-  // Host::apply). The process of a replaced compartment finishes its calls, in parallel with its
-  // replacement or before it (see may_run_beside()). `done` is called once with the report. Only
-  // one change can be in progress; another call fails with BH_E_LIMIT.
+  // Host::apply). The process of a replaced compartment finishes its calls while its replacement
+  // runs, or before the replacement starts (see may_run_beside()). `done` is called once with the
+  // report. While a change is in progress, another call fails with BH_E_LIMIT.
   void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
-  // The endpoint's last report about servers and plugins. The endpoint sends one whenever a state
-  // changes.
+  // The endpoint's last report about servers and plugins. The endpoint sends a report whenever a
+  // state changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is current, or at once if there is no endpoint to query. Waits for
-  // the endpoint for at most max_status_ms.
+  // Calls `done` when status() is current: after the endpoint's report, at most max_status_ms
+  // later, or at once if there is no endpoint.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
-  // Forwards a request about approvals to the endpoint and returns its response, without parsing
+  // Forwards a request about approvals to the endpoint and its response to `done`, without parsing
   // either. Calls `done` once. Fails with BH_E_UNAVAILABLE if there is no endpoint or no response
   // within max_approvals_ms, and with BH_E_LIMIT if too many requests are pending.
   void ask_approvals(std::uint32_t request, std::string_view value,
@@ -100,7 +100,7 @@ class Supervisor {
  private:
   struct Child;
   struct SecretJob;
-  // A pending request to the endpoint about approvals.
+  // A pending request about approvals.
   struct ApprovalJob {
     Supervisor *supervisor = nullptr;
     std::uint64_t number = 0, timer = 0;
@@ -168,11 +168,11 @@ class Supervisor {
   const SupervisorHooks hooks_;
   SupervisedService service_;
   std::shared_ptr<const pid_t> metrics_given_;  // the process that received the metrics listener
-  const std::string sealing_key_;               // key of the sessions that clients hold
-  // State that one endpoint process leaves to its replacement; never read here.
+  const std::string sealing_key_;               // seals the session ids that clients hold
+  // State that an endpoint process leaves to its replacement; never read here.
   OwnedFd ledger_;
-  std::list<SecretJob> secret_jobs_;  // used by the reactor's pool until it ends
-  std::unique_ptr<PinWriter> pins_;   // also used by the reactor's pool until it ends
+  std::list<SecretJob> secret_jobs_;  // the reactor's pool uses it until its threads end
+  std::unique_ptr<PinWriter> pins_;   // also used by the reactor's pool until its threads end
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
@@ -184,7 +184,7 @@ class Supervisor {
   std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by request number
   std::uint64_t last_approvals_ = 0;
   std::function<void(Result<ApplyReport>)> apply_done_;
-  std::uint64_t apply_number_ = 0;  // number of the current or last change
+  std::uint64_t apply_number_ = 0;  // of the current change, or of the last one
   std::uint64_t apply_timer_ = 0, status_timer_ = 0;
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;

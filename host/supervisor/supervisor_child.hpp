@@ -11,9 +11,8 @@
 
 namespace bulkhead::program {
 
-// One compartment: its slice, and its current process.
 struct Supervisor::Child {
-  // Both sockets close when the process ends, in any order. The end is determined by the pidfd.
+  // When the process ends, both sockets close, in either order. Only the pidfd reports the end.
   struct ControlEnd final : link::Channel::Receiver {
     Child *child = nullptr;
     void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
@@ -47,25 +46,25 @@ struct Supervisor::Child {
   bool finished = false;
   bool given_up = false;
   bool wanted = true;     // part of the profile
-  bool replaced = false;  // ends in order to restart with a different slice
-  // Finishes its calls beside a new child with the same name, which receives all new calls.
+  bool replaced = false;  // ends, then restarts with a different slice
+  // Finishes its calls while a new child with the same name receives all new calls.
   bool leaving = false;
-  bool retired = false;  // ending or ended because no profile needs it
+  bool retired = false;  // no profile needs it; ending or has ended
   bool secret_pending = false;
-  SignBudget sign_budget;               // shared by all its processes
-  bool ending = false;                  // this process has received a stop request
+  SignBudget sign_budget;               // shared by all processes of the compartment
+  bool ending = false;                  // the process has received a stop request
   bool awaited = false;                 // a reload waits until the next process is ready
   std::uint64_t definitions_asked = 0;  // number of the unacknowledged definitions; 0: none
-  std::string failure;                  // the failure that it reported before it ended
+  std::string failure;                  // the failure that the process reported before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
   std::uint64_t grace_ms = 0, kill_timer = 0;  // for this process
-  // Unanswered pings of this process.
+  // Pings that this process has not answered.
   std::uint32_t unanswered = 0;
   std::uint64_t log_bytes = 0, log_since_ns = 0, dropped_lines = 0;  // recent log lines
   control::Ready enforced;
-  std::vector<std::string> servers_missing;  // parts missing in the sandboxes of its servers
+  std::vector<std::string> servers_missing;  // missing in the sandboxes of its servers
   std::uint32_t telemetry = 0;               // BH_TELEMETRY_... as last reported for this slice
   std::uint32_t questions = 0;               // unanswered requests of the service API
   std::shared_ptr<const pid_t> life;         // of the process; expired when late results arrive
@@ -73,7 +72,7 @@ struct Supervisor::Child {
   bool running() const noexcept { return pid != 0; }
 };
 
-// An access to a secret on disk. It may be slow and runs on a thread of the pool.
+// An access to a secret on disk. It may be slow, so it runs on a thread of the pool.
 struct Supervisor::SecretJob {
   Child *child;
   std::weak_ptr<const pid_t> life;  // of the process that sent the request

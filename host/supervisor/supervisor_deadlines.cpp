@@ -8,14 +8,14 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that answers no ping for the product of these two values is unresponsive. Pings are
-// counted rather than timed, so that a clock jump does not kill any process.
+// A process that has not answered max_unanswered pings is unresponsive. Pings are counted rather
+// than timed, so that a clock jump does not kill a process.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
 }  // namespace
 
-// Ends a compartment in order, or by force after its grace period.
+// Asks a compartment to end, and kills it after its grace period.
 void Supervisor::end(Child &child) {
   if (!child.running() || std::exchange(child.ending, true)) return;
   link::Frame frame;
@@ -24,7 +24,8 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for what the process must do next, and replaces the previous deadline.
+// Sets the deadline for the next step that the process must complete; replaces the previous
+// deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
@@ -34,7 +35,7 @@ void Supervisor::set_deadline(Child &child) {
     wait_ms = stop_margin_ms;  // the process is ending or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
-    // In-flight calls of its plugins may end first.
+    // In-flight calls of its plugins may finish first.
     if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +

@@ -94,8 +94,9 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
-// At most two processes of a compartment may run at the same time, and only if the compartment
-// contains nothing but non-exclusive tools plugins.
+// Returns true if a new process may run beside the draining process of `child`. At most two
+// processes of a compartment run at the same time, and only if the compartment contains nothing but
+// non-exclusive tools plugins.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
@@ -104,7 +105,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// The process of `child` finishes its calls; the new process receives all other calls.
+// The process of `child` finishes its calls; a new process receives all other calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -126,9 +127,9 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Starts a compartment that earlier profiles did not need, or that may have been repaired. A
-// compartment that waits for its restart starts with the new slice. The control compartment is not
-// restarted, because clients can no longer reach it.
+// Starts a compartment that the previous profiles did not need, or that was given up and may now
+// work. If it was waiting for its restart, it starts with the new slice. The control compartment is
+// not restarted, because clients can no longer reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -143,7 +144,7 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// Called when the policy process that a reload waits for is ready, or has ended before.
+// Called when a policy process has become ready or has ended while a reload waits for it.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
@@ -151,7 +152,7 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
   finish_apply(fail(BH_E_INVALID, failure));
 }
 
-// Sends the endpoint's part once all other compartments are ready for it.
+// Sends the endpoint's part once all other compartments are ready for the new profile.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->definitions_asked != 0 || child->awaited;

@@ -1,5 +1,5 @@
-// Requests from compartments to the supervisor: sockets, secrets of their plugins, and persisted
-// state of servers' tools.
+// Requests from compartments to the supervisor: sockets, secrets of plugins, signatures, and
+// persisted state about servers' tools.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -52,8 +52,8 @@ bool names_address(const std::vector<std::string> &paths, std::string_view addre
 
 }  // namespace
 
-// Only one request is handled at a time: processes wait for the response, and a compromised process
-// must not keep the supervisor busy.
+// A compartment can have one request at a time: it waits for the response anyway, and a compromised
+// process must not keep the supervisor busy.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
@@ -71,9 +71,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // The slice of an ending process may already be that of its replacement, so its requests are
-  // denied. A process that drains beside its replacement keeps its slice, and its calls may need
-  // secrets. A signing process still has to make its last checkpoint.
+  // An ending process may already have the slice of its replacement, so its requests are denied. A
+  // process that drains beside its replacement keeps its slice, and its calls may need secrets. A
+  // process may still request the signature for its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
@@ -82,7 +82,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "only telemetry plugins can request signatures"});
   }
-  // The last signature before the end is always made. A process that requests more is killed soon.
+  // An ending process always gets its last signature. If it requests more, it is killed soon.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
       !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
@@ -101,13 +101,13 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   refuse({BH_E_LIMIT, "the gateway is busy"});
 }
 
-// The endpoint makes decisions based on the pins that are stored here. Therefore it may add pins
-// and record changes, but not approve them: see PinStore::merge().
+// The endpoint decides based on the pins that are stored here. Therefore it may add pins and record
+// changes, but not approve changes: see PinStore::merge().
 void Supervisor::create_writers() {
   PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.on_stored = [this](std::vector<ToolPin> pins) {
-    children_.front()->slice.profile.pinned = std::move(pins);  // used by the next process
+    children_.front()->slice.profile.pinned = std::move(pins);  // for the next process
   };
   pins_ = std::make_unique<PinWriter>(*reactor_, state_dir_, std::move(hooks));
   pins_->set_profile(children_.front()->slice.profile);
@@ -115,7 +115,7 @@ void Supervisor::create_writers() {
   list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
   list_hooks.on_stored = [this](const std::string &server, const KeptLists &lists) {
     for (ServerDef &def : children_.front()->slice.profile.servers) {
-      if (def.name == server) def.kept = lists;  // used by the next process
+      if (def.name == server) def.kept = lists;  // for the next process
     }
   };
   lists_ = std::make_unique<ListWriter>(*reactor_, state_dir_, std::move(list_hooks));
@@ -167,8 +167,9 @@ void Supervisor::SecretJob::work() {
   }
 }
 
-// Compartments can access only the secrets of their own plugins. A tools plugin may have the name
-// of a transport ("http") or policy; secrets of that name do not belong to the tools plugin.
+// Returns true if the instance is a plugin of this compartment; only then may the compartment use
+// its secrets. A tools plugin may have the same name as a transport ("http") or policy, whose
+// secrets it must not access.
 bool Supervisor::has_instance(const Child &child, const std::string &instance) const {
   const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
@@ -206,8 +207,8 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
 }
 
 // Connects a compartment without network access to the Unix sockets that the profile names for it.
-// The addresses at which a gateway listens and connects are fixed at start, before it reads
-// untrusted input.
+// The addresses at which a gateway listens and connects are fixed at start, before the gateway
+// reads untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
@@ -231,8 +232,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Sockets that the endpoint requested before it was first ready are also given to its later
-// processes.
+// Returns a listening socket. Sockets that the endpoint requested before it was first ready are
+// also given to its later processes.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

@@ -1,4 +1,5 @@
-// Requests of the control compartment: always typed values, regardless of what its clients send.
+// Requests of the control compartment. They are always typed values, regardless of what clients
+// send.
 #include <unistd.h>
 
 #include <utility>
@@ -19,7 +20,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
-    // The listener is sent only once to each process, because unread messages would occupy
+    // The listener is sent only once to each process, because unread messages would hold
     // descriptors here.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =

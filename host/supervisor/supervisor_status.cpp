@@ -11,7 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Limits for one compartment, so that it cannot displace the log lines of others.
+// Log limits for one compartment, so that it cannot displace the log lines of others.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -94,8 +94,7 @@ CompartmentStatus Supervisor::status_of(const Child &child) {
   return one;
 }
 
-// Returns false if the compartment has logged too much recently; the line is then counted but not
-// logged.
+// Returns false if the compartment has logged too much recently; the line is then only counted.
 bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
   child.log_since_ns += passed_ms * 1'000'000u;
@@ -117,8 +116,8 @@ void Supervisor::log_dropped_lines(Child &child) {
       std::to_string(count) + " log lines were dropped (rate limit)");
 }
 
-// Returns the component of a log line. A compartment may use the names of its plugins. The endpoint
-// may also use the names of core components, which no other compartment may use.
+// Returns the component name for a log line. A compartment may use the names of its plugins. Only
+// the endpoint may also use the names of core components.
 std::string Supervisor::log_component(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),

@@ -31,7 +31,7 @@ std::string start_error(const std::string &config) {
 
 }  // namespace
 
-TEST_CASE("the list of tools is what MCP asks for") {
+TEST_CASE("tools/list has the members that MCP requires") {
   const Tree tree;
   Files files(tree);
   const Answer list("{\"tools\":" + files.list() + "}");
@@ -51,7 +51,7 @@ TEST_CASE("the list of tools is what MCP asks for") {
   CHECK(files.status == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("file_read gives lines as they are, page by page") {
+TEST_CASE("file_read returns lines unchanged, page by page") {
   Tree tree;
   tree.file("a/b.txt", "one\r\n\xC3\xA9 two\n\nlast");
   tree.file("empty", "");
@@ -81,7 +81,7 @@ TEST_CASE("file_read gives lines as they are, page by page") {
   CHECK(beyond.text() == "Error: \"many\" has no line 5001");
 }
 
-TEST_CASE("file_read stops at 1 MiB, on a line or on a character") {
+TEST_CASE("file_read truncates at 1 MiB, at the end of a line or character") {
   Tree tree;
   std::string wide;
   for (int i = 0; i < 3000; ++i) wide += std::string(999, 'x') + "\n";
@@ -99,7 +99,7 @@ TEST_CASE("file_read stops at 1 MiB, on a line or on a character") {
   CHECK(files.call("file_read", R"({"path":"one","offset":2})").text() == "second\n");
 }
 
-TEST_CASE("what is not text is said to be so, and can be had as base64") {
+TEST_CASE("file_read reports that a file is not text, and returns it as base64 on request") {
   Tree tree;
   tree.file("x.bin", std::string("ab\0\xFF", 4));
   tree.file("latin1", "caf\xE9\n");
@@ -120,7 +120,7 @@ TEST_CASE("what is not text is said to be so, and can be had as base64") {
         "file://" + tree.root().string() + "/odd%20name%C3%A9.dat");
 }
 
-TEST_CASE("no path leads out of the workspace") {
+TEST_CASE("paths cannot leave the workspace") {
   Tree tree;
   tree.file("in.txt", "inside\n");
   tree.file("sub/x", "x\n");
@@ -166,7 +166,7 @@ TEST_CASE("no path leads out of the workspace") {
   CHECK(files.call("file_search", R"({"content":"do not read"})").structured()["matches"].Empty());
 }
 
-TEST_CASE("what is not a file is not opened as one") {
+TEST_CASE("file_read rejects folders and FIFOs") {
   Tree tree;
   fs::create_directory(tree.root() / "dir");
   REQUIRE(::mkfifo((tree.root() / "fifo").c_str(), 0600) == 0);
@@ -179,7 +179,7 @@ TEST_CASE("what is not a file is not opened as one") {
   CHECK(files.call("file_search", R"({"content":"x"})").structured()["complete"].IsTrue());
 }
 
-TEST_CASE("dir_list is sorted and bounded") {
+TEST_CASE("dir_list is sorted and limited") {
   Tree tree;
   tree.file("b.txt", "12345");
   tree.file("a/inner", "");
@@ -203,7 +203,7 @@ TEST_CASE("dir_list is sorted and bounded") {
   CHECK(big.text().find("3 further entries are not shown") != std::string::npos);
 }
 
-TEST_CASE("file_info") {
+TEST_CASE("file_info reports type, size and mode") {
   Tree tree;
   tree.file("f", "123");
   fs::permissions(tree.root() / "f", fs::perms(0640));
@@ -216,7 +216,7 @@ TEST_CASE("file_info") {
   CHECK(files.call("file_info", R"({"path":"."})").structured()["type"] == "directory");
 }
 
-TEST_CASE("file_search by name and by content") {
+TEST_CASE("file_search searches by name and by content") {
   Tree tree;
   tree.file("src/main.cpp", "int main() {\n  return Answer();\n}\n");
   tree.file("src/deep/a.hpp", "int answer();\nint answer2(); // answer\r\n");
@@ -264,7 +264,7 @@ TEST_CASE("file_search by name and by content") {
   CHECK(longer.text().find("4096") != std::string::npos);
 }
 
-TEST_CASE("file_search by a regular expression") {
+TEST_CASE("file_search searches by regular expression") {
   Tree tree;
   tree.file("a.c", "int answer = 42;\r\nchar *Answer;\n  return answer;\n");
   tree.file("b.c", "none\n");
@@ -299,8 +299,8 @@ TEST_CASE("file_search by a regular expression") {
   CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
 }
 
-// These searches take longer than the test; only cancellation ends them.
-TEST_CASE("a search that is cancelled ends within a file") {
+// These searches would take longer than the test; only cancellation ends them.
+TEST_CASE("a cancelled search stops in the middle of a file") {
   Tree tree;
   tree.file("one line", std::string(4u << 20, 'b'));
   Files files(tree);
@@ -312,7 +312,7 @@ TEST_CASE("a search that is cancelled ends within a file") {
   CHECK(answer.structured()["reason"] == "the call was cancelled");
 }
 
-TEST_CASE("a search is bounded in depth") {
+TEST_CASE("the depth of a search is limited") {
   Tree tree;
   std::string path;
   for (int i = 0; i < 80; ++i) path += "d/";
@@ -323,7 +323,7 @@ TEST_CASE("a search is bounded in depth") {
   CHECK(deep.text().find("64 levels") != std::string::npos);
 }
 
-TEST_CASE("wrong arguments are results that say what is wrong") {
+TEST_CASE("invalid arguments return an error result with the reason") {
   const Tree tree;
   Files files(tree);
   CHECK(files.call("file_read", "").text().find("path is empty") != std::string::npos);
@@ -338,7 +338,7 @@ TEST_CASE("wrong arguments are results that say what is wrong") {
         "Error: unknown argument \"lines\"");
 }
 
-TEST_CASE("several workspaces, each with its own files") {
+TEST_CASE("each workspace has its own files") {
   Tree one;
   Tree two;
   one.file("f", "1");
@@ -350,7 +350,7 @@ TEST_CASE("several workspaces, each with its own files") {
   CHECK(files.list().find(R"("enum":["one","two"])") != std::string::npos);
 }
 
-TEST_CASE("a configuration that cannot work is refused with its reason") {
+TEST_CASE("an invalid configuration is rejected with the reason") {
   CHECK(start_error("{}").empty());  // uses the current folder
   CHECK(start_error("[]").find("not a JSON object") != std::string::npos);
   CHECK(start_error(R"({"path":""})").find("name of a folder") != std::string::npos);
@@ -370,7 +370,7 @@ TEST_CASE("a configuration that cannot work is refused with its reason") {
             .find("two workspaces") != std::string::npos);
 }
 
-TEST_CASE("while it drains, no new call begins") {
+TEST_CASE("no call starts while the plugin drains") {
   const Tree tree;
   Files files(tree);
   files.drain();
@@ -378,7 +378,7 @@ TEST_CASE("while it drains, no new call begins") {
   CHECK(files.status == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("globs") {
+TEST_CASE("glob patterns match paths") {
   using builtin_files::glob_matches;
   CHECK(glob_matches("*", "a"));
   CHECK(glob_matches("*.c", "x/y/a.c"));
@@ -396,7 +396,7 @@ TEST_CASE("globs") {
   CHECK(glob_matches("a/**", "a/b/c"));
   CHECK_FALSE(glob_matches("", "a"));
   CHECK_FALSE(glob_matches(std::string(5000, '*'), "a"));
-  // A naive matcher takes exponential time.
+  // A naive matcher would take exponential time.
   std::string pattern;
   for (int i = 0; i < 500; ++i) pattern += "a*";
   CHECK_FALSE(glob_matches(pattern + "b", std::string(3000, 'a')));

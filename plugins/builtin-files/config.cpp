@@ -25,7 +25,7 @@ bool read_text(const Value &object, const char *name, std::string *out) {
   return !out->empty() && out->find('\0') == std::string::npos;
 }
 
-// The readers leave *out unchanged if the member is absent. They return false if the value is
+// These functions leave *out unchanged if the member is absent. They return false if the value is
 // invalid.
 bool read_flag(const Value &object, const char *name, bool *out) {
   const auto it = object.FindMember(name);

@@ -1,4 +1,3 @@
-// The configuration of this plugin.
 #pragma once
 
 #include <bulkhead/cpp/basics.hpp>
@@ -42,12 +41,12 @@ struct WorkspaceConfig {
   std::string name;
   std::string path;  // relative to the gateway's start folder, or absolute
   bool write = false;
-  std::uint64_t write_bytes = 1u << 30;  // limit for the sum of all writes by tools
+  std::uint64_t write_bytes = 1u << 30;  // limit for all writes by tools in total
 };
 
 struct SnapshotConfig {
   std::string path;
-  std::uint64_t interval_s = 300;  // 0: no automatic snapshots
+  std::uint64_t interval_s = 300;  // 0 disables automatic snapshots
   bool before_changes = false;
   std::uint64_t max_bytes = 4ull << 30;
   std::uint64_t max_file_bytes = 256u << 20;

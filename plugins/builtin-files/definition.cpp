@@ -5,7 +5,7 @@
 namespace builtin_files {
 namespace {
 
-// The title is repeated here for clients of older revisions.
+// The title is repeated here for clients that use older revisions.
 std::string annotations(std::string_view title, Effect effect) {
   const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
   const bool destroys = effect == Effect::changes || effect == Effect::settles;

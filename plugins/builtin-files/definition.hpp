@@ -9,10 +9,10 @@
 
 namespace builtin_files {
 
-// The effect of a tool, for its annotations.
+// The effect of a tool, which determines its annotations.
 enum class Effect {
   reads,
-  adds,     // adds data, but destroys nothing
+  adds,     // adds data without destroying any
   changes,  // may destroy data; not idempotent
   settles   // may destroy data; idempotent
 };

@@ -27,7 +27,7 @@ std::string diff_of(const std::string &text, const std::string &from, const std:
   return builtin_files::replacement_diff("f", text, places, from, to, 1u << 20);
 }
 
-// Returns the result of applying `diff` to `text` with patch(1).
+// Applies `diff` to `text` with patch(1) and returns the result.
 std::string patched(const Tree &tree, const std::string &text, const std::string &diff) {
   const auto file = tree.root() / "f";
   const auto patch = tree.root() / "p";
@@ -41,7 +41,7 @@ std::string patched(const Tree &tree, const std::string &text, const std::string
 
 }  // namespace
 
-TEST_CASE("a diff can be applied by patch(1)") {
+TEST_CASE("patch(1) applies the diff") {
   if (std::system("patch --version > /dev/null 2>&1") != 0) {
     WARN("SKIP diff_test: patch(1) is not installed");
     return;
@@ -72,7 +72,7 @@ TEST_CASE("a diff can be applied by patch(1)") {
   }
 }
 
-TEST_CASE("a diff has three lines of context, joins close hunks, and is truncated") {
+TEST_CASE("a diff has three lines of context, merges adjacent hunks, and is truncated") {
   std::string text;
   for (int i = 1; i <= 30; ++i) text += std::to_string(i) + "\n";
   CHECK(builtin_files::replacement_diff("f", text, {text.find("10")}, "10", "x", 1000) ==
@@ -87,7 +87,7 @@ TEST_CASE("a diff has three lines of context, joins close hunks, and is truncate
   CHECK(cut.size() < 80);
 }
 
-TEST_CASE("rules of .gitignore") {
+TEST_CASE("rules of .gitignore files are applied") {
   using Verdict = IgnoreRules::Verdict;
   const IgnoreRules rules = IgnoreRules::parse(
       "# comment\n\n*.o\n!keep.o\n/top\nbuild/\nsrc/*.tmp\n**/deep/x\n*.py[cod]\n\\#odd\ntrail  \n"
@@ -112,7 +112,7 @@ TEST_CASE("rules of .gitignore") {
   CHECK(verdict("crlf") == Verdict::ignored);
 }
 
-TEST_CASE("classes in globs") {
+TEST_CASE("globs support character classes") {
   using builtin_files::glob_matches;
   CHECK(glob_matches("[a-c]x", "bx"));
   CHECK_FALSE(glob_matches("[a-c]x", "dx"));
@@ -154,7 +154,7 @@ TEST_CASE("dir_tree and file_search skip ignored files on request") {
   CHECK(found.text() == "src/deep/er/c.txt:1: needle\nsrc/kept.log:1: needle\n");
 }
 
-TEST_CASE("file_read numbers lines on request, and reports it in structured content") {
+TEST_CASE("file_read numbers lines on request and reports it in structuredContent") {
   Tree tree;
   tree.file("f", "a\nb\nc");
   Files files(tree);

@@ -18,7 +18,7 @@
 namespace builtin_files {
 namespace {
 
-// Folders with more entries are not sorted completely.
+// Maximum number of entries read from a folder, and therefore sorted.
 constexpr std::size_t max_names = 100'000;
 
 std::string mode_text(std::uint32_t mode) {

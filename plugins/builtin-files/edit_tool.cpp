@@ -51,7 +51,7 @@ Content read_content(const Place &place, const std::string &path) {
     out.problem = shown(path) + " is larger than 16 MiB";
   }
   if (!out.problem.empty()) return out;
-  // One more byte, to detect growth.
+  // One extra byte detects that the file has grown.
   out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);
   std::size_t size = 0;
   while (size < out.text.size()) {
@@ -66,7 +66,7 @@ Content read_content(const Place &place, const std::string &path) {
   return out;
 }
 
-// The run time grows with the sum of the lengths (memmem).
+// The run time grows with the sum of the lengths (memmem), not with their product.
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {
@@ -130,7 +130,7 @@ std::string run(const Call &call, const Workspace &workspace, const Edit &edit) 
   const Place place = workspace.place(edit.path);
   if (!place.problem.empty()) return tool_kit::error_result(place.problem);
   std::string problem;
-  Replacement file;  // Created before reading, so no other call edits the file at the same time.
+  Replacement file;  // Created before reading, to prevent concurrent edits of the file.
   if (!edit.dry_run && !file.begin(place, &problem)) return tool_kit::error_result(problem);
   const Content old = read_content(place, edit.path);
   if (!old.problem.empty()) return tool_kit::error_result(old.problem);

@@ -15,7 +15,6 @@ namespace builtin_files::testing {
 
 namespace fs = std::filesystem;
 
-// A folder for one test, next to a file that must not be reachable.
 class Tree {
  public:
   Tree() {

@@ -1,5 +1,5 @@
-// Tests with a hostile workspace: another process has prepared it or modifies it concurrently. No
-// tool may leave the workspace, block on it or exceed its limits.
+// Tests with a hostile workspace: another process prepared it or modifies it concurrently. No tool
+// may leave the workspace, block, or exceed its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -143,7 +143,7 @@ TEST_CASE("names of 255 bytes and names that are not UTF-8 are supported") {
   CHECK(tree.read(longest) == "longer");
 }
 
-TEST_CASE("a sparse file of 1 TB costs neither time nor memory") {
+TEST_CASE("reading a sparse file of 1 TB takes little time and memory") {
   Tree tree;
   tree.file("huge", "");
   if (::truncate((tree.root() / "huge").c_str(), off_t{1} << 40) != 0) {
@@ -159,12 +159,12 @@ TEST_CASE("a sparse file of 1 TB costs neither time nor memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // Lines of a text file are searched only up to a limit.
+  // The number of bytes read from a text file to find a line is limited.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }
 
-TEST_CASE("a file that is replaced or truncated during a read gives one version") {
+TEST_CASE("a read returns one version of a file that is replaced or truncated concurrently") {
   Tree tree;
   const std::string a(700'000, 'a');
   const std::string b(700'000, 'b');
@@ -194,7 +194,7 @@ TEST_CASE("a file that is replaced or truncated during a read gives one version"
   }
 }
 
-TEST_CASE("on a full disk nothing is changed") {
+TEST_CASE("a write to a full disk changes nothing") {
   Tree tree;
   const fs::path disk = tree.root();
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
@@ -220,7 +220,7 @@ TEST_CASE("on a full disk nothing is changed") {
   ::umount2(disk.c_str(), MNT_DETACH);
 }
 
-TEST_CASE("on a full snapshot disk there is no partial snapshot") {
+TEST_CASE("a full snapshot disk leaves no partial snapshot") {
   Tree tree;
   fs::create_directories(tree.outside() / "kept");
   const fs::path disk = tree.outside() / "kept";

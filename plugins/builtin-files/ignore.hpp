@@ -7,14 +7,13 @@
 
 namespace builtin_files {
 
-// The rules of one .gitignore file.
 class IgnoreRules {
  public:
   // `text` is the content of the file. Only the first 1,000 rules are used.
   static IgnoreRules parse(std::string_view text);
 
   enum class Verdict { none, ignored, kept };
-  // `path` is relative to the folder of the file. The last matching rule decides.
+  // `path` is relative to the folder of the .gitignore file. The last matching rule decides.
   Verdict judge(std::string_view path, bool is_folder) const;
   bool empty() const noexcept { return rules_.empty(); }
 

@@ -1,4 +1,4 @@
-// builtin-files: builtin MCP server for files.
+// builtin-files: a built-in MCP server for files.
 //
 // The reactor thread receives calls and sends answers. The file system is accessed on threads of
 // the host's pool. The plugin owns each job; the thread that runs the job borrows it.
@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Placeholders for resource methods in jobs; they have no tool function.
+  // Placeholders for resource methods in jobs. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -70,8 +70,8 @@ class BuiltinFiles {
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Jobs end when they next check `cancelled`. The host waits for them and keeps their data until
-  // then.
+  // Running jobs stop at their next check of `cancelled`. The host waits for them and keeps their
+  // data until then.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
     automatic_.cancelled.store(true, std::memory_order_relaxed);
@@ -91,7 +91,7 @@ class BuiltinFiles {
       case BH_LIST_TEMPLATES:
         *out = bh::buf(resource_templates(workspaces_));
         return BH_OK;
-      case BH_LIST_RESOURCES:  // every file is a resource, but none is listed
+      case BH_LIST_RESOURCES:  // every file is a resource, but files are not listed
         *out = bh::buf("[]");
         return BH_OK;
       default:
@@ -117,7 +117,7 @@ class BuiltinFiles {
     return BH_PENDING;
   }
 
-  // Subscription calls are executed even if cancelled; see SubscriptionLane.
+  // Subscription calls are executed even if they are cancelled; see SubscriptionLane.
   void call_cancel(bh_call call) {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
@@ -154,7 +154,7 @@ class BuiltinFiles {
     bh_timer timer = 0;
     std::atomic<bool> cancelled{false};
     std::string problem;   // error of this round; written by the job's thread
-    std::string reported;  // error that was logged last
+    std::string reported;  // the last logged error
   };
 
   const Tool *tool_named(std::string_view name) const noexcept {
@@ -269,8 +269,8 @@ class BuiltinFiles {
     }
   }
 
-  // Takes an automatic snapshot if one is configured before changes. If the result is not empty, it
-  // is an error and the change must not be made.
+  // Takes an automatic snapshot if one is configured before changes. A non-empty result is an
+  // error, and the change must not be made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);
@@ -291,7 +291,7 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Must be called while the call is pending, because the host rejects later records.
+  // Must be called while the call is pending, because the host rejects records of completed calls.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;

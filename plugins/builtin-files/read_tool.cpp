@@ -20,10 +20,10 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256u << 10;
-// Limit for the bytes read from the start of a file to the requested line.
+// Limit for the bytes read to find the first requested line.
 constexpr std::uint64_t max_scan_bytes = 256u << 20;
 
-// The requested lines and the current reading state.
+// The requested lines and the reading position.
 struct Lines {
   std::uint64_t first;
   std::uint64_t behind;  // the line after the last requested one
@@ -31,7 +31,7 @@ struct Lines {
   std::size_t line_start = 0;  // offset of `line` in text
   std::string text{};
   bool more = false;  // the file continues after text
-  bool cut = false;   // the only line exceeded the limit of an answer and was truncated
+  bool cut = false;   // a single line exceeded the answer limit and was truncated
 };
 
 // Processes a chunk of the file. Returns false if no more data is needed.
@@ -89,8 +89,8 @@ struct Page {
   bool line_numbers;
 };
 
-// Returns a text content block with the lines and, if there are notes, a second block with the
-// notes. The first block contains only bytes of the file.
+// Returns a text content block that contains only bytes of the file. If there are notes, they are
+// in a second block.
 std::string lines_result(const Page &page, Lines *lines) {
   if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
   const std::string text = bh::json::quoted(lines->text);

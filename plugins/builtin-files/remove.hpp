@@ -12,8 +12,8 @@ struct Removed {
   std::string problem;      // empty if everything was removed
 };
 
-// Removes `name` in the open folder and everything below it, up to 64 levels deep. `stop` is polled
-// for each entry; if it returns true, entries that were already removed stay removed.
+// Removes `name` in the open folder and everything below it, up to 64 levels deep. `stop` is
+// checked for each entry; if it returns true, the remaining entries are kept.
 Removed remove_tree(int folder, const std::string &name, const std::function<bool()> &stop);
 
 }  // namespace builtin_files

@@ -39,8 +39,8 @@ Replacement::~Replacement() {
   }
 }
 
-// Creates the temporary file and locks it. An existing file that can be locked was left by a killed
-// writer. Another program may have created it, so it is removed and never written to.
+// Creates the temporary file and locks it. If an existing file is not locked, its writer was
+// killed. That file is removed and never written to, because another program may have created it.
 bool Replacement::try_begin(bool *busy) {
   const int folder = place_->folder.get();
   const char *name = temporary_.c_str();
@@ -53,7 +53,7 @@ bool Replacement::try_begin(bool *busy) {
     return false;
   }
   if (!fresh.valid()) return false;
-  // Between the open and the lock, another writer may have removed the file as a leftover.
+  // Another writer may have removed the file before it was locked.
   struct stat mine{};
   struct stat there{};
   const bool held =
@@ -118,7 +118,7 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   }
   const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
   if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
-  // Parts of the old folder that remain keep the temporary name, which tools do not list.
+  // If parts of the old folder remain, they keep the temporary name, which tools do not list.
   remove_tree(folder, from, [] { return false; });
   return true;
 }

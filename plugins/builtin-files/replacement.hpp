@@ -11,7 +11,7 @@
 
 namespace builtin_files {
 
-// Which existing objects the new file may replace.
+// The types of existing entries that the new file may replace.
 enum class Over { nothing, files, anything };
 
 class Replacement {
@@ -23,7 +23,7 @@ class Replacement {
   Replacement &operator=(const Replacement &) = delete;
 
   // Creates the temporary file in the folder of `place`, exclusively: a second writer is rejected.
-  // The temporary file of a killed writer is removed. `place` must outlive this object. Returns
+  // The leftover file of a killed writer is removed. `place` must outlive this object. Returns
   // false and sets *problem on failure.
   bool begin(const Place &place, std::string *problem);
 
@@ -32,12 +32,12 @@ class Replacement {
   // Appends bytes. Returns false and sets *problem on failure, for example if the disk is full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Renames the temporary file. `mode` contains its permission bits. If a folder is replaced
-  // (Over::anything), it is removed afterwards. On failure, returns false, sets *problem, and
+  // Renames the temporary file to its final name. `mode` contains its permission bits. A replaced
+  // folder (Over::anything) is removed afterwards. On failure, returns false, sets *problem, and
   // changes nothing.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Leaves fsync to the caller, which can sync many files at once. Call before commit().
+  // Leaves fsync to the caller, which can sync many files at once. Must be called before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:
@@ -50,7 +50,7 @@ class Replacement {
 };
 
 // Renames `from` to `to` atomically; both are in the open folder. Depending on `over`, an existing
-// target is kept (errno is EEXIST), replaced, or, if it is a folder, moved away and removed.
+// target is kept (errno is EEXIST) or replaced. A replaced folder is removed.
 bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// Files in the workspaces as MCP resources: file:// URIs with absolute paths.
+// MCP resources for files in the workspaces: file:// URIs with absolute paths.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ struct Located {
 };
 Located locate(const std::vector<Workspace> &workspaces, std::string_view uri);
 
-// Returns the result of resources/read: a whole file of at most 1 MiB, as text if it is UTF-8
-// without NUL, otherwise as Base64. *failed is set if the result is a JSON-RPC error object.
+// Returns the result of resources/read: a whole file of at most 1 MiB. UTF-8 without NUL is
+// returned as text, other content as base64. *failed is set if the result is a JSON-RPC error
+// object.
 std::string read_resource(const std::vector<Workspace> &workspaces, std::string_view uri,
                           bool *failed);
 

@@ -30,7 +30,7 @@ Answer read(const std::vector<Workspace> &workspaces, const std::string &uri, bo
 
 }  // namespace
 
-TEST_CASE("one template per workspace, and no list of all files") {
+TEST_CASE("each workspace has one template, and files are not listed") {
   const Tree tree;
   Files files(tree);
   const Answer templates("{\"t\":" + files.list(BH_LIST_TEMPLATES) + "}");
@@ -40,7 +40,7 @@ TEST_CASE("one template per workspace, and no list of all files") {
   CHECK(files.list(BH_LIST_RESOURCES) == "[]");
 }
 
-TEST_CASE("a file is read by its URI, as text or as bytes") {
+TEST_CASE("a file is read by its URI, as text or base64") {
   Tree tree;
   tree.file("a b/\xC3\xA9.txt", "text\n");
   tree.file("bin", std::string("a\0b", 3));
@@ -56,7 +56,7 @@ TEST_CASE("a file is read by its URI, as text or as bytes") {
   CHECK(read(workspaces, root + "latin1", false).json()["contents"][0]["blob"] == "Y2Fm6Q==");
 }
 
-TEST_CASE("no URI leads out of the workspaces") {
+TEST_CASE("no URI gives access outside the workspaces") {
   Tree tree;
   tree.file("f", "x");
   tree.file("large", std::string((1u << 20) + 1, 'x'));

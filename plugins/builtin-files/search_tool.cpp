@@ -28,14 +28,14 @@ constexpr std::uint64_t lines_between_looks = 64;  // between checks of must_sto
 struct Search {
   const Call &call;
   std::string glob;
-  std::string content;                       // in lower case if case-insensitive
+  std::string content;                       // lower case if the search is case-insensitive
   std::optional<tool_kit::Pattern> pattern;  // set if content is a regular expression
   bool ignore_case;
   std::uint64_t max_matches;
 
   std::uint64_t matches = 0;
   std::uint64_t too_large = 0;
-  bool stopped = false;  // the call stopped within a file
+  bool stopped = false;  // the call stopped in the middle of a file
   std::string reason;
   std::string text;
   std::string json;
@@ -79,8 +79,8 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// For any input, the run time grows with the sum of both lengths (memmem), unlike that of
-// string_view::find.
+// The run time grows with the sum of both lengths (memmem). That of string_view::find can grow with
+// their product.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;

@@ -26,7 +26,7 @@ void SubscriptionLane::start(const bh_host_tools *host_tools,
 void SubscriptionLane::stop() noexcept {
   if (stopped_.exchange(true)) return;
   host_.timer_cancel(timer_);
-  for (const Item &item : batch_) fail(item.call, stopping);  // batch_ stays valid for its thread
+  for (const Item &item : batch_) fail(item.call, stopping);  // the running job still uses batch_
   for (const Item &item : waiting_) fail(item.call, stopping);
   waiting_.clear();
 }
@@ -85,7 +85,7 @@ void SubscriptionLane::run() noexcept {
   }
 }
 
-// Runs on a pool thread. If it throws, there is no result, and ran() reports the failure.
+// Runs on a pool thread. If it throws, the item has no result, and ran() reports the failure.
 void SubscriptionLane::perform(Item *item) {
   if (item->kind == Kind::subscribe) {
     item->result = subscribe(*workspaces_, item->uri, watcher_, &item->failed);
@@ -95,7 +95,7 @@ void SubscriptionLane::perform(Item *item) {
   }
 }
 
-// Called after the job has ended.
+// Called on the reactor thread when the job has ended.
 void SubscriptionLane::ran() noexcept {
   running_ = false;
   if (stopped_) return;

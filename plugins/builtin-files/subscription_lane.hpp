@@ -1,7 +1,6 @@
-// Executes resources/subscribe and resources/unsubscribe in order of arrival, in batches, with at
-// most one job in the host's pool. This keeps the order, prevents many subscriptions from filling
-// the host's queue, and limits a blocking file system to one thread. Watcher::follow() also runs
-// here.
+// Executes resources/subscribe and resources/unsubscribe in order of arrival, in batches. At most
+// one job runs in the host's pool, so many subscriptions cannot fill the host's queue, and a
+// blocking file system blocks only one thread. Watcher::follow() also runs in these jobs.
 //
 // Owner: Updates. Runs on the reactor thread, unless documented otherwise.
 #pragma once
@@ -24,7 +23,7 @@ class SubscriptionLane {
   static constexpr std::size_t max_calls = 65'536;         // unfinished calls
   static constexpr std::size_t max_uri_bytes = 64u << 20;  // URIs of all unfinished calls
   static constexpr std::size_t max_batch = 256;            // calls per job
-  static constexpr std::uint64_t batch_ms = 50;  // after this time, a job starts no more calls
+  static constexpr std::uint64_t batch_ms = 50;  // after this time, a job stops executing calls
   static constexpr std::uint64_t retry_ms = 20;  // retry interval if the host rejects a job
 
   // The arguments are borrowed and must outlive the object.
@@ -36,13 +35,13 @@ class SubscriptionLane {
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // Returns true if the call will be completed later, exactly once. It is executed even if the
-  // caller no longer waits, so that the host's subscription state stays correct. Returns false if
-  // too many calls are pending.
+  // Returns true if the call was accepted. It will then be completed exactly once, and is executed
+  // even if it is cancelled, so the host's subscription state stays correct. Returns false if too
+  // many calls are pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
-  // Calls the watcher's follow(), then `done`, unless stop() was called before. Only one may be in
-  // progress.
+  // Calls the watcher's follow(), then `done`, unless stop() was called before. Must not be called
+  // while a previous call is in progress.
   void follow(bh::Callback done) noexcept;
 
  private:
@@ -50,7 +49,7 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    std::string result{};  // this and the next two: written by the job's thread, read after the job
+    std::string result{};  // this and the next two: written by the job's thread, read afterwards
     bool failed = false;   // result is a JSON-RPC error
     bool done = false;
   };
@@ -68,7 +67,7 @@ class SubscriptionLane {
   const std::vector<Workspace> *workspaces_ = nullptr;
   std::list<Item> waiting_;
   std::list<Item> batch_;      // calls of the current job, used by its thread
-  std::size_t uri_bytes_ = 0;  // of waiting_ and batch_
+  std::size_t uri_bytes_ = 0;  // total size of the URIs in waiting_ and batch_
   bh::Callback followed_{};
   bool following_ = false;  // the job also calls follow()
   bool running_ = false;

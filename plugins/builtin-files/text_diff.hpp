@@ -1,4 +1,4 @@
-// Unified diffs of replacements.
+// Unified diffs for text replacements.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace builtin_files {
 
-// Replaces `from` with `to` at each of the places (ascending, not overlapping).
+// Replaces `from` with `to` at each position in `places` (ascending, not overlapping).
 std::string replaced(std::string_view text, const std::vector<std::size_t> &places,
                      std::string_view from, std::string_view to);
 
 // Returns the unified diff of text and replaced(...), with three lines of context. The diff is
-// truncated after max_bytes, and the last line then reports the truncation. The run time grows with
-// the size of the text, not with the product of size and number of places.
+// truncated at max_bytes, and its last line then reports the truncation. The run time grows with
+// the size of the text, not with its product with the number of places.
 std::string replacement_diff(std::string_view path, std::string_view text,
                              const std::vector<std::size_t> &places, std::string_view from,
                              std::string_view to, std::size_t max_bytes);

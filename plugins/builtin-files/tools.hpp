@@ -1,5 +1,5 @@
-// The tools. Each tool runs on a thread of the host's pool and returns the `result` of its call as
-// JSON text. Errors are results with isError.
+// Each tool runs on a thread of the host's pool and returns the `result` of its call as JSON text.
+// Errors are returned as results with isError.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,12 +19,12 @@
 namespace builtin_files {
 
 inline constexpr std::uint64_t max_text_bytes = 1u << 20;   // file content in one answer
-inline constexpr std::size_t max_entries = 2000;            // per dir_list or dir_tree
-inline constexpr std::uint64_t max_matches = 1000;          // per file_search
+inline constexpr std::size_t max_entries = 2000;            // per call of dir_list or dir_tree
+inline constexpr std::uint64_t max_matches = 1000;          // per call of file_search
 inline constexpr std::size_t max_wanted_bytes = 4096;       // length of the searched text
 inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // file size for file_edit
 inline constexpr mode_t new_file_mode = 0644;
-inline constexpr std::uint64_t tool_ms = 10'000;  // limit for a call of these tools
+inline constexpr std::uint64_t tool_ms = 10'000;  // time limit for a call of the tools above
 
 class SnapshotStore;
 
@@ -34,10 +34,10 @@ struct Progress {
   std::uint64_t next_ns;  // earliest time of the next report
   std::uint64_t between_ns = 500'000'000;
   double base = 0;  // sum of the finished phases
-  double last = 0;  // last value, whether reported or skipped
+  double last = 0;  // last value, reported or not
 };
 
-// The data of a call that a tool needs.
+// The data that a tool needs to execute a call.
 struct Call {
   const std::vector<Workspace> &workspaces;
   tool_kit::Arguments &arguments;
@@ -49,18 +49,19 @@ struct Call {
   // One store per workspace; empty if snapshots are disabled.
   const std::vector<std::unique_ptr<SnapshotStore>> *snapshots = nullptr;
 
-  // Returns the workspace named in the arguments; the default is the first one.
+  // Returns the workspace named in the arguments, or the first workspace by default.
   const Workspace &workspace() const;
-  // Like workspace(), but only for writable workspaces. There is at least one if such a tool is
-  // offered.
+  // Like workspace(), but for writable workspaces only. Tools that call it are offered only if a
+  // workspace is writable.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
-  // Returns the reason why must_stop() returned true.
+  // Returns why must_stop() returned true.
   std::string_view stop_reason() const noexcept;
-  // Reports progress at intervals, after the first second. `total` is 0 if unknown. `unit` is
-  // "files" or "bytes". Runs on the thread of the call.
+  // Reports progress at intervals, starting one second after the call began. `total` is 0 if
+  // unknown. `unit` is "files" or "bytes". Runs on the thread of the call.
   void report(double done, double total, std::string_view unit = "files") const;
-  // Begins a new phase: report() restarts at 0, while the reported total continues to grow.
+  // Begins a new phase: the arguments of report() restart at 0, but the reported values continue to
+  // grow.
   void next_phase() const noexcept;
   // Records a change. `action` is "created", "modified", "deleted" or "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
@@ -79,7 +80,7 @@ std::string file_delete(const Call &call);
 struct Tool {
   std::string_view name;
   std::string (*run)(const Call &call);
-  bool changes;  // offered if a workspace is writable
+  bool changes;  // offered only if a workspace is writable
 };
 inline constexpr Tool tools[] = {
     {"file_read", file_read, false},     {"dir_list", dir_list, false},
@@ -94,14 +95,14 @@ std::string definitions(const std::vector<Workspace> &workspaces);
 // Returns the error for a workspace whose write_bytes limit is exhausted.
 std::string budget_problem(const Workspace &workspace);
 
-// Returns "file", "directory", "symlink" or "other", from st_mode.
+// Returns the type for a st_mode: "file", "directory", "symlink" or "other".
 std::string_view type_name(std::uint32_t mode);
 
 // Returns UTC time as text, such as 2025-11-25T09:30:00Z.
 std::string utc_time(std::int64_t unix_seconds);
 
-// Returns one entry of a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing
-// brace.
+// Returns one list entry without the closing brace:
+// {"KEY":name,"type":...,"size":...,"modified":...
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s);
 // Returns the entry as a line of text: "name  12 bytes  TIME".
 std::string entry_line(const std::string &name, const struct stat &s);

@@ -21,11 +21,11 @@ struct Tree {
   std::string json;
 };
 
-// Returns false if the limit for entries is reached.
+// Returns false if the entry limit has been reached.
 bool add(Tree *tree, const Found &found) {
   if (tree->count == tree->limit) return false;
   struct stat s{};
-  // The entry was removed in the meantime.
+  // The entry has been removed since it was listed.
   if (::fstatat(found.folder, found.name, &s, AT_SYMLINK_NOFOLLOW) != 0) return true;
   ++tree->count;
   tree->text.append(2 * found.level, ' ').append(bh::repaired_utf8(found.name));

@@ -23,7 +23,7 @@ void Updates::stop() noexcept {
   lane_.stop();
 }
 
-// Delays the processing, because a file that is being written changes repeatedly.
+// Delays processing, because a file often changes repeatedly while it is being written.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
   schedule();

@@ -1,4 +1,5 @@
-// Notifies the host about changes of subscribed files, at most once per file in coalesce_ms.
+// Notifies the host about changes of subscribed files, at most once per file in each interval of
+// coalesce_ms.
 //
 // Owner: the plugin. Runs on the reactor thread, unless documented otherwise.
 #pragma once
@@ -21,13 +22,13 @@ class Updates {
 
   explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
-  // If `table` lacks resource_updated or inotify is not available, subscriptions are disabled; see
+  // If `table` lacks resource_updated or inotify is unavailable, subscriptions are disabled; see
   // offered().
   void start(const bh_host_tools *table, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // All changes of subscriptions must go through this object.
+  // Subscribe and unsubscribe only through this object.
   SubscriptionLane &lane() noexcept { return lane_; }
 
  private:

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t max_ignore_bytes = 64u << 10;  // per .gitignore
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;  // entries of open folders that have not been visited yet
-constexpr std::size_t entries_between_looks = 64;  // Entries read between checks of must_stop().
+constexpr std::size_t max_held = 200'000;          // unvisited entries of open folders
+constexpr std::size_t entries_between_looks = 64;  // entries read between calls of must_stop()
 
 struct WalkEntry {
   std::string name;
   bool is_folder;
 };
 
-// An open folder and its entries that have not been visited yet.
+// An open folder and its unvisited entries.
 struct Level {
   OpenDirectory dir;
   std::string path;  // with a trailing "/", or empty
@@ -40,7 +40,7 @@ IgnoreRules ignore_rules(int folder) {
       std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
-// The innermost folder that has a rule for the path decides.
+// The innermost folder with a rule for the path decides.
 bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     if (level->ignore.empty()) continue;

@@ -23,9 +23,9 @@ struct WalkOptions {
   std::size_t levels = 64;  // deeper folders are reported but not entered
 };
 
-// Calls on_entry for each file and folder below `folder`, whose path is `path`. Folders precede
-// their contents. Symbolic links are skipped; folders named .git are not entered. Ends early if
-// on_entry returns false. Returns an empty string, or the reason why the walk is incomplete.
+// Calls on_entry for each file and folder below `folder`, whose path is `path`. A folder precedes
+// its contents. Symbolic links are skipped; folders named .git are not entered. Stops if on_entry
+// returns false. Returns an empty string, or the reason why the walk is incomplete.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

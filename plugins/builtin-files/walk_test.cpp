@@ -1,4 +1,4 @@
-// Tests a walk that is cancelled while it reads a folder.
+// Tests that a walk can be cancelled while it reads a folder.
 #include "builtin-files/walk.hpp"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ constexpr int cancelled_at = 100;
 
 }  // namespace
 
-// Overrides the function of the C library: counts its calls and cancels the tool call at call
+// Replaces readdir() of the C library: counts the calls and cancels the tool call at call number
 // cancelled_at.
 extern "C" dirent *readdir(DIR *dir) {
   using Function = dirent *(*)(DIR *);
@@ -29,7 +29,7 @@ extern "C" dirent *readdir(DIR *dir) {
   return next(dir);
 }
 
-TEST_CASE("a cancelled walk does not read a folder to its end") {
+TEST_CASE("a cancelled walk stops before it has read the whole folder") {
   std::string name = (fs::temp_directory_path() / "bulkhead-walk-XXXXXX").string();
   REQUIRE(::mkdtemp(name.data()) != nullptr);
   for (int i = 0; i < 1000; ++i) std::ofstream(fs::path(name) / std::to_string(i)).put('x');

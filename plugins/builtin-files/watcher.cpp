@@ -23,8 +23,7 @@ constexpr std::size_t max_watched_names =
     4096;                      // path components, including those of followed links
 constexpr int max_reads = 16;  // reads of 64 KiB before other events are processed
 
-// Returns a path through the descriptor. It refers to the folder that was resolved within the
-// workspace.
+// Returns a path that refers to an open folder by its descriptor.
 std::string path_of(const Fd &fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }
@@ -37,7 +36,7 @@ std::string watch_problem(int error) {
   return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
-// Returns the components of a path, except empty components and ".".
+// Returns the components of a path without empty components and ".".
 std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -53,8 +52,7 @@ bool is_not_there(int error) {
   return error == ENOENT || error == ENOTDIR;
 }
 
-// Returns the target of a link, or an empty string if the link cannot be followed within a
-// workspace.
+// Returns the target of a link, or an empty string if the target cannot be within a workspace.
 std::string target_of(const Fd &link) {
   std::array<char, 4096> text{};
   const ssize_t n = ::readlinkat(link.get(), "", text.data(), text.size());
@@ -62,8 +60,8 @@ std::string target_of(const Fd &link) {
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 
-// Walks along a path name by name, like the kernel. For a link, the walk visits the name of the
-// link and then the components of its target.
+// Walks along a path name by name, as the kernel does. For a link, the walk visits the link's name
+// and then the components of its target.
 class PathWalk {
  public:
   PathWalk(const Workspace &workspace, const std::string &path)
@@ -109,7 +107,7 @@ class PathWalk {
   }
 
   void go_up() {
-    if (above_.empty()) return names_.clear();  // out of the workspace
+    if (above_.empty()) return names_.clear();  // leads out of the workspace
     above_.pop_back();
     std::string path = ".";
     for (const std::string &name : above_) path.append("/").append(name);
@@ -200,7 +198,7 @@ void Watcher::remove(const std::string &uri) {
   subscriptions_.erase(at);
 }
 
-// Watches each folder before looking up a name in it, so no change in between is missed.
+// Watches each folder before looking up a name in it, so no change is missed.
 std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> *steps) {
   const Workspace &workspace = *subscription->workspace;
   PathWalk way(workspace, subscription->path);
@@ -211,7 +209,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
     if (!problem.empty()) return problem;
     way.enter();
   }
-  // The kernel decides whether the file can be watched.
+  // This open tests whether the file can be watched.
   const Opened file = workspace.open(subscription->path, O_PATH);
   if (!file.fd.valid()) return is_not_there(file.error) ? std::string() : file.problem;
   struct stat s{};
@@ -219,7 +217,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   return shown(subscription->path) + " is not a regular file";
 }
 
-// If this function throws, *steps contains everything that leave() must undo.
+// If this function throws, *steps contains the steps that leave() must undo.
 std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {
   const std::lock_guard guard(lock_);
@@ -235,7 +233,7 @@ std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
   return {};
 }
 
-// Requires lock_. Registers a watch. If there are too many watches, ends this watch.
+// Requires lock_. Keeps the watch, or removes it if there are too many.
 std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
   if (folders_.contains(watch)) return {};
   Rollback rollback([&] { ::inotify_rm_watch(inotify_.get(), watch); });
@@ -355,7 +353,7 @@ void Watcher::follow() {
       subscription->moved = false;
     }
     resolve_path(subscription,
-                 &steps);  // as far as possible; a current obstacle may be removed later
+                 &steps);  // partial on failure, which may be temporary
     rollback.commit();
     const std::lock_guard guard(lock_);
     // Changes made in a new folder before it was watched were missed.

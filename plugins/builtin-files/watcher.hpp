@@ -1,7 +1,6 @@
-// Detects changes of subscribed files with inotify watches on all folders along their paths. It
-// detects writes as well as the renaming, deletion and creation of files. Symbolic links on the
-// path (within the workspace) are watched in their own folder, and the path to their target is
-// watched too.
+// Detects changes of subscribed files with inotify watches on all folders along their paths:
+// writes, renames, deletion and creation. Symbolic links on the path (within the workspace) are
+// watched in their own folder, and so is the path to their target.
 //
 // Not detected: writes through a memory map or another hard link, and changes made by other
 // machines on a network file system.
@@ -23,7 +22,7 @@
 namespace builtin_files {
 
 inline constexpr std::size_t max_subscriptions = 1024;  // per workspace
-// Limit per workspace for watched folders, which are those along the paths of subscribed files.
+// Limit per workspace for watched folders: the folders along the paths of subscribed files.
 inline constexpr std::size_t max_watched_folders = 4096;
 
 class Watcher {
@@ -37,9 +36,9 @@ class Watcher {
   // The descriptor is readable when events are pending.
   int fd() const noexcept { return inotify_.get(); }
 
-  // Subscribes to a file of `workspace`, which need not exist. `uri` identifies the file in
-  // dequeue_changed(). Repeating a URI has no effect. Returns the error, or an empty string on
-  // success. Thread-safe; may block.
+  // Subscribes to a file of `workspace`, which need not exist. dequeue_changed() reports the file
+  // by its `uri`. Repeating a URI has no effect. Returns the error, or an empty string on success.
+  // Thread-safe; may block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
   // Thread-safe; may block.
   void remove(const std::string &uri);
@@ -48,7 +47,7 @@ class Watcher {
   void read_events();
   // Returns and clears the URIs of files that may have changed, each URI once. Thread-safe.
   std::vector<std::string> dequeue_changed();
-  // Returns true if paths to files have changed. Thread-safe.
+  // Returns true if follow() must be called because paths to files have changed. Thread-safe.
   bool must_follow() const;
   // Resolves the changed paths again. Thread-safe; may block.
   void follow();

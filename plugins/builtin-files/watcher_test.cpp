@@ -32,7 +32,7 @@ struct Watched {
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
-    // More notifications of the same change may arrive now or in the next rounds.
+    // Discards more notifications of the same change.
     files.host.run_for(300);
     files.updates.clear();
     return was;
@@ -41,7 +41,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("a subscribed file: written, replaced, deleted, created again") {
+TEST_CASE("a subscriber is notified when the file is written, replaced, deleted or created again") {
   Watched w;
   w.tree.file("a/b/f.txt", "one");
   w.tree.file("a/b/other.txt", "one");
@@ -76,7 +76,7 @@ TEST_CASE("a subscribed file: written, replaced, deleted, created again") {
     w.tree.file("a/b/f.txt", "and again");
     CHECK(w.told("a/b/f.txt"));
   }
-  SECTION("many writes are notified together") {
+  SECTION("many writes cause one notification") {
     for (int i = 0; i < 1000; ++i) w.tree.file("a/b/f.txt", std::to_string(i));
     CHECK(w.files.host.run_until([&] { return !w.files.updates.empty(); }, 10'000));
     w.files.host.run_for(300);
@@ -84,7 +84,7 @@ TEST_CASE("a subscribed file: written, replaced, deleted, created again") {
   }
 }
 
-TEST_CASE("only subscribed files are notified, until they are unsubscribed") {
+TEST_CASE("only subscribed files are notified, and only until they are unsubscribed") {
   Watched w;
   w.tree.file("f", "one");
   w.tree.file("g", "one");
@@ -110,7 +110,7 @@ TEST_CASE("a missing file can be subscribed to") {
   CHECK(w.told("d/e/new%20one"));
 }
 
-TEST_CASE("the target of a link is watched if it is inside") {
+TEST_CASE("the target of a link is watched if it is inside the workspace") {
   Watched w;
   w.tree.file("real/f", "one");
   w.tree.file("elsewhere", "one");
@@ -147,11 +147,11 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   replace("../gone");
   CHECK(w.told("current/c"));
-  fs::rename(root / "all/v3", root / "gone");  // created at the end of the chain of links
+  fs::rename(root / "all/v3", root / "gone");  // creates the target of the last link in the chain
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // A path that is no longer used is not watched; the next notification is for another file.
+  // The old path is no longer watched, so the next notification is for another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");
@@ -159,7 +159,7 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("f"));
 }
 
-TEST_CASE("circular links, and links that lead outside, are rejected") {
+TEST_CASE("circular links and links that leave the workspace are rejected") {
   Watched w;
   fs::create_symlink("b", w.tree.root() / "a");
   fs::create_symlink("a", w.tree.root() / "b");
@@ -173,7 +173,7 @@ TEST_CASE("circular links, and links that lead outside, are rejected") {
   }
 }
 
-TEST_CASE("links through very many folders are rejected") {
+TEST_CASE("links through too many folders are rejected") {
   Watched w;
   std::string target;
   fs::create_directory(w.tree.root() / "d");
@@ -203,7 +203,7 @@ TEST_CASE("paths that cannot be watched are rejected with the reason") {
   CHECK(w.files.host.faults().empty());
 }
 
-TEST_CASE("a thousand subscriptions begin and end together") {
+TEST_CASE("a thousand subscriptions can be pending at the same time") {
   Watched w;
   const auto all = [&](const char *method, const std::string &stem) {
     std::vector<bh_call> calls;
@@ -224,7 +224,7 @@ TEST_CASE("a thousand subscriptions begin and end together") {
   all("resources/subscribe", "f");
 }
 
-TEST_CASE("subscriptions end and begin in the order of the calls") {
+TEST_CASE("subscribe and unsubscribe calls are executed in order") {
   Watched w;
   w.tree.file("f", "one");
   w.subscribe("f");
@@ -250,7 +250,7 @@ TEST_CASE("subscriptions end and begin in the order of the calls") {
 
 namespace {
 
-// Occupies all jobs that the host accepts until the gate opens.
+// Occupies all jobs that the host accepts, until the gate is opened.
 struct Busy {
   explicit Busy(bh::testing::FakeHost &h) : fake(h), host(h.host()) {
     const auto wait = [](void *arg) { static_cast<Busy *>(arg)->gate.pass(); };
@@ -282,7 +282,7 @@ struct Busy {
 
 }  // namespace
 
-TEST_CASE("while the host accepts no job, subscriptions wait; when the plugin stops, they fail") {
+TEST_CASE("subscriptions wait while the host rejects jobs, and fail when the plugin stops") {
   Watched w;
   Busy busy(w.files.host);
   REQUIRE(busy.jobs > 0);
@@ -296,7 +296,7 @@ TEST_CASE("while the host accepts no job, subscriptions wait; when the plugin st
     w.tree.file("f", "one");
     CHECK(w.told("f"));
   }
-  SECTION("cancelled or not, each is completed") {
+  SECTION("cancelled calls are also completed") {
     const bh_call other = w.files.begin(w.uri("g"), {}, 0, "resources/unsubscribe");
     w.files.cancel(call);
     busy.gate.open();
@@ -313,7 +313,7 @@ TEST_CASE("while the host accepts no job, subscriptions wait; when the plugin st
   }
 }
 
-TEST_CASE("the number of waiting subscriptions is limited") {
+TEST_CASE("the number of pending subscription calls is limited") {
   Watched w;
   Busy busy(w.files.host);
   std::size_t waiting = 0;
@@ -363,10 +363,10 @@ TEST_CASE("the number of watched folders is limited") {
     CHECK(said.find("100 folders of the workspace") == 0);
     ++refused;
   }
-  CHECK(refused == 1);  // 9 folders each, plus the workspace itself
+  CHECK(refused == 1);  // each path has 9 folders, plus the workspace folder
 }
 
-TEST_CASE("after an inotify queue overflow, all files are notified") {
+TEST_CASE("an inotify queue overflow notifies all subscribed files") {
   Tree tree;
   tree.file("quiet/f", "one");
   fs::create_directory(tree.root() / "loud");

@@ -33,7 +33,7 @@ int open_beneath(int root, const char *path, int flags, mode_t mode,
   if ((flags & O_PATH) != 0) how.flags &= ~static_cast<unsigned long long>(O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   if (links == Links::refuse) how.resolve |= RESOLVE_NO_SYMLINKS;
-  // EAGAIN means that the tree was renamed during the resolution.
+  // EAGAIN means that the tree was renamed while the path was resolved.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path, &how, sizeof how);
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) return static_cast<int>(fd);
@@ -169,7 +169,7 @@ Opened Workspace::open_folder(const std::string &path, bool make, Links links) c
     if (::mkdirat(fd.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
       return {Fd(), "the folder " + shown(path) + " cannot be created: " + bh::error_name(errno)};
     }
-    // The path is resolved from the root, so links inside the workspace are followed.
+    // The path is resolved from the workspace root, so links within the workspace can be followed.
     fd = open_at(path.substr(0, slash));
   }
   if (fd.valid()) return {std::move(fd), {}};

@@ -1,8 +1,8 @@
 // A folder that tools may read, and may change if the profile permits it. The kernel resolves every
-// path from the folder's descriptor (openat2 with RESOLVE_BENEATH). No path or symbolic link can
-// lead out of the folder, even if the tree changes concurrently.
+// path relative to the folder's descriptor (openat2 with RESOLVE_BENEATH). No path or symbolic link
+// can lead out of the folder, even if the tree changes concurrently.
 //
-// Changes use a Place: an open folder and one name in it. A single name opened with "nofollow" is
+// Changes use a Place: an open folder and one name in it. A single name opened with O_NOFOLLOW is
 // resolved only in that folder.
 #pragma once
 
@@ -57,7 +57,7 @@ struct Place {
   std::string problem;
 };
 
-// Whether parent folders may be symbolic links (within the workspace).
+// Determines whether parent folders may be symbolic links (within the workspace).
 enum class Links { follow, refuse };
 
 class Workspace {
@@ -70,17 +70,18 @@ class Workspace {
   // Returns the absolute path of the folder, with all links resolved.
   const std::string &root() const noexcept { return path_; }
 
-  // Permits writing up to `bytes` in total. Must be called before threads use the object.
+  // Permits writing up to `bytes` in total. Must be called before other threads use the object.
   void allow_writing(std::uint64_t bytes) noexcept;
   bool writable() const noexcept { return left_ != nullptr; }
   // Deducts bytes from the write limit. Returns false if the limit is exceeded. Thread-safe.
   bool take(std::uint64_t bytes) const noexcept;
 
-  // Opens the path of a tool, which must be relative and without "..". Thread-safe.
+  // Opens a path from a tool's arguments. It must be relative and must not contain "..".
+  // Thread-safe.
   Opened open(std::string_view path, int flags) const;
 
-  // Resolves the path of a tool to a Place. If make_folders is set, missing parents are created
-  // (mode 0777 before umask).
+  // Resolves a path from a tool's arguments to a Place. If make_folders is set, missing parents are
+  // created (mode 0777 before umask).
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
   // Opens one path component in an open folder. `mode` is used with O_CREAT.

@@ -62,7 +62,7 @@ class Recorded : public Files {
 
 }  // namespace
 
-TEST_CASE("tools that change files are offered for writable workspaces only") {
+TEST_CASE("tools that change files are offered only for writable workspaces") {
   const Tree one;
   const Tree two;
   Files reader(one);
@@ -88,7 +88,7 @@ TEST_CASE("tools that change files are offered for writable workspaces only") {
   CHECK(entries(one) == 0);
 }
 
-TEST_CASE("file_write creates, replaces, and rejects replacing with create_only") {
+TEST_CASE("file_write creates and replaces files, but does not replace files with create_only") {
   Tree tree;
   Recorded files(tree.writable());
   const Answer made = files.call("file_write", R"({"path":"a/b/c.txt","content":"one\n"})");
@@ -122,7 +122,7 @@ TEST_CASE("file_write creates, replaces, and rejects replacing with create_only"
                         "\n");
 }
 
-TEST_CASE("files outside of the workspace and special files are not written") {
+TEST_CASE("special files and files outside the workspace are not written") {
   Tree tree;
   tree.file("in.txt", "inside");
   fs::create_symlink("../secret.txt", tree.root() / "secret");
@@ -156,13 +156,13 @@ TEST_CASE("files outside of the workspace and special files are not written") {
   CHECK(tree.read("../secret.txt") == "do not read\n");
   CHECK(tree.read("in.txt") == "inside");
   CHECK(entries(tree) == 5);
-  // Links themselves can be moved and deleted; their targets remain unchanged.
+  // A link itself can be moved and deleted; its target remains unchanged.
   CHECK_FALSE(files.call("file_delete", R"({"path":"secret"})").is_error());
   CHECK_FALSE(files.call("file_delete", R"({"path":"parent","recursive":true})").is_error());
   CHECK(tree.read("../secret.txt") == "do not read\n");
 }
 
-TEST_CASE("the temporary file of a killed writer is removed, that of a live one is respected") {
+TEST_CASE("the temporary file of a killed writer is removed, that of a live writer is kept") {
   Tree tree;
   const std::string name = builtin_files::temporary_name("f");
   tree.file(name, "half");
@@ -197,7 +197,7 @@ TEST_CASE("writing is limited by write_bytes") {
   CHECK(entries(tree) == 2);
 }
 
-TEST_CASE("file_edit replaces exactly the given text, once") {
+TEST_CASE("file_edit replaces exactly one occurrence of the given text") {
   Tree tree;
   tree.file("f.c", "int a;\nint b;\nint a;\n");
   fs::permissions(tree.root() / "f.c", fs::perms(0600));
@@ -262,7 +262,7 @@ TEST_CASE("file_move keeps an existing target unless overwrite is set") {
   CHECK(has(files.events, R"({"action":"created","path":"b","size":1})"));
 }
 
-TEST_CASE("file_delete deletes files, links and empty folders; trees only if recursive") {
+TEST_CASE("file_delete deletes files, links and empty folders, and trees only if recursive") {
   Tree tree;
   tree.file("f", "123");
   tree.file("d/e/g", "1");

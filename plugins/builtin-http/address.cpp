@@ -20,7 +20,7 @@ constexpr std::uint32_t ip4(unsigned a, unsigned b, unsigned c, unsigned d) {
 }
 
 // Blocks of the IANA special-purpose registry that are not globally reachable, and the address of a
-// cloud's metadata service, which lies in a public block.
+// cloud metadata service in a public block.
 constexpr Block4 special4[] = {
     {ip4(0, 0, 0, 0), 8},      {ip4(10, 0, 0, 0), 8},       {ip4(100, 64, 0, 0), 10},
     {ip4(127, 0, 0, 0), 8},    {ip4(169, 254, 0, 0), 16},   {ip4(172, 16, 0, 0), 12},
@@ -46,7 +46,7 @@ bool is_public6(const unsigned char *a) noexcept {
   if (std::memcmp(a, mapped, 12) == 0 || std::memcmp(a, nat64, 12) == 0) {
     return is_public4(word(a + 12));
   }
-  if (a[0] >> 5 != 1) return false;  // only 2000::/3 has been allocated
+  if (a[0] >> 5 != 1) return false;  // only 2000::/3 is allocated
   const std::uint32_t front = word(a);
   if (front >> 9 == 0x20010000u >> 9) return false;  // 2001::/23, which includes Teredo
   if (front == 0x20010DB8u) return false;            // documentation

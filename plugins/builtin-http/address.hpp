@@ -1,4 +1,5 @@
-// Address filter for connections: public Internet addresses, and networks listed in the profile.
+// Address filter for connections: allows public Internet addresses, and networks listed in the
+// profile.
 #pragma once
 
 #include <string_view>
@@ -6,9 +7,9 @@
 
 namespace builtin_http {
 
-// Returns false for private, loopback, link-local (cloud metadata), shared, documentation,
-// multicast and reserved addresses, for IPv6 addresses that embed such an IPv4 address, and for
-// text that is not an address.
+// Returns true for globally reachable addresses. Returns false for private, loopback, link-local
+// (cloud metadata), shared, documentation, multicast and reserved addresses, for IPv6 addresses
+// that embed one of these IPv4 addresses, and for invalid text.
 bool is_public_address(std::string_view address) noexcept;
 
 // A network or an address, such as "10.1.0.0/16", "fd00::/8" or "127.0.0.1".
@@ -22,7 +23,7 @@ class Network {
 
  private:
   unsigned char bytes_[16] = {};
-  unsigned bits_ = 0;  // prefix length, out of 128; IPv4 is mapped into IPv6
+  unsigned bits_ = 0;  // prefix length of 128 bits; IPv4 is mapped into IPv6
 };
 
 struct AddressRules {

@@ -1,8 +1,9 @@
 // An in-memory cache of responses, by URL.
 //
-// Only requests without caller-supplied headers use the cache, because a response to a request with
-// credentials must not reach other callers. Limits: max_entries and the total size in bytes (a
-// response larger than an eighth of it is not stored). The least recently used entry is evicted.
+// Requests with caller-supplied headers bypass the cache, because a response to a request with
+// credentials must not reach other callers. Limits: max_entries and the total size in bytes. A
+// response larger than an eighth of this size is not stored. The least recently used entry is
+// evicted.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -27,7 +28,7 @@ class Cache {
 
   struct Found {
     const Response *response = nullptr;  // valid until the next call of this object
-    bool is_fresh = false;               // if false, must be revalidated by ETag or date
+    bool is_fresh = false;               // false if it must be revalidated by ETag or date
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
@@ -35,7 +36,7 @@ class Cache {
   // response.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
-  // Updates an entry after revalidation (a 304 response with these headers).
+  // Updates an entry after revalidation. `not_modified` is the 304 response.
   void renew(const Url &url, const Response &not_modified, std::uint64_t now_ns, std::time_t now);
 
  private:

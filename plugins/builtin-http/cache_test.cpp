@@ -37,7 +37,7 @@ std::uint64_t seconds(std::vector<Header> headers) {
 
 }  // namespace
 
-TEST_CASE("freshness of responses") {
+TEST_CASE("the freshness of responses is computed") {
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT") == now);
   CHECK(parse_date("0") == -1);
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT+1") == -1);
@@ -63,13 +63,13 @@ TEST_CASE("freshness of responses") {
   CHECK_FALSE(freshness_of(missing, now).store);
 }
 
-TEST_CASE("storing, expiry and eviction") {
+TEST_CASE("responses are stored, expire and are evicted") {
   Cache cache(80'000);
   const Url a = url("http://a.test/");
   cache.store(a, response({{"Cache-Control", "max-age=10"}}), 0, now);
   CHECK(cache.find(a, 9 * second).is_fresh);
   CHECK(cache.find(url("http://a.test/?x"), 0).response == nullptr);
-  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, without a validator
+  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, and has no validator
   cache.store(a, response({{"ETag", "\"1\""}}), 0, now);
   CHECK(cache.find(a, 0).response != nullptr);
   CHECK_FALSE(cache.find(a, 0).is_fresh);
@@ -126,7 +126,9 @@ TEST_CASE("a stale page is revalidated") {
         std::string::npos);
 }
 
-TEST_CASE("not stored: other methods, callers' headers, cache disabled") {
+TEST_CASE(
+    "other methods and requests with headers are not cached, and caching can be disabled"
+    "disabled") {
   Web web(R"({"methods":["get"]})");
   web.pages["http://a.test/"] = {.body = "one", .headers = {{"Cache-Control", "max-age=100"}}};
   for (int i = 0; i < 2; ++i) {

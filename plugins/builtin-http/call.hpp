@@ -1,8 +1,8 @@
-// One tool call: the request runs on the reactor thread; then a thread of the host's pool converts
+// One tool call. The request runs on the reactor thread; then a thread of the host's pool converts
 // the result.
 //
-// A cancelled call is answered at once, even while a pool thread is converting its page. The object
-// is deleted after that thread has finished.
+// A cancelled call is answered immediately, even while a pool thread converts its page. The object
+// is deleted when that thread has finished.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -18,13 +18,13 @@ namespace builtin_http {
 
 class Call final : private Fetcher::User {
  public:
-  // Callbacks of a call. They run on the reactor thread, and never inside start() or cancel().
+  // Callbacks of a call. They run on the reactor thread, but never inside start() or cancel().
   class Owner {
    public:
     virtual void answer(std::uint64_t id, std::string &&result) = 0;  // called once, with JSON
     virtual void gone(std::uint64_t id) noexcept = 0;                 // may delete the Call
     virtual void record(std::uint64_t id, const std::string &event) = 0;
-    // Called every second with increasing `done`.
+    // Called every second, with increasing `done`.
     virtual void progress(std::uint64_t id, double done, double total,
                           const std::string &message) = 0;
 
@@ -32,7 +32,7 @@ class Call final : private Fetcher::User {
     ~Owner() = default;
   };
 
-  // host, http, config, cache and owner must outlive the Call.
+  // All references must outlive the Call.
   Call(const bh::Host &host, const bh_host_http &http, const Config &config, Cache &cache,
        Owner &owner, std::uint64_t id, std::unique_ptr<Task> task)
       : host_(host),
@@ -49,13 +49,13 @@ class Call final : private Fetcher::User {
   // applies.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
-  // Answers the call with an error in this turn of the event loop.
+  // Answers the call with an error at the end of this event loop iteration.
   void cancel();
 
   // Suppresses the answer.
   void stop() noexcept;
 
-  // Returns true if a pool thread uses this object.
+  // Returns true while a pool thread uses this object.
   bool is_converting() const noexcept { return converting_; }
 
  private:

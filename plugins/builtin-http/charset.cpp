@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
 
-// A label of the Encoding Standard and the name of the encoding in iconv. Only these names are
-// passed to iconv, because its converters for other encodings have had vulnerabilities
-// (CVE-2024-2961).
+// A label of the Encoding Standard, and the name of its encoding in iconv. No other names are
+// passed to iconv, because some of its converters have had vulnerabilities (CVE-2024-2961).
 struct Label {
   std::string_view label;
   const char *name;
@@ -142,7 +141,7 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
     out->append(piece, static_cast<std::size_t>(to - piece));
     if (result != static_cast<std::size_t>(-1) || errno == E2BIG) continue;
     *out += bh::replacement_utf8;
-    ++in;  // an invalid or truncated character
+    ++in;  // skips an invalid or truncated character
     --left;
   }
   return true;

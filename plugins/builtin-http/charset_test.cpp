@@ -16,7 +16,7 @@ std::string converted(std::string body, std::string_view type) {
 
 }  // namespace
 
-TEST_CASE("character sets") {
+TEST_CASE("character sets are detected and converted") {
   CHECK(converted("\xC3\xA9", "text/html") == "\xC3\xA9");
   CHECK(converted("\xE9", "text/html") == "\xC3\xA9");
   CHECK(converted("\x80\x81\xFF", "text/plain; charset=\"ISO-8859-1\"") ==
@@ -28,12 +28,12 @@ TEST_CASE("character sets") {
         "<meta charset='iso-8859-1'>\xC3\x83\xC2\xA9");
   CHECK(converted("x", "text/html; charset=x-none").find("\"x-none\" is not supported") !=
         std::string::npos);
-  // Supported by iconv but not part of the Encoding Standard.
+  // iconv supports this character set, but the Encoding Standard does not include it.
   CHECK(converted("x", "text/plain; charset=iso-2022-cn-ext").find("not supported") !=
         std::string::npos);
 }
 
-TEST_CASE("character sets of other scripts, and their labels") {
+TEST_CASE("character sets of other scripts are converted, under all their labels") {
   const std::string japanese = "\xE6\x97\xA5\xE6\x9C\xAC";
   const std::string russian = "\xD0\x9C\xD0\xB8\xD1\x80";
   CHECK(converted("\x93\xFA\x96\x7B", "text/plain; charset=Shift_JIS") == japanese);
@@ -52,7 +52,7 @@ TEST_CASE("character sets of other scripts, and their labels") {
   CHECK(converted("<meta charset=utf-16>\xC3\xA9", "text/html") == "<meta charset=utf-16>\xC3\xA9");
 }
 
-TEST_CASE("invalid bytes, and a long text") {
+TEST_CASE("invalid bytes are replaced, and a long conversion can be cancelled") {
   CHECK(converted("a\x93", "text/plain;charset=shift_jis") == "a\xEF\xBF\xBD");
   CHECK(converted("\x80\x80z", "text/plain;charset=euc-jp").find('z') != std::string::npos);
   const std::string text(100'000, '\xE9');

@@ -9,8 +9,8 @@ namespace {
 
 using Value = rapidjson::Value;
 
-// Reads the optional array of strings `name` with read(text, &item) for each element. Returns false
-// if the array or an element is invalid.
+// Reads the optional array of strings `name`, calling read(text, &item) for each element. Returns
+// false if the array or an element is invalid.
 template <class Item, class Read>
 bool read_list(const Value &root, const char *name, std::vector<Item> *out, Read read) {
   const auto it = root.FindMember(name);

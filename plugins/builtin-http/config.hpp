@@ -1,4 +1,3 @@
-// The configuration of this plugin.
 #pragma once
 
 #include <bulkhead/cpp/basics.hpp>
@@ -37,12 +36,12 @@ inline constexpr std::string_view config_schema = R"({
 struct Config {
   DomainRules domains;
   AddressRules addresses;
-  std::vector<std::string> methods;  // tools to offer: http_get, http_post and so on
+  std::vector<std::string> methods;  // enabled request tools: http_get, http_post and so on
   std::uint64_t max_body_bytes = 5u << 20;
   std::uint64_t cache_bytes = 8u << 20;  // 0 disables the cache
   std::uint64_t timeout_ms = 30'000;     // per call, including redirects
 
-  // Checks the text of the URL against the rules. Returns an empty string if the URL is allowed,
+  // Checks the URL's text against the rules. Returns an empty string if the URL is allowed,
   // otherwise a sentence that contains "blocked".
   std::string refusal(const Url &url) const;
 };

@@ -13,11 +13,11 @@ std::string media_type(std::string_view content_type);
 // charset=Shift_JIS". Returns an empty string if there is none.
 std::string charset_parameter(std::string_view text);
 
-// Returns the media type for the error message if the content is binary, or an empty string if it
-// is text.
+// Returns the media type, for an error message, if the content is binary. Returns an empty string
+// if it is text.
 std::string binary_type(std::string_view content_type);
 
-// Returns true if the content is HTML according to its type. Without a type, the start of the text
+// Returns true if the content type is HTML. If there is no content type, the start of the text
 // decides.
 bool is_html(std::string_view content_type, std::string_view text);
 

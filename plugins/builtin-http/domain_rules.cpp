@@ -31,8 +31,7 @@ bool DomainPattern::parse(std::string_view text, DomainPattern *out) {
     text = text.substr(0, colon);
   }
   HostName host;
-  // "*" in other positions is not a valid host. Accepting it would suggest a wildcard, but it would
-  // not match.
+  // In other positions, "*" is rejected, because it would look like a wildcard but match nothing.
   if (!parse_host(text, &host) || (out->below_ && host.is_address)) return false;
   out->name_ = std::move(host.name);
   return true;

@@ -1,4 +1,5 @@
-// Rules for hosts: a block list, then an allow list, then a default.
+// Rules for hosts. A block list takes precedence over an allow list, which takes precedence over
+// the default.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace builtin_http {
 
-// One list entry: "name", "*.name" (subdomains only), or an address, each optionally with ":port".
+// One list entry: "name", "*.name" (subdomains only), or an address, each with an optional ":port".
 class DomainPattern {
  public:
-  // Returns false if `text` has none of these forms.
+  // Returns false if `text` is not a valid entry.
   static bool parse(std::string_view text, DomainPattern *out);
 
   bool matches(const Url &url) const;
@@ -30,8 +31,8 @@ struct DomainRules {
   std::vector<DomainPattern> block, allow;
   bool default_allow = true;
 
-  // Returns an empty string if the URL is allowed, otherwise a sentence with the host, "blocked"
-  // and the reason.
+  // Returns an empty string if the URL is allowed. Otherwise returns a sentence with the host,
+  // "blocked" and the reason.
   std::string refusal(const Url &url) const;
 };
 

@@ -28,7 +28,7 @@ std::string refusal(const Config &c, std::string_view where) {
 
 }  // namespace
 
-TEST_CASE("the domain policy: block, allow, default") {
+TEST_CASE("the block list is applied first, then the allow list, then the default") {
   const Config c = config(
       R"({"allow":["good.test","*.a.test","Both.test"],"block":["both.test","*.bad.a.test"]})");
   CHECK(refusal(c, "good.test").empty());
@@ -55,7 +55,7 @@ TEST_CASE("the domain policy: block, allow, default") {
   }
 }
 
-TEST_CASE("ports, addresses and names beyond ASCII in the lists") {
+TEST_CASE("the lists support ports, addresses and non-ASCII names") {
   const Config c = config(
       R"({"allow":["a.test:8080","*.b.test:80","B\u00fccher.example","[2001:4860::8888]:443",
           "8.8.8.8"]})");

@@ -1,12 +1,11 @@
-// Tests of fetch_http and of the properties common to all requests: rules, redirects, limits,
-// records.
+// Tests of fetch_http and of the rules, redirects, limits and records of all requests.
 #include <catch2/catch.hpp>
 
 #include "builtin-http/testing.hpp"
 
 using namespace builtin_http::testing;
 
-TEST_CASE("the three formats of a page") {
+TEST_CASE("a page is returned in three formats") {
   Web web;
   const std::string html =
       "<html><head><title>T</title><script>var hidden;</script></head><body><h1>Head</h1>"
@@ -45,7 +44,7 @@ TEST_CASE("parts of a page are consecutive") {
   }
   CHECK(calls == 3);
   CHECK(read == text);
-  // A limit smaller than one character still makes progress.
+  // A limit smaller than one character still returns the character.
   const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
   CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
   CHECK(
@@ -53,7 +52,7 @@ TEST_CASE("parts of a page are consecutive") {
       std::string::npos);
 }
 
-TEST_CASE("each failure has its own error") {
+TEST_CASE("each type of failure has its own error") {
   Web web;
   web.pages["http://a.test/pdf"] = {.type = "application/pdf", .body = "%PDF"};
   web.pages["http://a.test/png"] = {.type = "image/png", .body = "x"};
@@ -135,7 +134,7 @@ TEST_CASE("the rules apply to each hop of a redirect") {
   CHECK(error_of(web.url("http://a.test/loop")).find("more than 5 redirects") != std::string::npos);
 }
 
-TEST_CASE("a body above the limit is rejected while it is received") {
+TEST_CASE("a body above the limit is rejected before it is complete") {
   Web web(R"({"max_body_bytes":2048})");
   web.pages["http://a.test/"] = {.body = std::string(2048, 'x')};
   web.pages["http://a.test/big"] = {.body = std::string(2049, 'x')};
@@ -167,7 +166,7 @@ TEST_CASE("calls can be cancelled, and their number is limited") {
   CHECK(web.open() == 0);
 }
 
-TEST_CASE("each request is recorded without its query") {
+TEST_CASE("requests are recorded without their query") {
   Web web(R"({"block":["bad.test"]})");
   web.pages["http://a.test:8080/one?token=s3cret"] = {.status = 302,
                                                       .location = "https://b.test/two?x"};

@@ -22,7 +22,8 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// Returns the header for revalidating a stored response. The header points into the response.
+// Returns the header for revalidating a stored response. The header borrows the text of the
+// response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
@@ -58,7 +59,7 @@ void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   if (judge("")) send();
 }
 
-// Returns true if the URL is allowed. Otherwise, the fetch ends with an error.
+// Returns true if the URL is allowed. Otherwise ends the fetch with an error.
 bool Fetcher::judge(std::string_view prefix) {
   const std::string refusal = config_.refusal(request_.url);
   if (refusal.empty()) return true;
@@ -92,7 +93,8 @@ void Fetcher::send() {
   later();
 }
 
-// Returns true if the cache has the response. Otherwise, kept_ may hold a response to revalidate.
+// Returns true if the cache has a fresh response. Otherwise, kept_ may contain a response to
+// revalidate.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;
@@ -114,7 +116,7 @@ void Fetcher::use_kept() {
   problem_ = refused_head();
 }
 
-// The result points into `url`, *headers and this object.
+// The result borrows from `url`, *headers and this object.
 bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_header> *headers,
                                   std::uint64_t now) const {
   for (const Header &h : request_.headers) headers->push_back({bh::str(h.name), bh::str(h.value)});
@@ -127,8 +129,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // With a proxy, check_address would receive the address of the proxy, so the rules require a
-  // direct connection.
+  // With a proxy, check_address would receive the proxy's address. A direct connection is therefore
+  // required if addresses are restricted.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);
@@ -172,7 +174,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  // The body of a redirect is not read; an empty body keeps the connection usable.
+  // The body of a redirect is not read. If it is empty, the connection is reused.
   enough_ = read_redirect();
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
@@ -188,7 +190,7 @@ bool Fetcher::read_redirect() {
   return !location_.empty();
 }
 
-// Returns the reason to reject a response with this head, or an empty string if it is accepted.
+// Returns the reason for rejecting a response with this head, or an empty string if it is accepted.
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {

@@ -1,9 +1,9 @@
 // Performs one request, including redirects, with limits and rules. The rules apply to every hop.
 //
-// The host of each URL is checked before the request. Its address is checked before the connection
-// is made: bh_http_handler.check_address receives the address that is then connected to, even if
-// DNS answers change. Only GET and HEAD follow redirects, so a request with side effects is sent
-// only to the URL that its caller named.
+// The host of each URL is checked before the request is sent. bh_http_handler.check_address checks
+// the actual address before the connection is made, even if DNS answers change. Only GET and HEAD
+// follow redirects, so a request with side effects is sent only to the URL that the caller
+// specified.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -24,7 +24,6 @@ inline constexpr unsigned max_redirects = 5;
 
 class Fetcher {
  public:
-  // Receives the result and the records.
   class User {
    public:
     // Called once, never inside start(). `problem` is an error message, or empty if response() is
@@ -48,8 +47,8 @@ class Fetcher {
   // `deadline_ns` refers to CLOCK_MONOTONIC.
   void start(Request &&request, std::uint64_t deadline_ns);
 
-  // Ends the fetch without calling fetched(). The Fetcher must live until the host has run its
-  // deferred functions, which is before the next event.
+  // Ends the fetch without calling fetched(). The Fetcher must outlive the host's deferred
+  // functions, which run before the next event.
   void stop() noexcept;
 
   Response &response() { return response_; }
@@ -94,9 +93,9 @@ class Fetcher {
   bool running_ = false;    // on_done will be called
   bool scheduled_ = false;  // step() will be called
   bool stopped_ = false;
-  bool denied_ = false;   // the current address was rejected
-  bool enough_ = false;   // the rest of the response is not needed
-  std::string problem_;   // the error; once set, the fetch ends
+  bool denied_ = false;   // the address of the current connection was rejected
+  bool enough_ = false;   // the remaining response is not needed
+  std::string problem_;   // if not empty, the error that ends the fetch
   std::string location_;  // target of a redirect to follow
 };
 

@@ -37,7 +37,7 @@ void read_directive(std::string_view directive, Control *out) {
   if (!same_name(name, "max-age")) return;
   const std::uint64_t age =
       equals == directive.npos ? 0 : seconds_of(unquoted(directive.substr(equals + 1)));
-  // If max-age is duplicated, the shortest value applies.
+  // If max-age occurs more than once, the shortest value applies.
   out->max_age = std::min(out->max_age.value_or(max_seconds), age);
 }
 
@@ -76,7 +76,7 @@ std::time_t parse_date(std::string_view text) {
 Freshness freshness_of(const Response &response, std::time_t now) {
   const Control control = control_of(response);
   Freshness out;
-  // Except for "*", Vary can be ignored, because all cached requests have the same headers.
+  // Vary can be ignored except for "*", because all cached requests have the same headers.
   out.store = response.status == 200 && !control.no_store && response.header("vary") != "*";
   if (!out.store) return out;
   const std::time_t date = parse_date(response.header("date"));

@@ -1,4 +1,4 @@
-// Freshness of responses according to the rules of RFC 9111 for a private cache.
+// Freshness of responses in a private cache, according to RFC 9111.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Freshness {
   std::uint64_t seconds = 0;  // from now; 0 requires revalidation before each use
 };
 
-// `response` is a response to GET that was just received. Heuristic freshness is not used: without
+// `response` is a response to GET that was just received. There is no heuristic freshness: without
 // max-age and Expires, the lifetime is 0.
 Freshness freshness_of(const Response &response, std::time_t now);
 

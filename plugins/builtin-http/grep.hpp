@@ -12,12 +12,13 @@ namespace builtin_http {
 
 struct Matches {
   std::string blocks;  // "--- Match 1 ---" and numbered lines, with ">>>" before the match
-  std::string json;    // the same matches as {"line":1,"text":the line, at most 300 bytes},...
+  std::string json;    // the same matches as {"line":1,"text":"..."},... with at most 300 bytes per
+                       // line
   std::size_t count = 0;
   bool more = false;  // there are more than `most` matches
 };
 
-// Finds the first `most` matching lines, each with up to `context` lines before and after. Ends
+// Finds the first `most` matching lines, each with up to `context` lines before and after. Stops
 // early if `cancelled` becomes true, or if the blocks exceed max_grep_bytes (`more` is then true).
 // Thread-safe.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;

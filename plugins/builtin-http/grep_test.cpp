@@ -19,7 +19,7 @@ Matches find(std::string_view text, std::string_view regex, std::size_t context 
 
 }  // namespace
 
-TEST_CASE("a block for each matching line, case-insensitive") {
+TEST_CASE("each matching line gets a block; matching is case-insensitive") {
   const Matches found = find("one\ntwo\r\nthree\nFour two\nfive", "TWO", 1);
   CHECK(found.count == 2);
   CHECK_FALSE(found.more);
@@ -34,7 +34,7 @@ TEST_CASE("a block for each matching line, case-insensitive") {
             .count == 1);
 }
 
-TEST_CASE("the search ends after one more match than the limit, to report `more`") {
+TEST_CASE("the search looks for one match more than the limit to determine `more`") {
   CHECK_FALSE(find("a\na\na", "a", 0, 3).more);
   const Matches found = find("a\na\na", "a", 0, 2);
   CHECK(found.more);

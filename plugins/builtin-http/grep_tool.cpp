@@ -69,7 +69,7 @@ class GrepTask final : public Task {
   }
 
  private:
-  // Includes all matches, regardless of which part of the text is returned.
+  // Contains all matches, even if only a part of the text is returned.
   std::string structured(const Response &response, const Matches &found) const {
     return "{\"url\":" + bh::json::quoted(response.url.text()) +
            ",\"pattern\":" + bh::json::quoted(pattern.text()) + ",\"matches\":[" + found.json +

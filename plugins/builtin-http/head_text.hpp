@@ -1,4 +1,4 @@
-// A response's status and headers as text.
+// Formats the status and headers of a response as text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace builtin_http {
 
 // The text consists of "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented
-// lines "name: value". Values that are not printable ASCII are shown as <binary>.
+// "name: value" lines. Values that are not printable ASCII are shown as <binary>.
 std::string head_text(const Response &response);
 std::string_view shown_value(const Header &header);
 

@@ -1,4 +1,4 @@
-// The host of a URL or a rule in canonical form.
+// The canonical form of a host in a URL or rule.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct HostName {
 
 // `text` is UTF-8: a name, an IPv4 address, or an IPv6 address in brackets. Non-ASCII names are
 // converted to their xn-- form (IDNA 2008 with the mapping of UTS 46, non-transitional). Returns
-// false if `text` has none of these forms, or a form that only some resolvers treat as an address
-// (127.1, 0x7f000001).
+// false for any other text, including forms that only some resolvers treat as an address (127.1,
+// 0x7f000001).
 bool parse_host(std::string_view text, HostName *out);
 
 }  // namespace builtin_http

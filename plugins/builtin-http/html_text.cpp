@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned max_span = 1000;  // limit for the columns or rows of one cell
 
-// Calls see(node) for each node below root in document order until it returns false. Iterative,
-// because the nesting depth of a page is not limited. Returns false if see() returned false.
+// Calls see(node) for each node below root in document order until see() returns false. Returns
+// false in that case. Iterative, because the nesting depth of a page is unlimited.
 template <class See>
 bool each_below(const GumboNode *root, See see) {
   std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};
@@ -47,7 +47,7 @@ std::size_t longest_ticks(const GumboNode *root) {
   return longest;
 }
 
-// Returns true for a data table (short cells), and false for a layout table.
+// Returns true for a data table (short cells), false for a layout table.
 bool is_data_table(const GumboNode *table) {
   bool several = false;  // more than one column
   const bool flat = each_below(table, [&](const GumboNode *node) {
@@ -99,10 +99,10 @@ class Page {
     unsigned next;
   };
 
-  // Returns the writer for the current position, which is a cell or the page.
+  // Returns the writer for the current position: the open cell or the page.
   MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
-  // Returns true if the children and then leave() must follow.
+  // Returns true if the caller must process the children and then call leave().
   bool enter(const GumboNode *node) {
     switch (node->type) {
       case GUMBO_NODE_TEXT:
@@ -117,7 +117,7 @@ class Page {
     }
   }
 
-  // Returns true if text is not interpreted as markup.
+  // Returns true inside code, where text is not interpreted as markup.
   bool in_code() const { return !fences_.empty() || codes_ > 0; }
 
   void add_text(const char *text) {
@@ -143,7 +143,7 @@ class Page {
   const std::atomic<bool> &cancelled_;
   std::vector<std::string> fences_;  // fences of open <pre> elements; only the outermost is written
   unsigned codes_ = 0;               // number of open <code> elements
-  std::vector<bool> marked_;         // for each open link, code or emphasis: whether it has a mark
+  std::vector<bool> marked_;         // for each open link, code or emphasis: true if it has a mark
   const GumboElement *table_element_ = nullptr;
   std::unique_ptr<Table> table_;        // the open table
   std::unique_ptr<MarkupWriter> cell_;  // the open cell of the table
@@ -228,7 +228,7 @@ bool Page::begin_inline(const GumboNode *node) {
   return true;
 }
 
-// Returns true if the element is part of a table.
+// Returns true if the element belongs to a table.
 bool Page::begin_in_table(const GumboElement &e) {
   if (e.tag == GUMBO_TAG_TR) {
     table_->begin_row();
@@ -276,7 +276,7 @@ void Page::leave_inline(const GumboElement &e) {
   marked_.pop_back();
 }
 
-// Returns true if the element is part of a table.
+// Returns true if the element belongs to a table.
 bool Page::leave_in_table(const GumboElement &e) {
   if (&e == table_element_) {
     write_table();

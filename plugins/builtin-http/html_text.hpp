@@ -8,7 +8,7 @@
 namespace builtin_http {
 
 // `html` is UTF-8. *out receives Markdown or plain text. On failure, returns false and sets
-// *problem to an error message. Ends early if `cancelled` becomes true. Limits: see html_tree.hpp.
+// *problem to an error message. Stops early if `cancelled` becomes true. Limits: see html_tree.hpp.
 // Thread-safe.
 bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> &cancelled,
                   std::string *out, std::string *problem);

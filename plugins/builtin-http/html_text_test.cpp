@@ -17,7 +17,7 @@ std::string text_of(const std::string &html, bool markdown = true) {
 
 }  // namespace
 
-TEST_CASE("a page as Markdown") {
+TEST_CASE("a page is converted to Markdown") {
   CHECK(text_of("<h1>A  <b>b</b></h1><p>One\n two.<p>Three<br>four") ==
         "# A **b**\n\nOne two.\n\nThree\nfour\n");
   CHECK(text_of("<p>See <a href='http://x.test/a b(c)'>the <i>page</i></a>, <a>none</a>.") ==
@@ -45,14 +45,15 @@ TEST_CASE("a page as plain text has no markup") {
                 false) == "A\n\na\nb\n\ny\n\np\nq\n\nz\n");
 }
 
-TEST_CASE("hostile pages") {
+TEST_CASE("hostile pages are converted within the limits") {
   std::string deep;
   for (int i = 0; i < 20'000; ++i) deep += "<b><i>";
   CHECK(text_of(deep + "x").find('x') != std::string::npos);
   std::string nested;
   for (int i = 0; i < 200'000; ++i) nested += "<span>";
   CHECK(text_of(nested + "x") == "x\n");
-  // Each <p> reopens all formatting elements, so the tree grows with the square of the page size.
+  // Each <p> reopens all formatting elements, so the size of the tree grows with the square of the
+  // page size.
   std::string formatting = "<p>";
   for (int i = 0; i < 3'000; ++i) formatting += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) formatting += "</p><p>x";

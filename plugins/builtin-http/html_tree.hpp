@@ -9,7 +9,7 @@
 
 namespace builtin_http {
 
-// Limits for one page. A page that exceeds them has no tree.
+// Limits for one page. A page that exceeds them is not parsed.
 inline constexpr std::size_t max_tree_bytes = 192u << 20;
 inline constexpr unsigned max_parse_ms = 5'000;
 
@@ -19,7 +19,7 @@ class HtmlTree {
   ~HtmlTree();
 
   // `html` is UTF-8 and must outlive the tree. Returns nullptr if a limit was reached or the call
-  // was cancelled. The nodes are owned by this object. May be called once, on any thread.
+  // was cancelled. This object owns the nodes. May be called once, on any thread.
   const GumboNode *parse(std::string_view html, const std::atomic<bool> &cancelled);
 
  private:
@@ -30,7 +30,7 @@ class HtmlTree {
 // Returns the value of an attribute, or an empty string if it is absent.
 std::string_view attribute(const GumboElement &element, const char *name);
 
-// The children of an element. Other nodes have none.
+// The children of an element; empty for other nodes.
 struct Children {
   const GumboVector *nodes;
   const GumboNode *operator[](unsigned i) const {

@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// Deeper nesting is flattened, so line prefixes cannot multiply the size of the text.
+// Deeper nesting is flattened; otherwise line prefixes could multiply the size of the text.
 constexpr std::size_t max_containers = 12;
 
 bool is_space(char c) {
@@ -15,8 +15,8 @@ bool is_space(char c) {
 
 }  // namespace
 
-// Returns the prefix of the next line. Sets *rest to the prefix of the following lines of its
-// paragraph. Consumes item markers.
+// Returns the prefix of the next line. Sets *rest to the prefix of later lines in the same
+// paragraph. Consumes list item markers.
 std::string MarkupWriter::front(std::string *rest) {
   std::string out;
   for (std::size_t i = 0; i < containers_.size(); ++i) {
@@ -44,7 +44,7 @@ void MarkupWriter::begin_line() {
   const std::string front = this->front(&rest);
   if (!first) out_ += '\n';
   if (!first && wanted_ == 2) {
-    // An empty line has the containers that both adjacent lines share.
+    // The prefix of an empty line consists of the containers that both adjacent lines share.
     const auto same = std::mismatch(rest.begin(), rest.end(), last_rest_.begin(), last_rest_.end());
     const std::string_view shared(rest.data(), static_cast<std::size_t>(same.first - rest.begin()));
     out_.append(shared.substr(0, shared.find_last_not_of(' ') + 1)).append("\n");
@@ -78,7 +78,7 @@ void MarkupWriter::write_marks() {
   }
 }
 
-// Closes marks before a new paragraph, because marks cannot span paragraphs.
+// Closes marks before a new paragraph, because a mark cannot span paragraphs.
 void MarkupWriter::close_marks() {
   for (auto m = marks_.rbegin(); m != marks_.rend(); ++m) {
     if (m->written && !m->ended) out_ += m->end;

@@ -1,4 +1,4 @@
-// Writes text with blocks, lists, quotes and emphasis as Markdown or plain text. Independent of
+// Writes text with blocks, lists, quotes and emphasis as Markdown or plain text. Does not depend on
 // HTML.
 #pragma once
 
@@ -35,32 +35,32 @@ class MarkupWriter {
   bool in_list() const;
   void item();
   void end_item();  // an empty item is dropped
-  // `fence` has at least three backticks, and more than any run in the fenced text.
+  // `fence` has at least three backticks, and more than any run of backticks in the fenced text.
   void begin_fence(std::string_view fence, std::string_view language);
   void end_fence(std::string_view fence);
 
-  // Emphasis, code and links, between `begin` and `end`. Marks must be properly nested. A mark
-  // without text, or inside another mark of the same kind, is dropped. Emphasis is repeated in each
+  // Emphasis, code and links, delimited by `begin` and `end`. Marks must be properly nested. A mark
+  // is dropped if it has no text or is inside a mark of the same kind. Emphasis is repeated in each
   // additional paragraph; a link ends with its first paragraph.
   void begin_mark(std::string_view begin, std::string_view end);
   void begin_link(std::string_view target) { begin_mark("[", "](" + std::string(target) + ")"); }
   void end_mark();
 
-  // Returns the text. It ends with a line break unless it is empty.
+  // Returns the text, which ends with a line break unless it is empty.
   std::string take();
 
  private:
   enum class Kind { quote, bullets, numbers };
-  // A container of the current line; the outermost is first.
+  // A container of the current line. Containers are stored outermost first.
   struct Container {
     Kind kind;
-    std::string marker;  // marker of an item until its first line is written
+    std::string marker;  // an item's marker, until the item's first line is written
     unsigned number;
     std::size_t width;  // width of the last marker
   };
   struct Mark {
     std::string begin, end;
-    bool written = false;  // if false, the mark is written with its first text
+    bool written = false;  // the mark is written together with its first text
     bool ended = false;    // the end of a link has been written
   };
 
@@ -74,14 +74,14 @@ class MarkupWriter {
   bool markdown_;
   std::string out_;
   int wanted_ = 0;
-  bool list_ended_ = false;  // the following text is outside of the last item
+  bool list_ended_ = false;  // the next text is outside the last item
   bool space_ = false;
   std::size_t no_space_at_ = 0;  // leading white space is dropped while out_ has this size
   std::string heading_;          // marker for the next line
   std::string last_rest_;        // prefix for the following lines of the current paragraph
   std::vector<Container> containers_;
   std::vector<Mark> marks_;    // open marks; each kind occurs at most once
-  std::vector<bool> counted_;  // for each begin_mark(): whether the mark is in marks_
+  std::vector<bool> counted_;  // for each begin_mark(): true if the mark is in marks_
 };
 
 }  // namespace builtin_http

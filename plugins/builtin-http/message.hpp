@@ -1,4 +1,4 @@
-// A request to a web server and its response.
+// A request to a web server, and the response.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct Header {
 struct Request {
   std::string method = "GET";
   Url url;
-  std::vector<Header> headers;  // set by the caller; not sent to another origin
+  std::vector<Header> headers;  // set by the caller; not sent to other origins
   std::string body;
-  bool head_only = false;   // the body of the response is not read
+  bool head_only = false;   // do not read the body of the response
   bool any_type = false;    // accept binary content
   bool any_status = false;  // accept a status other than 2xx
 };
@@ -30,7 +30,8 @@ struct Response {
   std::vector<Header> headers;
   std::string body;  // decompressed
 
-  // Returns the first header with this name (in lower case), or an empty string if it is absent.
+  // Returns the value of the first header with this lower-case name, or an empty string if it is
+  // absent.
   std::string_view header(std::string_view name) const;
 };
 

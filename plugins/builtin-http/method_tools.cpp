@@ -1,6 +1,6 @@
-// http_get, http_post, http_put, http_patch, http_delete and http_head: requests to APIs. Each tool
-// is offered only if `methods` in the profile lists it. Any status is a result, not an error, and
-// the body is returned unchanged.
+// http_get, http_post, http_put, http_patch, http_delete and http_head: requests to APIs. A tool is
+// offered only if `methods` in the profile lists it. A response with any status is a result, not an
+// error. The body is returned unchanged.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"

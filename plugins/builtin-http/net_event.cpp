@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// With these limits, all strings still fit after escaping.
+// These limits leave enough space for escaping all strings.
 constexpr std::size_t max_domain = 253, max_path = 256, max_reason = 100;
 
 }  // namespace

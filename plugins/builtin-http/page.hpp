@@ -10,10 +10,10 @@ namespace builtin_http {
 
 enum class Format { markdown, content, raw };
 
-// Returns the body (which is consumed) as UTF-8 in *text. HTML is converted to Markdown or plain
-// text (`content`); other types, and all types with `raw`, are not converted. On failure, returns
-// false and sets *problem to an error message. May take seconds; ends early if `cancelled` becomes
-// true. Thread-safe.
+// Converts the body to UTF-8 text in *text, and consumes the body. HTML is converted to Markdown or
+// plain text (`content`). Other types are not converted, nor is any type with `raw`. On failure,
+// returns false and sets *problem to an error message. May take seconds; stops early if `cancelled`
+// becomes true. Thread-safe.
 bool page_text(Response *response, Format format, const std::atomic<bool> &cancelled,
                std::string *text, std::string *problem);
 

@@ -1,7 +1,7 @@
 // Compares the conversion of realistic pages (pages/*.html) with the expected text: pages/*.md for
 // Markdown, pages/*.txt for plain text. After an intended change, run
 //   builtin_http_test "[.write]"
-// and review the difference.
+// and review the diff.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ fs::path with(fs::path page, const char *extension) {
 
 }  // namespace
 
-TEST_CASE("pages have the expected text") {
+TEST_CASE("pages are converted to the expected text") {
   CHECK(pages().size() >= 20);
   for (const fs::path &page : pages()) {
     INFO(page);
@@ -59,7 +59,7 @@ TEST_CASE("pages have the expected text") {
   }
 }
 
-TEST_CASE("character references of any length become UTF-8") {
+TEST_CASE("character references of any length are converted to UTF-8") {
   const std::atomic<bool> never{false};
   for (const std::string start :
        {"&#xD800", "&#x1", "&#5", "&#xDFFF", "&#x10FFFF", "&#xffffffff"}) {
@@ -82,7 +82,7 @@ TEST_CASE("character references of any length become UTF-8") {
   }
 }
 
-TEST_CASE("write the current text of the pages", "[.write]") {
+TEST_CASE("write the expected text of the pages", "[.write]") {
   for (const fs::path &page : pages()) {
     std::ofstream(with(page, ".md"), std::ios::binary) << text_of(page, Format::markdown);
     std::ofstream(with(page, ".txt"), std::ios::binary) << text_of(page, Format::content);

@@ -1,4 +1,4 @@
-// Returns long text in parts, as selected by the tool arguments start_index and max_length.
+// Returns long text in parts, selected by the tool arguments start_index and max_length.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Paging {
   std::uint64_t max_length = 5000;  // bytes; at least one character is returned
 };
 
-// A part of a text. `begin` and `end` are at character boundaries.
+// A part of a text. `begin` and `end` are on character boundaries.
 struct Part {
   std::size_t begin = 0, end = 0, total = 0;
 
@@ -25,10 +25,11 @@ struct Part {
 
 Paging read_paging(tool_kit::Arguments *arguments);
 
-// If start_index is beyond the end, returns false and sets *problem to an error message.
+// Returns false and sets *problem to an error message if start_index is beyond the end.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
-// Returns the two arguments as properties of an inputSchema. `what` names the text.
+// Returns the schema properties of the two arguments for an inputSchema. `what` is a name for the
+// text in their descriptions.
 std::string paging_schema(std::string_view what);
 
 }  // namespace builtin_http

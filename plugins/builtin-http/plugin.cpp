@@ -1,4 +1,4 @@
-// builtin-http: builtin MCP server for web requests.
+// builtin-http: a built-in MCP server for web requests.
 //
 // The HTTP client is an optional plugin, so the host is queried for it at each call.
 #include <bulkhead/abi/ext/draft/event.h>
@@ -19,7 +19,7 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  // Limit for in-flight calls. Additional calls fail with an error that asks to try again.
+  // Limit for in-flight calls. More calls are rejected with an error that says to try again.
   static constexpr std::size_t max_calls = 32;
 
   static constexpr bh::Info info{.id = "builtin-http",
@@ -44,8 +44,8 @@ class BuiltinHttp final : private Call::Owner {
   bh_status start(bh_error *) { return BH_OK; }
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // If a page is being converted, the conversion ends at its next check. The host keeps this object
-  // until then.
+  // A running conversion stops at its next check of `cancelled`. The host keeps this object until
+  // then.
   void stop() noexcept {
     for (const auto &[id, call] : calls_) call->stop();
     std::erase_if(calls_, [](const auto &entry) { return !entry.second->is_converting(); });

@@ -12,9 +12,8 @@ namespace builtin_http {
 inline constexpr std::size_t max_request_headers = 64;
 
 // `arguments` is a JSON object with an object "headers". On failure, returns false and sets
-// *problem to an error message without header values, because these may be credentials. Names and
-// values that are invalid in HTTP, and headers that the HTTP client sets itself, are rejected when
-// the request is sent.
+// *problem to an error message without header values, which may be credentials. When the request is
+// sent, headers are rejected if they are invalid in HTTP or are set by the HTTP client itself.
 bool read_headers(std::string_view arguments, std::vector<Header> *out, std::string *problem);
 
 }  // namespace builtin_http

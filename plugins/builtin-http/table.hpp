@@ -8,11 +8,11 @@ namespace builtin_http {
 
 class Table {
  public:
-  static constexpr std::size_t max_columns = 100;  // additional cells join the last column
+  static constexpr std::size_t max_columns = 100;  // more cells are appended to the last column
 
   void begin_row();
-  // `columns` and `rows` are the span of the cell, at least 1. The other positions of the span are
-  // empty cells.
+  // `columns` and `rows` are the span of the cell, at least 1. The other positions of the span stay
+  // empty.
   void cell(std::string text, unsigned columns, unsigned rows);
 
   // Returns one line per row, or nothing if the table has no text.
@@ -22,7 +22,7 @@ class Table {
   void fill();
 
   std::vector<std::vector<std::string>> rows_;
-  std::vector<unsigned> taken_;  // for each column, the remaining rows of a cell that spans rows
+  std::vector<unsigned> taken_;  // for each column: number of rows still occupied by a cell above
 };
 
 }  // namespace builtin_http

@@ -1,5 +1,5 @@
-// The plugin with a fake HTTP client and fake pages in one event loop. A request is answered in the
-// next turn.
+// Test fixture: the plugin with a fake HTTP client and fake pages in one event loop. Requests are
+// answered in the next event loop iteration.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/event.h>
@@ -30,7 +30,7 @@ struct Page {
   std::string location = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
   std::string address = "93.184.216.34";
-  std::optional<bh_status> fails = {};  // if set: status of a failure after the body
+  std::optional<bh_status> fails = {};  // if set, the status of a failure after the body
 };
 
 class Web : public ToolsHost {
@@ -56,12 +56,12 @@ class Web : public ToolsHost {
   ~Web() { stop(); }  // ends requests while their callbacks are still valid
 
   std::map<std::string, Page> pages;
-  std::vector<std::string> asked;          // URLs in order
-  std::string method, sent, sent_headers;  // of the last request
-  std::uint32_t flags = 0;                 // of the last request
+  std::vector<std::string> asked;          // requested URLs in order
+  std::string method, sent, sent_headers;  // values of the last request
+  std::uint32_t flags = 0;                 // flags of the last request
   unsigned connections = 0;                // number of accepted addresses
   bool silent = false;                     // requests are not answered
-  bool stalls = false;                     // responses end after their header
+  bool stalls = false;                     // responses stop after their headers
   std::vector<std::string> events;         // recorded events
 
   std::size_t open() const { return requests_.size(); }
@@ -77,7 +77,7 @@ class Web : public ToolsHost {
     void *user;
   };
 
-  // ToolsHost is the first base class; `user` of the fake host points to it.
+  // `user` of the fake host points to ToolsHost, the first base class.
   static Web &of(void *ctx) {
     return *static_cast<Web *>(static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user));
   }

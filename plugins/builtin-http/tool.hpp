@@ -1,6 +1,6 @@
 // Interface of all tools of this plugin. A tool has a definition, builds a request from the
-// arguments, and builds a result from the response. Each tool has its own file; tools.cpp lists the
-// tools.
+// arguments, and builds a result from the response. Each tool has its own file; tools.cpp lists
+// them.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,14 @@
 
 namespace builtin_http {
 
-// One call of a tool.
 class Task {
  public:
   virtual ~Task() = default;
 
-  // The request to send. It is consumed before the response arrives.
+  // The request to send. It is moved out when it is sent.
   Request request;
 
-  // Returns the result of the call as JSON. Polls `cancelled` at least every few milliseconds. May
+  // Returns the result of the call as JSON. Checks `cancelled` at least every few milliseconds. May
   // be called once, on any thread.
   virtual std::string result(Response &response, const std::atomic<bool> &cancelled) const = 0;
 };
@@ -29,8 +28,8 @@ struct Tool {
   std::string_view name;
   std::string (*definition)();  // JSON, as in tools/list
 
-  // `arguments` is JSON as received. On failure, returns nullptr and sets *problem to an error
-  // message.
+  // `arguments` is the JSON text as received. On failure, returns nullptr and sets *problem to an
+  // error message.
   std::unique_ptr<Task> (*make)(std::string_view arguments, std::string *problem);
 };
 

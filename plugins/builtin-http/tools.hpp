@@ -1,4 +1,3 @@
-// The list of tools.
 #pragma once
 
 #include <string>
@@ -12,10 +11,10 @@ namespace builtin_http {
 // Returns the tool with this name if the configuration offers it, otherwise nullptr.
 const Tool *find_tool(const Config &config, std::string_view name);
 
-// Returns the result of tools/list as a JSON array, which includes echo.
+// Returns the JSON array for tools/list, including echo.
 std::string tool_definitions(const Config &config);
 
-// Returns the result of a call to echo.
+// Returns the result of an echo call.
 std::string echo(std::string_view arguments);
 
 }  // namespace builtin_http

@@ -8,7 +8,7 @@ using namespace builtin_http::testing;
 
 namespace {
 
-// The annotations of the tools, by name.
+// Returns the annotations of the listed tools, by name.
 std::map<std::string, std::string> listed(Web *web) {
   rapidjson::Document list;
   const std::string json = web->list();
@@ -42,7 +42,7 @@ std::map<std::string, std::string> listed(Web *web) {
 
 }  // namespace
 
-TEST_CASE("the listed tools and their annotations") {
+TEST_CASE("the configured tools are listed with their annotations") {
   Web web;
   CHECK(listed(&web) == std::map<std::string, std::string>{{"echo", "reads again"},
                                                            {"fetch_http", "reads again"},
@@ -77,7 +77,7 @@ TEST_CASE("echo returns its text and requires the argument") {
   CHECK(web.call("echo", R"({"text":"a","more":1})").is_error());
 }
 
-TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
+TEST_CASE("D03 grep_http shows 50 of 60 hits") {
   Web web;
   std::string page = "<body>";
   for (int i = 1; i <= 60; ++i) page += "<p>Hit " + std::to_string(i) + "<div>other</div>";
@@ -91,7 +91,7 @@ TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
                   "(showing the first 50)\n\n--- Match 1 ---\n>>> 1: Hit 1\n    2: \n\n") == 0);
   CHECK(text.find("--- Match 50 ---") != std::string::npos);
   CHECK(text.find("--- Match 51 ---") == std::string::npos);
-  // The markup is searched only if requested.
+  // The search includes the markup only with `raw`.
   CHECK(grep(R"("pattern":"<p>")").text().find("Matches found: 0\n") != std::string::npos);
   CHECK(grep(R"("pattern":"<p>hit 60","raw":true)").text().find("Matches found: 1\n") !=
         std::string::npos);
@@ -101,7 +101,7 @@ TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
         std::string::npos);
 }
 
-TEST_CASE("the result of grep_http is returned in parts") {
+TEST_CASE("grep_http returns its result in parts") {
   Web web;
   std::string page;
   for (int i = 0; i < 300; ++i) page += "line with a word\n";
@@ -126,7 +126,7 @@ TEST_CASE("the result of grep_http is returned in parts") {
   CHECK(read == whole);
 }
 
-TEST_CASE("D04 http_headers: HEAD, or GET without its body") {
+TEST_CASE("D04 http_headers uses HEAD, or GET without reading the body") {
   Web web;
   web.pages["http://a.test/"] = {.status = 404,
                                  .type = "image/png",
@@ -137,7 +137,7 @@ TEST_CASE("D04 http_headers: HEAD, or GET without its body") {
   CHECK(head ==
         "URL: http://a.test/\nStatus: 404 Not Found\n\nHeaders:\n  Content-Type: image/png\n"
         "  X-One: 1\n  X-Two: <binary>\n");
-  web.stalls = true;  // the body never arrives and must not be awaited
+  web.stalls = true;  // the body never arrives; the call must not wait for it
   CHECK(web.call("http_headers", R"({"url":"http://a.test/","method":"GET"})").text() == head);
   CHECK(web.method == "GET");
   CHECK(error_of(web.call("http_headers", R"({"url":"http://a.test/","method":"PUT"})"))
@@ -177,7 +177,7 @@ TEST_CASE("D05 http_post and similar tools send their arguments") {
             .find("must be an object") != std::string::npos);
 }
 
-TEST_CASE("redirects are not followed for methods with side effects") {
+TEST_CASE("methods with side effects do not follow redirects") {
   Web web(R"({"methods":["get","post"]})");
   web.pages["http://a.test/"] = {.status = 307, .location = "http://b.test/"};
   web.pages["http://a.test/own"] = {.status = 302, .location = "/end"};
@@ -187,7 +187,7 @@ TEST_CASE("redirects are not followed for methods with side effects") {
   CHECK(moved.find("Status: 307 Temporary Redirect") != std::string::npos);
   CHECK(moved.find("LOCATION: http://b.test/") != std::string::npos);
   CHECK(web.asked == std::vector<std::string>{"http://a.test/"});
-  // Headers are not sent to another origin.
+  // Headers are not sent to other origins.
   const std::string headers = R"("headers":{"Authorization":"Bearer s3cret"}})";
   web.call("http_get", R"({"url":"http://a.test/own",)" + headers);
   CHECK(web.asked.back() == "http://a.test/end");
@@ -197,7 +197,7 @@ TEST_CASE("redirects are not followed for methods with side effects") {
   CHECK(web.sent_headers.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("calls report progress after a second") {
+TEST_CASE("calls report progress after one second") {
   Web web;
   web.silent = true;
   const bh_call call = web.begin("fetch_http", R"({"url":"http://a.test/"})", BH_CALL_PROGRESS);
@@ -210,7 +210,7 @@ TEST_CASE("calls report progress after a second") {
   CHECK(web.host.timers() == 0);
 }
 
-TEST_CASE("a call cancelled during conversion is answered at once") {
+TEST_CASE("a call that is cancelled during conversion is answered immediately") {
   Web web;
   std::string slow = "<p>";  // the tree grows with the square of the page size
   for (int i = 0; i < 3'000; ++i) slow += "<b id=" + std::to_string(i) + ">";
@@ -223,7 +223,7 @@ TEST_CASE("a call cancelled during conversion is answered at once") {
   CHECK(error_of(web.wait(call)) == "the call was cancelled");
 }
 
-TEST_CASE("text and structured content agree") {
+TEST_CASE("text and structuredContent agree") {
   Web web(R"({"methods":["get"]})");
   web.pages["http://a.test/"] = {.type = "text/plain", .body = "one\ntwo \xC3\xA9\nthree"};
   const Answer fetched =

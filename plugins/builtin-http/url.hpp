@@ -1,5 +1,5 @@
 // Parses http and https URLs. Only URLs that all parsers interpret in the same way are accepted, so
-// that the checked host is the host that is contacted.
+// the checked host is always the host that is contacted.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Url {
   std::string text() const { return origin() + target; }
 };
 
-// `text` is UTF-8; non-ASCII characters are percent-encoded. If the URL is missing, is invalid, has
-// another scheme, or has no host, returns false and sets *problem to an error message for the
-// caller.
+// `text` is UTF-8; non-ASCII characters are percent-encoded. Returns false and sets *problem to an
+// error message for the caller if the URL is missing or invalid, has no host, or has another
+// scheme.
 bool parse_url(std::string_view text, Url *out, std::string *problem);
 
 // Resolves a Location header against `base` (RFC 3986, 5.2).

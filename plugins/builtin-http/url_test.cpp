@@ -21,7 +21,7 @@ std::string url_text(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("URLs") {
+TEST_CASE("URLs are parsed and normalized") {
   CHECK(url_text("http://example.com") == "http://example.com/");
   CHECK(url_text(" HTTPS://Example.COM:443/A?b#c ") == "https://example.com/A?b");
   CHECK(url_text("http://example.com.:8080?q") == "http://example.com:8080/?q");
@@ -48,7 +48,7 @@ TEST_CASE("URLs") {
   }
 }
 
-TEST_CASE("redirect targets") {
+TEST_CASE("redirect targets are resolved") {
   Url base;
   std::string problem;
   REQUIRE(parse_url("https://a.test:8443/x/y/z?q=1", &base, &problem));
@@ -70,13 +70,13 @@ TEST_CASE("redirect targets") {
   CHECK(to("file:///etc/passwd") == "problem");
 }
 
-TEST_CASE("non-ASCII names and paths") {
+TEST_CASE("non-ASCII names and paths are encoded") {
   CHECK(url_text("https://B\xC3\x9C"
                  "CHER.example/\xC3\xBC?q=\xC3\xA9#x") ==
         "https://xn--bcher-kva.example/%C3%BC?q=%C3%A9");
   CHECK(url_text("http://fa\xC3\x9F.de/") == "http://xn--fa-hia.de/");  // not fass.de
   CHECK(url_text("http://xn--bcher-kva.example/") == "http://xn--bcher-kva.example/");
-  // Full-width digits and dots form an address.
+  // Full-width digits and dots are parsed as an address.
   Url url;
   std::string problem;
   REQUIRE(

@@ -1,6 +1,6 @@
-// The interface of HTTP clients for lanes. It has two implementations: the plugin's own HTTP/1.1
-// client (http1.hpp, plain http without a proxy) and the http-client plugin (service.hpp, all other
-// requests). Runs on the reactor thread.
+// The interface of HTTP clients for lanes. There are two implementations: the plugin's own HTTP/1.1
+// client (http1.hpp) for plain http without a proxy, and the http-client plugin (service.hpp) for
+// all other requests. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,52 +24,53 @@ using http_codec::ResponseHead;
 
 struct HttpRequest {
   Method method = Method::post;
-  // Request line and header lines, each ending with CRLF; without Content-Length and blank line.
+  // Request line and header lines, each ending with CRLF, without Content-Length and without the
+  // blank line.
   std::string_view head;
   std::string_view target;
   const bh_str *parts = nullptr;  // the body, borrowed; read before start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // If true, an idle connection is never used, since the server may be closing it.
+  // True if an idle connection must not be used, because the server may be closing it.
   bool fresh_connection = false;
 };
 
-// An in-flight request. Owned by the back end, which destroys it after on_done, on_whole, a
-// callback that returned false, or cancel().
+// An in-flight request. Owned by the back end, which destroys it after on_done, on_whole, cancel(),
+// or a callback that returned false.
 class HttpCall {
  public:
-  // Ends the call; no more callbacks follow.
+  // Cancels the request. No more callbacks follow.
   virtual void cancel() = 0;
 
  protected:
   ~HttpCall() = default;
 };
 
-// Receives the response. A callback that returns false ends the call without on_done.
+// Receives the response. A callback that returns false ends the request without on_done.
 class HttpSink {
  public:
   virtual bool on_head(const ResponseHead &head) = 0;
   virtual bool on_body(std::string_view piece) = 0;
-  // error is null if the whole body has arrived. BH_E_UNAVAILABLE means that the request was not
-  // sent, BH_E_IO that it may have been executed.
+  // `error` is null if the complete body has arrived. BH_E_UNAVAILABLE means that the request was
+  // not sent; BH_E_IO means that it may have been executed.
   virtual void on_done(const bh_error *error) = 0;
-  // Receives the complete response. The call has ended, and its connection may already serve other
-  // calls.
+  // Receives a complete response instead of the callbacks above. The request has ended, and its
+  // connection may already be in use again.
   virtual void on_whole(const ResponseHead &head, std::string_view body) = 0;
-  // Returns memory for the next bytes of a body of known length; on_body then gets a piece of it.
-  // If empty, the back end's own buffer is used.
+  // Returns a buffer for the next bytes of a body of known length; they are then passed to on_body.
+  // If it is empty, the back end uses its own buffer.
   virtual std::span<char> room() { return {}; }
 
  protected:
   ~HttpSink() = default;
 };
 
-// The connection to one origin, held by a lane.
+// A lane's access to one origin.
 class HttpRoute {
  public:
   virtual ~HttpRoute() = default;
-  // After BH_OK, *out is set and callbacks follow later, never inside start(). After an error,
-  // nothing was sent, no callback follows, and *out is unchanged.
+  // If BH_OK is returned, *out is set and callbacks follow later, never inside start(). On an
+  // error, nothing was sent, no callback follows, and *out is unchanged.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
   // Returns the number of unsent body bytes.

@@ -1,5 +1,5 @@
 // A growing byte buffer without zero-filling. One spare buffer is kept for the next large answer,
-// since new pages from the kernel cost more than receiving data into them.
+// because new pages from the kernel cost more than receiving the data.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class BodyBuffer {
   std::size_t capacity() const noexcept { return capacity_; }
   void clear() noexcept { size_ = 0; }
 
-  // Returns false if there is no memory.
+  // Returns false if memory allocation fails.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     auto *data = static_cast<char *>(std::realloc(data_, bytes));

@@ -24,11 +24,13 @@ using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
 using bh::ns_per_ms;
-// A connection that was idle longer than this is checked for a close by the peer before it is used.
+// After being idle for this long, a connection is checked for closure by the peer before it is
+// used.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-// Writes the Content-Length and the blank line of a POST, or only the blank line.
+// Returns the Content-Length and the blank line of a POST, or only the blank line for other
+// methods.
 HeadEnd end_of_head(const HttpRequest &request) {
   HeadEnd end;
   if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
@@ -36,8 +38,8 @@ HeadEnd end_of_head(const HttpRequest &request) {
   return end;
 }
 
-// Detects a silently lost peer after a minute, since no time-out applies to an event stream without
-// traffic. (The kernel's default is two hours.)
+// Detects a dead peer after a minute, because event streams without traffic have no time-out. (The
+// kernel's default is two hours.)
 void keep_alive(int fd) noexcept {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -233,7 +235,8 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // A broken pipe is also reported by reading, after an answer that may have arrived already.
+    // An answer may have arrived before the pipe broke. The error is reported after the answer is
+    // read.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -252,7 +255,7 @@ void Connection::flush() {
 void Connection::on_event(std::uint32_t events) {
   if (state_ == State::connecting) return connect_done();
   if (state_ == State::idle) {
-    // Closed by the peer, or unsolicited bytes: in both cases unfit for another call.
+    // The peer has closed the connection or sent unsolicited bytes, so it cannot be reused.
     return client_.retire(this);
   }
   if ((events & BH_FD_WRITE) != 0 && state_ == State::busy) flush();
@@ -314,7 +317,7 @@ void Connection::consume(std::string_view in) {
   }
 }
 
-// Returns false if the call has ended; otherwise the body follows. `in` contains the bytes after
+// Returns false if the request has ended. Otherwise the body follows. `in` contains the bytes after
 // the head.
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
@@ -332,23 +335,23 @@ bool Connection::take_head(std::string_view in) {
     return false;
   }
   const bool wanted = sink->on_head(head);
-  if (sink_ != sink) return false;  // cancelled inside the callback
+  if (sink_ != sink) return false;  // cancelled in the callback
   if (!wanted) cancel();
   return wanted;
 }
 
-// Returns false if the call has ended.
+// Returns false if the request has ended.
 bool Connection::deliver_body(std::string_view piece) {
   HttpSink *sink = sink_;
   const bool wanted = sink->on_body(piece);
-  if (sink_ != sink) return false;  // cancelled inside the callback
+  if (sink_ != sink) return false;  // cancelled in the callback
   if (!wanted) cancel();
   return wanted;
 }
 
 // ---- the end of a call --------------------------------------------------------------------------
 
-// Detaches the call from this connection, which becomes idle or is closed.
+// Detaches the request from this connection, which becomes idle or is closed.
 HttpSink *Connection::detach(bool reuse) {
   HttpSink *sink = sink_;
   const bool whole_request_sent = account_ == 0;
@@ -387,8 +390,7 @@ void Connection::cancel() {
 bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
   std::uint64_t keep_ms = idle_ms;
   if (keep_alive_s_ != 0) {
-    // The server has announced when it closes the connection; one second of that is kept in
-    // reserve.
+    // The server has announced when it will close the connection; stop using it one second earlier.
     const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
     keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
   }

@@ -1,5 +1,5 @@
-// One socket to an origin: connects, sends a request, parses the response, and then becomes idle or
-// retires. See http1.hpp.
+// One socket to an origin: connects, sends a request, parses the response, then becomes idle or is
+// closed. See http1.hpp.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,25 +13,24 @@ class Connection final : public HttpCall {
  public:
   Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms);
 
-  // Queues the request and connects (after address resolution, if needed). After an error the
-  // object has retired, nothing was sent, and no callback of the sink is called.
+  // Queues the request and connects, resolving the address first if needed. On an error, the object
+  // is retired, nothing was sent, and no callback of the sink is called.
   bh_status open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
                  bh_error *error);
-  // Sends on an idle connection. Returns false if the peer had closed it and nothing was written;
-  // use another connection.
+  // Sends on an idle connection. Returns false if the peer had closed it and nothing was written.
+  // The caller must then use another connection.
   bool send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent);
   void cancel() override;
 
-  // Starts connecting once the addresses are known.
+  // Called when the addresses are known.
   void connect_next();
   void fail(bh_status code, const std::string &text);
 
-  // Returns false if the idle connection should not be used because the peer has closed it or is
-  // about to close it.
+  // Returns false if the peer has closed the idle connection or is about to close it.
   bool reusable(std::uint64_t now_ns) const;
   bool expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept;
   bool idle() const noexcept { return state_ == State::idle; }
-  // Closes the socket; the object is freed at the end of the turn.
+  // Closes the socket. The object is freed at the end of the event loop iteration.
   void close() noexcept;
 
  private:
@@ -69,13 +68,13 @@ class Connection final : public HttpCall {
   bh_timer timer_ = 0;
   State state_ = State::resolving;
   bool keep_alive_ = false;
-  bool surplus_ = false;  // bytes after the response: never reuse
+  bool surplus_ = false;  // bytes arrived after the response; never reuse
   bool received_ = false;
   std::uint32_t watched_ = 0;
   std::uint32_t keep_alive_s_ = 0;
-  std::vector<Address> addresses_;  // as resolved when connecting began
+  std::vector<Address> addresses_;  // as resolved when the connection was started
   std::size_t tried_ = 0;
-  std::string failure_;  // the reason that open() cannot continue
+  std::string failure_;  // why open() failed
   std::uint64_t connect_timeout_ms_, deadline_ns_ = 0;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t account_ = 0;

@@ -60,7 +60,7 @@ void Context::arm_sweep() {
   sweep_timer_ = host.timer_start(sweep_ms, bh::callback<&Context::sweep>(this));
 }
 
-// Runs only while requests are in flight.
+// Ends overdue POSTs. Runs only while requests are in flight.
 void Context::sweep() {
   sweep_timer_ = 0;
   bool any = false;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t headers_max = 100;
 constexpr std::size_t header_bytes_max = 16 * 1024;
 
-// Set by this plugin or by HTTP framing: a second header would contradict the first.
+// Headers set by this plugin or by HTTP framing; a configured header would contradict them.
 constexpr std::array reserved{"accept",         "content-encoding",
                               "content-length", "content-type",
                               "connection",     "expect",

@@ -1,5 +1,5 @@
-// A server's definition: {"type":"http"|"sse","url":"...","headers":{...}}; members for other parts
-// are ignored.
+// A server's definition: {"type":"http"|"sse","url":"...","headers":{...}}. Members for other
+// components are ignored.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace connector_http {
 struct Definition {
   Url url;
   bool http_sse_only = false;  // "sse"
-  std::string headers;         // "Name: value\r\n" each, validated; contains credentials
+  std::string headers;         // "Name: value\r\n" lines, validated; contain credentials
   bool has_user_agent = false;
 };
 
-// Returns BH_E_INVALID with a text that contains the header's name, never its value.
+// On failure, returns BH_E_INVALID and a text with the header's name, but never its value.
 bh_status parse_definition(std::string_view json, Definition *out, bh_error *error);
 
 }  // namespace connector_http

@@ -22,8 +22,7 @@ bh_status EventStream::start(HttpRoute &route, bh_error *error) {
   request.method = Method::get;
   request.head = head;
   request.target = lane_.url().target;
-  request.fresh_connection = true;  // a stream lost on a stale connection would delay the next
-                                    // attempt
+  request.fresh_connection = true;  // a stale connection would delay the next attempt
   const bh_status status = route.start(request, *this, &call_, error);
   if (status != BH_OK) call_ = nullptr;
   return status;
@@ -59,7 +58,7 @@ bool EventStream::on_body(std::string_view piece) {
       case SseParser::Step::event:
         end_.progressed = true;
         lane_.stream_event(event);
-        if (call_ == nullptr) return false;  // stopped inside the callback
+        if (call_ == nullptr) return false;  // stopped in the callback
         break;
       case SseParser::Step::too_large:
         call_ = nullptr;
@@ -76,7 +75,8 @@ void EventStream::on_done(const bh_error *error) {
   end(error != nullptr ? *error : bh::make_error(BH_E_IO, "the event stream ended"));
 }
 
-// A stream that ended immediately. While events are delivered, call_ means "not stopped".
+// Called if the stream ended immediately. A non-null call_ means that stop() was not called while
+// events were delivered.
 void EventStream::on_whole(const ResponseHead &head, std::string_view body) {
   struct Over final : HttpCall {
     void cancel() override {}

@@ -1,5 +1,6 @@
-// The GET of a lane: a stream of messages that belong to no POST, or the receiving half of the old
-// HTTP+SSE transport. Keeps the last event id and the server's retry time across attempts.
+// A lane's GET request: an event stream of messages that belong to no POST, or the receiving half
+// of the old HTTP+SSE transport. Keeps the last event id and the server's retry time across
+// attempts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct Context;
 
 class EventStream final : public HttpSink {
  public:
-  // The reason that a stream has ended.
+  // Describes why a stream has ended.
   struct End {
     bool opened = false;      // the answer was a stream: 200 and text/event-stream
     bool progressed = false;  // an event arrived
@@ -27,7 +28,7 @@ class EventStream final : public HttpSink {
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
-  // After BH_OK, lane.stream_event() and lane.stream_ended() follow.
+  // If BH_OK is returned, lane.stream_event() and lane.stream_ended() follow.
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }

@@ -30,7 +30,7 @@ class Http1Route final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override {
-    // A single message is always sent; the queue of additional messages is limited.
+    // If no other body bytes are unsent, a message of any size is accepted.
     if (unsent_ > 0 && unsent_ + request.body_bytes > client_.limits_.write_queue_bytes) {
       return bh::fail(error, BH_E_LIMIT, origin_.key + ": the server reads too slowly");
     }
@@ -50,7 +50,7 @@ class Http1Route final : public HttpRoute {
     ++client_.connects_;
     Connection *opened = connection.release();
     const bh_status status = opened->open(request, sink, &unsent_, error);
-    if (status == BH_OK) *out = opened;  // otherwise retired, and freed at the end of the turn
+    if (status == BH_OK) *out = opened;  // otherwise retired; freed later in this iteration
     return status;
   }
 
@@ -139,7 +139,7 @@ void Http1Client::arm_sweep() {
                                    bh::callback<&Http1Client::sweep>(this));
 }
 
-// Runs only while a connection is idle; a call never changes the timer.
+// Runs only while a connection is idle. Calls never change the timer.
 void Http1Client::sweep() {
   sweep_timer_ = 0;
   bool any = false;

@@ -213,7 +213,7 @@ void Lane::fail_queued(const bh_error &error) {
   for (const Queued &q : queue) fail_exchange(q.exchange, error);
 }
 
-// The first notification of a session (see expect_initialized_).
+// Called for the first notification of a session; see expect_initialized_.
 void Lane::hold_for(Post *post) {
   expect_initialized_ = false;
   held_by_ = post;
@@ -286,8 +286,8 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
   context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
 }
 
-// Restarted servers also answer 400 to an unknown session id. An answer with this request's id
-// shows that the server has processed the request, and therefore knows the session.
+// A server that has been restarted may answer 400 to an unknown session id. However, an answer with
+// this request's id shows that the server processed the request, so it knows the session.
 bool Lane::is_lost_session(const Post &post) const {
   if (!post.sent_session() || wire_ != Wire::streamable) return false;
   const std::uint16_t status = post.failure().status;
@@ -304,7 +304,7 @@ void Lane::post_refused(Post &post) {
   if (lost && !post.resuming()) return session_lost(&post, expired);
   if (may_fall_back(post)) return fall_back(post);
   if (post.repeat_later()) return;
-  if (post.resuming()) {  // the server accepted the POST, even if it has lost the session since
+  if (post.resuming()) {  // the server accepted the POST, even if it has since lost the session
     post_failed(post, bh::make_error(BH_E_IO,
                                      "the event stream ended before the answer and the server "
                                      "does not resume it (" +

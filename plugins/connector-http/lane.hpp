@@ -38,7 +38,7 @@ class Lane {
   // Ends all requests and streams without notifying the host.
   void halt() noexcept;
   bh_lane handle() const noexcept { return handle_; }
-  // Ends POSTs whose answer is no longer needed. Returns true while there are any.
+  // Ends POSTs whose answer is no longer needed. Returns true if others are in flight.
   bool sweep(std::uint64_t now_ns);
 
   // Used by the lane's requests.
@@ -53,15 +53,15 @@ class Lane {
 
   // Delivers a message of the upstream; a batch is split.
   void deliver(std::uint64_t exchange, std::string_view message);
-  // Delivers the JSON answer to a POST; fails the exchange if it contains no response.
+  // Delivers the JSON answer to a POST. If it contains no response, the exchange fails.
   void deliver_answer(std::uint64_t exchange, std::string_view message);
-  // Called when `initialize` was answered and the answer is about to be delivered.
+  // Called before the answer to `initialize` is delivered.
   void initialize_answered();
-  // Returns true if there is, or will be, an event stream on which answers could arrive.
+  // Returns true if answers could arrive on an event stream that is open or will be opened.
   bool listens() const noexcept { return want_stream_; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
-  void post_refused(Post &post);  // an HTTP error status
+  void post_refused(Post &post);  // received an HTTP error status
 
   void stream_opened();
   void stream_event(const SseEvent &event);
@@ -70,7 +70,7 @@ class Lane {
  private:
   enum class Wire : std::uint8_t {
     streamable,
-    seeking,  // GET is open, the `endpoint` event has not arrived
+    seeking,  // GET is open, but the `endpoint` event has not arrived
     http_sse,
     down,
     closed
@@ -82,7 +82,7 @@ class Lane {
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
-  struct SessionDelete final : HttpSink {  // the DELETE; its answer is ignored
+  struct SessionDelete final : HttpSink {  // sends DELETE and ignores the answer
     explicit SessionDelete(Lane &l) : lane(l) {}
     bool on_head(const ResponseHead &) override { return true; }
     bool on_body(std::string_view) override { return true; }
@@ -118,7 +118,7 @@ class Lane {
   void open_stream();
   void reopen_stream(const EventStream::End &end);
   void finish_close();
-  // Calls the function after this time, unless the timer is started again or cancelled.
+  // Calls the function after `ms`, unless the timer is restarted or cancelled.
   template <bh_timer Lane::*timer, void (Lane::*fn)()>
   void start_timer(std::uint64_t ms) {
     restart(&(this->*timer), ms, bh::callback(this, [](Lane &lane) {
@@ -135,22 +135,21 @@ class Lane {
   std::unique_ptr<HttpRoute> route_;
   Wire wire_ = Wire::streamable;
   std::string session_, revision_;
-  std::string post_head_;  // rebuilt if session, revision or endpoint change
+  std::string post_head_;  // rebuilt when session, revision or endpoint change
   Url post_url_;
   std::vector<Post *> posts_;
   EventStream stream_;
 
-  // Messages that cannot be sent yet.
   std::deque<Queued> queue_;
   std::uint64_t queued_bytes_ = 0;
 
-  // The first notification after `initialize` is sent alone: POSTs on several connections may
-  // overtake each other, and servers refuse requests before `initialized`.
+  // The first notification after `initialize` is sent alone. POSTs on different connections may
+  // overtake each other, and servers refuse requests that arrive before `initialized`.
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 
-  // The initialize request, kept until it is answered because it may have to be sent over the other
-  // transport.
+  // The initialize request, kept until it is answered, because it may have to be sent over the
+  // other transport.
   Queued initialize_{};
   bool initialize_kept_ = false;
   bh_error first_error_{};

@@ -1,4 +1,4 @@
-// The headers of a message, as lines for the head of its HTTP request.
+// Formats a message's headers as lines for the head of its HTTP request.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace connector_http {
 
 struct LaneHeaders {
   std::string lines;      // each ends with CRLF
-  bool revision = false;  // Mcp-Protocol-Version is one of them
+  bool revision = false;  // the lines contain Mcp-Protocol-Version
 
   bool empty() const noexcept { return lines.empty(); }
 };
 
-// Returns BH_E_INVALID for a header that bh_header does not allow, or a name that messages may not
-// set. The text never contains a value.
+// Returns BH_E_INVALID for a header that bh_header does not allow, or for a name that messages must
+// not set. The error text never contains a value.
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error);
 
 }  // namespace connector_http

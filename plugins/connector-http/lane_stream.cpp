@@ -53,7 +53,7 @@ void Lane::stream_ended(const EventStream::End &end) {
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
   if (const auto &failure = stream_.failure(); end.refused && failure) {
-    // A stream that worked before is refused now, so the server has lost the session.
+    // The server refuses a stream that worked before, so it has lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
@@ -88,7 +88,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
 bool Lane::may_fall_back(const Post &post) const {
   if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
   const std::uint16_t status = post.failure().status;
-  // These errors concern the request, not the transport.
+  // These errors are caused by the request, not the transport.
   const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
                             status == 413 || status == 429;
   return status >= 400 && status < 500 && !other_reason;
@@ -121,7 +121,7 @@ void Lane::seek_timed_out() {
   seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event was received on the event stream"));
 }
 
-// Neither transport works. The error of the first attempt is reported.
+// Called if neither transport works. Reports the error of the first attempt.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);

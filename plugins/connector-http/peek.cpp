@@ -5,7 +5,7 @@
 namespace connector_http {
 namespace {
 
-// True if a key before the `stop` is "result" or "error".
+// Returns true if there is a "result" or "error" key before the `stop` key.
 bool has_outcome(std::string_view message, std::string_view stop = {}) noexcept {
   bool found = false;
   bh::json::for_each_member(message, [&](std::string_view key) {
@@ -39,7 +39,7 @@ bool holds_response(std::string_view message) noexcept {
   bool found = false;
   const bool whole = bh::json::for_each_element(
       message, [&](std::string_view element) { return !(found = is_response(element)); });
-  return found || !whole;  // the receiver reports the error
+  return found || !whole;  // if malformed, the receiver reports the error
 }
 
 bool is_batch(std::string_view message) noexcept {

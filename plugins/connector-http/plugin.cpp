@@ -1,4 +1,4 @@
-// connector-http: MCP servers behind Streamable HTTP or the old HTTP+SSE transport.
+// connector-http: upstream MCP servers over Streamable HTTP or the old HTTP+SSE transport.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>

@@ -13,9 +13,10 @@ namespace connector_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr std::size_t first_step = 1 << 20;  // first size of an answer's buffer, which then doubles
-// Limit for the answer to a notification: it is read to its end, so that the connection can be
-// reused.
+constexpr std::size_t first_step = 1 << 20;  // initial size of an answer's buffer; doubled when
+                                             // full
+// Limit for reading the answer to a notification. It is read to its end so that the connection can
+// be reused.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
@@ -88,8 +89,8 @@ bool Post::success_head(const ResponseHead &head) {
     return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no answer (HTTP " +
                                      std::to_string(head.status) + "); it may have run");
   }
-  if (head.status == 202) {  // not allowed for a request, but some servers answer on the lane's
-                             // event stream
+  if (head.status == 202) {  // not allowed for a request, but some servers then answer on the
+                             // lane's event stream
     mode_ = Mode::ignored;
     return head.framing != Framing::until_close || done_with();
   }
@@ -123,14 +124,14 @@ bool Post::reserve_for(const ResponseHead &head) {
   return true;
 }
 
-// Ends the call inside one of its callbacks: the rest of the answer is not needed.
+// Ends the call inside one of its callbacks, because the remaining answer is not needed.
 bool Post::done_with() {
   call_ = nullptr;
   lane_->post_finished(*this);
   return false;
 }
 
-// Ends the call inside one of its callbacks.
+// Ends the call with an error, inside one of its callbacks.
 bool Post::refuse(bh_status code, const std::string &text) {
   call_ = nullptr;
   finish_failed(bh::make_error(code, text));
@@ -141,7 +142,8 @@ bool Post::refuse(bh_status code, const std::string &text) {
 
 std::span<char> Post::room() {
   if (mode_ != Mode::json) return {};
-  // An announced length alone reserves no memory. If memory is insufficient, on_body() reports it.
+  // Memory is reserved as data arrives, not for the announced length. on_body() reports a lack of
+  // memory.
   if (body_.room().empty() && body_.size() < expected_) {
     body_.reserve(std::min(expected_, std::max(first_step, body_.capacity() * 2)));
   }
@@ -186,7 +188,7 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
-      // This comes first: the host sends the next message immediately, inside deliver().
+      // Must come before deliver(), in which the host sends the next message.
       if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);
@@ -206,7 +208,7 @@ void Post::on_whole(const ResponseHead &head, std::string_view body) {
   const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !http_sse_ &&
                      !resuming_ && is_media_type(head.content_type, "application/json") &&
                      !body.empty() && body.size() <= context_.settings.message_bytes;
-  if (plain) {  // the usual answer, from the memory where it was received
+  if (plain) {  // usual case: the answer is still in the receive buffer
     Lane &lane = *lane_;
     const std::uint64_t exchange = exchange_;
     lane.post_finished(*this);
@@ -294,7 +296,7 @@ void Post::repeat() {
 void Post::stream_over(const bh_error *error) {
   if (answered_) return lane_->post_finished(*this);
   if (mode_ == Mode::error && failure_ && failure_->status < 500 && failure_->status != 429) {
-    return lane_->post_refused(*this);  // the server does not resume
+    return lane_->post_refused(*this);  // the server does not support resumption
   }
   if (progressed_) attempts_ = 0;
   if (!sse_.last_event_id().empty() && attempts_ < context_.settings.resume_attempts) {

@@ -1,5 +1,5 @@
-// One POST of a lane with its answer: JSON, complete or in pieces, or an event stream. The stream
-// is resumed by GET if it ends before the answer. Pooled by the Context.
+// One POST of a lane with its answer: JSON, received at once or in pieces, or an event stream. A
+// stream that ends before the answer is resumed by GET. Pooled by the Context.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // Prepares a POST of `kind` (BH_LANE_...). With http_sse, only its success or failure matters.
+  // Prepares a POST of `kind` (BH_LANE_...). With http_sse, the answer's body is not used.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
-  // After BH_OK, the lane is notified of the end. After an error, nothing was sent.
+  // If BH_OK is returned, the lane is notified when the POST ends. On an error, nothing was sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
   // Ends the POST without notifying the host.
   void cancel() noexcept;
@@ -36,23 +36,23 @@ class Post final : public HttpSink {
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
   bool answered() const noexcept { return answered_; }
-  // Returns the head of an error answer, with at most Settings::error_body_bytes of its body.
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked.
+  // failure() returns the head of an error answer; error_body() returns at most
+  // Settings::error_body_bytes of its body. NOLINTNEXTLINE(bugprone-unchecked-optional-access): the
+  // caller has checked.
   const HttpFailure &failure() const noexcept { return *failure_; }
   std::string_view error_body() const noexcept { return body_.view(); }
-  // Returns true if a sweep at now_ns should end the POST.
+  // Returns true if a sweep at now_ns should end this POST.
   bool overdue(std::uint64_t now_ns) const noexcept;
 
   // Keeps a request that may be retried. deadline_ns is 0 if the deadline is unknown.
   void keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns);
-  // Called after a refusal. Returns true if the kept request is retried when Retry-After has
-  // passed.
+  // Called after a refusal. Returns true if the kept request will be retried after Retry-After.
   bool repeat_later();
-  // Returns the reason that a kept request which was refused is not retried: part of a sentence, or
-  // empty.
+  // Returns the reason why a refused request is not retried, as part of a sentence, or an empty
+  // string.
   std::string not_repeated() const;
 
-  std::size_t place = 0;  // in the lane's list
+  std::size_t place = 0;  // index in the lane's list
 
   bool on_head(const ResponseHead &head) override;
   bool on_body(std::string_view piece) override;
@@ -85,7 +85,7 @@ class Post final : public HttpSink {
   bool answered_ = false;  // the response arrived on the event stream
   bool resuming_ = false;
   bool progressed_ = false;  // an event arrived since the last attempt
-  bool feeding_ = false;     // feed() is on the stack; the object must not be reused yet
+  bool feeding_ = false;     // feed() is on the stack, so the object must not be reused yet
   bool released_ = false;
   std::uint32_t attempts_ = 0;
   bh_timer timer_ = 0;
@@ -101,7 +101,7 @@ class Post final : public HttpSink {
     std::uint32_t repeats = 0;
   };
   std::optional<Kept> kept_;
-  bool waits_ = false;  // for Retry-After
+  bool waits_ = false;  // waiting for Retry-After
 };
 
 }  // namespace connector_http

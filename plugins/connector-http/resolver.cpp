@@ -49,7 +49,7 @@ Lookup *Lookup::start(const bh::Host &host, std::string name, std::uint16_t port
   lookup->done_ = std::move(done);
   const auto job = bh::blocking_work<&Lookup::work, &Lookup::finish>(lookup.get());
   if (host.run_blocking(job) != BH_OK) return nullptr;
-  return lookup.release();  // finish() takes it back; it runs exactly once
+  return lookup.release();  // finish() takes ownership back; it runs exactly once
 }
 
 void Lookup::work() {

@@ -1,5 +1,5 @@
-// Resolves names without blocking the reactor: literals and localhost immediately, other names by
-// getaddrinfo on the host's pool. The caller caches the result for 30 s.
+// Resolves names without blocking the reactor. Literals and localhost are resolved immediately,
+// other names by getaddrinfo on the host's pool. The caller caches the result for 30 s.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,19 +18,20 @@ struct Address {
   socklen_t size = 0;
 };
 
-// At most 16 addresses of one name are kept.
+// Maximum number of addresses kept for one name.
 constexpr std::size_t addresses_max = 16;
 
-// Fills *out for an IPv4 or IPv6 literal or localhost (::1 first, in getaddrinfo's order).
+// Sets *out and returns true for an IPv4 or IPv6 literal and for localhost (::1 first, as
+// getaddrinfo orders them).
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
 
-// One resolution on the pool. `done` is called on the reactor thread, but not after cancel(). If
-// the name has no address, it gets an empty list and a reason. [io]
+// One name resolution on the pool. `done` is called on the reactor thread, but not after cancel().
+// If the name has no address, `done` receives an empty list and the reason. [io]
 class Lookup {
  public:
   using Done = std::function<void(std::vector<Address> &&addresses, const std::string &why)>;
 
-  // Null if the pool is full.
+  // Returns null if the pool is full.
   static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done);
   void cancel() noexcept { done_ = nullptr; }
 

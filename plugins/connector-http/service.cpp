@@ -17,7 +17,8 @@ class ServiceRoute final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override;
-  // The service copies its input and limits the number of requests.
+  // The service copies its input and limits the number of requests, so there are no unsent bytes
+  // here.
   std::uint64_t unsent() const noexcept override { return 0; }
 
  private:
@@ -27,8 +28,8 @@ class ServiceRoute final : public HttpRoute {
   std::uint64_t connect_timeout_ms_;
 };
 
-// One request. It is freed at the end of the turn in which it ended, since one of its callbacks may
-// be on the stack.
+// One request. It is freed at the end of the event loop iteration in which it ended, because one of
+// its callbacks may be on the stack.
 class ServiceCall final : public HttpCall {
  public:
   ServiceCall(const bh::Host &host, const bh_host_http *http, HttpSink &sink)
@@ -65,7 +66,7 @@ class ServiceCall final : public HttpCall {
     if (sink != nullptr) sink->on_done(error);
   }
 
-  // A sink that returns false has released the call, but the service still calls on_done.
+  // If a sink returned false, the call has been released. The service still calls on_done.
   bh_status status_for(bool wanted) noexcept {
     if (wanted) return BH_OK;
     sink_ = nullptr;
@@ -111,7 +112,8 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// Splits the "Name: value\r\n" lines after the request line, without Host, which the service adds.
+// Returns the "Name: value\r\n" lines after the request line as headers, without Host, which the
+// service adds.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

@@ -1,4 +1,4 @@
-// HTTP through the http-client plugin (TLS, proxies, HTTP/2), which the host calls.
+// Sends HTTP requests through the http-client plugin (TLS, proxies, HTTP/2), which the host calls.
 #pragma once
 
 #include <memory>

@@ -18,8 +18,9 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
-// Returns the position of the first CR or LF at or after `at`. The position of the piece's next LF
-// is cached. Otherwise each line that ends with only CR would scan the rest of the piece.
+// Returns the position of the first CR or LF at or after `at`. The position of the next LF in the
+// piece is cached. Otherwise, each line that ends with only CR would cause a scan of the remaining
+// piece.
 std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
   if (!lf_known_ || lf_ < at) {
     lf_ = std::min(in.find('\n', at), in.size());
@@ -34,7 +35,7 @@ void SseParser::restart() noexcept {
   type_.clear();
   view_ = {};
   has_data_ = skip_lf_ = dispatched_ = false;
-  has_id_ = lf_known_ = false;  // an incomplete event does not count
+  has_id_ = lf_known_ = false;  // discards an incomplete event
   at_start_ = true;
 }
 
@@ -72,7 +73,7 @@ void SseParser::take_id(std::string_view value) {
       value.size() <= id_bytes_max && std::all_of(value.begin(), value.end(), [](char c) {
         return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
       });
-  if (value.find('\0') != std::string_view::npos) return;  // ignored, as the specification requires
+  if (value.find('\0') != std::string_view::npos) return;  // ignored, as specified
   id_.assign(fit ? value : std::string_view{});
   has_id_ = true;
 }
@@ -87,8 +88,8 @@ void SseParser::take_retry(std::string_view value) {
   retry_ms_ = static_cast<std::uint32_t>(ms);
 }
 
-// Processes one line without its line ending. If `stable`, the line is in the caller's piece, not
-// in line_.
+// Processes one line without its line ending. `stable` means that the line is in the caller's
+// piece, not in line_.
 bool SseParser::take_line(std::string_view line, bool stable) {
   const std::size_t colon = line.find(':');
   if (colon == 0) return true;  // a comment
@@ -118,7 +119,7 @@ bool SseParser::finish_event(SseEvent *out) {
   return true;
 }
 
-// Keeps the incomplete rest of a piece. The limit applies to a line as well as to an event.
+// Keeps the incomplete end of a piece. The limit applies to lines and events.
 bool SseParser::keep(std::string_view rest) {
   own_data();
   if (line_.size() + rest.size() > max_event_bytes_ + type_bytes_max) return false;
@@ -157,7 +158,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // The limit is the same whether the line arrived in one piece or in several.
+    // The limit must not depend on whether the line arrived in one piece or in several.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -1,7 +1,7 @@
 // Parses server-sent events (WHATWG format) from pieces of any size.
 //
-// An event whose only data line is within one piece is returned as a view of that piece, without a
-// copy. Other events are assembled in a buffer, limited by max_event_bytes.
+// If the only data line of an event is within one piece, the event is returned as a view of that
+// piece, without a copy. Other events are assembled in a buffer, limited by max_event_bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace connector_http {
 
 struct SseEvent {
-  std::string_view type;  // empty: "message"
+  std::string_view type;  // "message" if empty
   std::string_view data;  // lines joined with \n; borrowed until the handler returns
 };
 
@@ -24,16 +24,16 @@ class SseParser {
   explicit SseParser(std::uint64_t max_event_bytes = 1 << 20) noexcept
       : max_event_bytes_(max_event_bytes) {}
 
-  // Starts a new stream; the last event id and the retry time are kept, as specified.
+  // Starts a new stream. The last event id and the retry time are kept, as specified.
   void restart() noexcept;
-  // Like restart(), but also clears the id and the retry time. Keeps the memory of small buffers.
+  // Like restart(), but also clears the id and the retry time. Small buffers keep their memory.
   void reset(std::uint64_t max_event_bytes) noexcept;
 
-  // Parses `in` from *at. event: *out is an event; call again. need_more: `in` is consumed, and
-  // referenced data was copied where needed. too_large: an event or line exceeds the limit.
+  // Parses `in` from *at. event: *out is set; call again for more. need_more: `in` has been
+  // consumed, and data needed later was copied. too_large: an event or line exceeds the limit.
   Step next(std::string_view in, std::size_t *at, SseEvent *out);
 
-  // Returns the id of the last complete event, for resumption; empty if the server sent none. At
+  // Returns the id of the last complete event, for resumption. Empty if the server sent no id. At
   // most 1 KiB and valid in a header (other ids are ignored).
   const std::string &last_event_id() const noexcept { return last_id_; }
   // Returns the server's retry time, in milliseconds.
@@ -52,12 +52,11 @@ class SseParser {
   std::uint64_t max_event_bytes_;
   std::string line_;       // the beginning of an incomplete line
   std::string data_;       // assembled data lines
-  std::string_view view_;  // used instead of data_ while a single line of the current piece is the
-                           // only data
+  std::string_view view_;  // used instead of data_ while a line of the piece is the only data
   std::string type_, last_id_;
   std::string id_;  // id of the current event, if has_id_
   std::optional<std::uint32_t> retry_ms_;
-  std::size_t lf_ = 0;  // if lf_known_: the position of the piece's next LF, or a later position
+  std::size_t lf_ = 0;  // if lf_known_, the position of the piece's next LF, or a later position
   bool lf_known_ = false;
   bool has_id_ = false;
   bool has_data_ = false;

@@ -8,8 +8,8 @@
 namespace connector_stdio {
 namespace {
 
-// Blocks SIGPIPE for this thread, so that a write to an exited child fails with EPIPE. The signal
-// dispositions of an embedding program do not change; children start with an empty mask.
+// Blocks SIGPIPE in this thread, so a write to an exited child fails with EPIPE. The signal
+// dispositions of the embedding program are unchanged, and children start with an empty mask.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -30,7 +30,7 @@ ConnectorStdio::ConnectorStdio(const bh_host *raw)
       metrics_(host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)) {}
 
 bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
-  // Queried here because the host does not know the role of the instance during construction.
+  // Queried here because the host does not know the instance's role during construction.
   children = host_.ext<bh_host_spawn>(BH_EXT_HOST_SPAWN);
   if (up == nullptr || up->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
@@ -67,7 +67,7 @@ bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_inf
                                     bh_error *error) {
   if (!std::exchange(pipe_signal_blocked_, true)) block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
-  lanes_.reserve(lanes_.size() + 1);  // allocates before a child exists
+  lanes_.reserve(lanes_.size() + 1);  // allocate before there is a child
   const bh_status status = lane->open(lane_info, error);
   if (status != BH_OK) return status;
   lane->index = lanes_.size();
@@ -111,7 +111,7 @@ void ConnectorStdio::defer_turn_end() {
 
 void ConnectorStdio::at_turn_end() {
   deferred_ = false;
-  flushing_.swap(to_flush_);  // two alternating vectors avoid an allocation per turn
+  flushing_.swap(to_flush_);  // alternating two vectors avoids allocations
   for (Lane *lane : flushing_) {
     lane->flush_queued = false;
     lane->flush();

@@ -28,7 +28,7 @@ TEST_CASE("a host without a required extension is rejected with a reason") {
   REQUIRE(plugin.get_ext("bh.connector/12") == nullptr);
 }
 
-TEST_CASE("messages are echoed in order, several per turn") {
+TEST_CASE("messages are echoed in order, with several per event loop iteration") {
   TestUp up;
   up.open(1, "echo");
   for (int i = 0; i < 100; ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("a message with newlines arrives as one line") {
   REQUIRE(up.lanes[1].messages[1] == "{2}");
 }
 
-TEST_CASE("large messages between small ones are transferred in both directions") {
+TEST_CASE("large messages between small messages are transferred in both directions") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   TestUp up(limits);
@@ -85,9 +85,9 @@ TEST_CASE("lines that are not messages are ignored, counted, sanitized and logge
   REQUIRE(up.lanes[1].downs.empty());
 }
 
-TEST_CASE("a child that prints other text instead of messages has this as its reason") {
+TEST_CASE("if a child prints other text instead of messages, the error contains this text") {
   TestUp up;
-  SECTION("and exits") {
+  SECTION("and the child exits") {
     up.open(1, "usage", "3");
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].first == BH_E_UNAVAILABLE);
@@ -95,7 +95,7 @@ TEST_CASE("a child that prints other text instead of messages has this as its re
           "server \"weather\" exited with status 3; it printed \"usage: server PORT\" to standard "
           "output, which must carry only MCP messages");
   }
-  SECTION("and keeps running without an answer") {
+  SECTION("and the child keeps running without an answer") {
     up.open(1, "usage", "");
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].first == BH_E_TIMEOUT);
@@ -103,7 +103,7 @@ TEST_CASE("a child that prints other text instead of messages has this as its re
           "server \"weather\" did not answer within 1 s; it printed \"usage: server PORT\" to "
           "standard output, which must carry only MCP messages");
   }
-  SECTION("unless it has sent a message, too") {
+  SECTION("unless the child has also sent a message") {
     up.open(1, "usage-message", "3");
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].second == "server \"weather\" exited with status 3");
@@ -112,7 +112,7 @@ TEST_CASE("a child that prints other text instead of messages has this as its re
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("a message over the limit ends the lane with a reason") {
+TEST_CASE("a message over the limit closes the lane with a reason") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 100'000;
   TestUp up(limits);
@@ -125,7 +125,7 @@ TEST_CASE("a message over the limit ends the lane with a reason") {
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("a child that does not read has a full queue; other children continue") {
+TEST_CASE("the queue of a child that does not read becomes full; other children are unaffected") {
   TestUp up;
   up.open(1, "deaf");
   up.open(2, "echo");
@@ -178,7 +178,7 @@ TEST_CASE("the child gets only the base environment and the configured variables
   ::unsetenv("BULKHEAD_TEST_SECRET");
 }
 
-TEST_CASE("arguments arrive unchanged, nothing is expanded") {
+TEST_CASE("arguments are passed unchanged, without expansion") {
   TestUp up;
   up.open_json(1, std::string(R"({"command":")") + TEST_CHILD +
                       R"-(","args":["args","a b","${HOME}","$(id)","é\"",""],"timeout":1e9})-");

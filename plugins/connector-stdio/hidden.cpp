@@ -14,7 +14,7 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view instead = "***";
-// A \u escape uses six bytes for one byte.
+// The number of bytes in a \u escape, which can encode a single byte.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
 constexpr std::size_t base64_at_least = 12;  // minimum size of a value
 
@@ -92,9 +92,9 @@ void HiddenValues::add(std::string text) {
   values_.push_back({std::move(text), std::move(borders)});
 }
 
-// Adds the base64 forms for each alignment of the value in the encoded text ("user:VALUE"): the
-// encoding of its complete groups of three bytes. Short values are skipped, since their forms are
-// not distinctive.
+// Adds the base64 forms of the value for each alignment in the encoded text ("user:VALUE"), without
+// incomplete groups of three bytes. Short values are skipped, because their forms are not
+// distinctive.
 void HiddenValues::add_base64(std::string_view text) {
   if (text.size() < base64_at_least) return;
   for (const std::size_t skipped : {0u, 1u, 2u}) {
@@ -103,12 +103,12 @@ void HiddenValues::add_base64(std::string_view text) {
   }
 }
 
-// Calls f(text, source) for the text, for its visible form, and for each layer of decoded escapes.
-// source(range) returns the position of a range of the layer in the text.
+// Calls f(text, source) for the text, its visible form, and each layer of decoded escapes.
+// source(range) converts a range of the layer to a range of the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
   struct Layer {
-    std::optional<Decoded> decoded;  // otherwise `shown` is the layer
+    std::optional<Decoded> decoded;  // if not set, the layer is `shown`
     std::optional<ShownText> shown;
     std::string_view text() const { return decoded ? decoded->text() : shown->text(); }
     Range source(Range range) const {
@@ -163,8 +163,8 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// Returns the length of the longest prefix of a value at the end of the layer, including an
-// incomplete escape after it.
+// Returns the length of the longest value prefix at the end of the layer, including a following
+// incomplete escape.
 std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   const std::size_t half = half_escape(layer);
   const std::string_view ready = layer.substr(0, layer.size() - half);
@@ -182,9 +182,9 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// Returns the longest prefix of a value at the end of the text, in any of its layers; empty if
-// there is none. `broken` is the minimum length of a prefix before a line ending; otherwise output
-// would be delayed at most line endings.
+// Returns the longest value prefix at the end of the text, in any layer. Empty if there is none.
+// Before a line ending, prefixes shorter than `broken` are ignored; otherwise output would be
+// delayed at most line endings.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));
@@ -204,7 +204,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
-  // An occurrence that extends beyond `begin` is held back completely.
+  // An occurrence that extends beyond `begin` is held back as a whole.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }
@@ -214,7 +214,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(text, text.npos);  // a prefix before a line ending is not cut
+    Range last = beginning_at_end(text, text.npos);  // ignores prefixes before a line ending
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= min_masked_prefix && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

@@ -12,33 +12,32 @@
 
 namespace connector_stdio {
 
-// Finds values in plain form, in JSON and URL escapes, in base64, and with colour codes, control
-// characters or line endings in between. Immutable after construction.
+// Finds values in plain form, in JSON and URL escapes, in base64, and if colour codes, control
+// characters or line endings split them. Immutable after construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;            // limit for nested escapes
-  static constexpr std::size_t min_masked_prefix = 4;  // minimum length of a prefix that is masked
-                                                       // at the end of a stream
+  static constexpr std::size_t min_masked_prefix = 4;  // minimum masked prefix at the end of a
+                                                       // stream
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // Replaces each occurrence with "***". If `ended`, no more text follows, so a prefix of a value
+  // Replaces each occurrence with "***". `ended` means that no more text follows, so a value prefix
   // at the end is also masked.
   std::string mask(std::string_view text, bool ended = true) const;
-  // Returns the number of bytes at the end of the text that cannot be written before more text
-  // arrives: a possible prefix of a value, or a value that is the beginning of a longer value.
+  // Returns the number of bytes at the end of the text that must be held back until more text
+  // arrives: a value prefix, or a value that may be the beginning of a longer value.
   std::size_t open_end(std::string_view text) const;
-  // Returns the limit of open_end().
+  // Returns the maximum result of open_end().
   std::size_t max_open() const noexcept { return max_open_; }
 
  private:
   using Range = bh::Decoded::Range;
   struct Value {
     std::string text;
-    std::vector<std::size_t> borders;  // the KMP failure function: for each prefix, its longest
-                                       // border
+    std::vector<std::size_t> borders;  // KMP failure function: the longest border of each prefix
   };
   void add(std::string text);
   void add_base64(std::string_view text);
@@ -56,9 +55,9 @@ class HiddenValues {
 class StreamMask {
  public:
   void use(std::vector<std::string> values) { hidden_ = HiddenValues(std::move(values)); }
-  // Returns the masked text that can be written after this piece.
+  // Adds a piece and returns the masked text that can be written now.
   std::string add(std::string_view piece);
-  // Returns the masked rest at the end of the stream.
+  // Returns the remaining masked text at the end of the stream.
   std::string finish();
   // Masks a complete text.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }

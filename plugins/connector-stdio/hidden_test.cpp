@@ -1,4 +1,4 @@
-// Tests of masking in streams, for all possible splits into pieces.
+// Tests masking in streams for all possible splits into pieces.
 #include "connector-stdio/hidden.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ StreamMask mask_of(std::vector<std::string> values) {
   return out;
 }
 
-// Returns the masked text if the input arrives in pieces of `bytes` bytes.
+// Returns the masked text for input that arrives in pieces of `bytes` bytes.
 std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
                       std::size_t bytes) {
   StreamMask mask = mask_of(values);
@@ -28,7 +28,7 @@ std::string in_pieces(const std::vector<std::string> &values, std::string_view t
 
 }  // namespace
 
-TEST_CASE("a value is masked independently of how the stream is split") {
+TEST_CASE("a value is masked regardless of how the stream is split") {
   const std::vector<std::string> values = {"tango-7=\"foxtrot\"",
                                            "tango-7",
                                            "foxtrot\" and on",
@@ -57,7 +57,7 @@ TEST_CASE("a value is masked independently of how the stream is split") {
   }
 }
 
-TEST_CASE("a value is masked with invisible characters in it, and in base64") {
+TEST_CASE("a value is masked if it contains invisible characters or is encoded in base64") {
   using namespace std::string_literals;
   const std::vector<std::string> values = {"tango-7-foxtrot", "line one\nline two"};
   for (const auto &[text, expected] : std::initializer_list<std::pair<std::string, std::string>>{
@@ -90,14 +90,14 @@ TEST_CASE("a value is masked with invisible characters in it, and in base64") {
   }
 }
 
-TEST_CASE("a line that ends with a few bytes of a value is written at once") {
+TEST_CASE("a line that ends with a few bytes of a value is written immediately") {
   StreamMask mask = mask_of({"tango-7-foxtrot"});
   CHECK(mask.add("\x1B[31mit is t\x1B[0m\n") == "\x1B[31mit is t\x1B[0m\n");
   CHECK(mask.add("it is tango\n") == "it is ");
   CHECK(mask.add("and on\n") == "tango\nand on\n");
 }
 
-TEST_CASE("text that cannot begin a value is written at once") {
+TEST_CASE("text that cannot begin a value is written immediately") {
   StreamMask mask = mask_of({"tango-7-foxtrot", "quebec"});
   CHECK(mask.add("ready\n") == "ready\n");
   CHECK(mask.add("it is tan") == "it is ");
@@ -133,7 +133,7 @@ TEST_CASE("the delayed part of a stream is limited") {
   CHECK(out.size() + 200'000 > in.size());
 }
 
-TEST_CASE("values of variables and their parts are masked, common values are not") {
+TEST_CASE("values of variables and their parts are masked, but common values are not") {
   ::setenv("HOME", "/home/of-the-test", 1);
   Definition d;
   bh_error error{};

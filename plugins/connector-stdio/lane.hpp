@@ -32,12 +32,12 @@ class Shared {
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;
 
-  // Calls lane.flush() at the end of this turn of the loop.
+  // Calls lane.flush() at the end of this event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // The last call of a lane: the owner reports lane_closed and destroys the lane, at the earliest
-  // at the end of the turn.
+  // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane, at
+  // the end of the event loop iteration or later.
   virtual void finished(Lane &lane) = 0;
-  // Returns the file for that path; lanes of one server share it.
+  // Returns the file with this path; the lanes of one server share it.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;
@@ -53,13 +53,13 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Maximum output of one child that is processed per turn of the loop.
+  // Maximum output of one child processed per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
-  // If a child has printed other text and no message, it is reported this long before the host's
-  // own time-out for the first answer, so that the reason contains the text.
+  // If a child has printed other text but no message, it is reported as down this long before the
+  // host's time-out for the first answer. The reason then contains the text.
   static constexpr std::uint64_t banner_margin_ms = 500;
-  // Time for a child to exit after its output has ended, so that its status can be reported.
+  // Time for a child to exit after it closed its output. Its exit status is then reported.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
   Lane(Shared &shared, bh_lane handle);
@@ -67,22 +67,23 @@ class Lane final : private stdio_lines::LineSink {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Starts the child. The child may still be starting when open() returns; a later failure is
-  // reported by lane_down. If open() fails, all resources are released.
+  // Starts the child, which may still be starting when open() returns. A later failure is reported
+  // by lane_down. If open() fails, all resources are released.
   bh_status open(const bh_lane_info &info, bh_error *error);
   bh_status send(const bh_lane_message &message, bh_error *error);
   void flush();
   void close();
 
-  // Used by stop(): kill() kills the child at once; reap() then waits for it until `deadline_ns`.
+  // Called by stop(). kill() kills the child immediately; reap() then waits for it until
+  // `deadline_ns`.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 
   bh_lane handle() const noexcept { return handle_; }
   bool closing() const noexcept { return closing_; }
 
-  bool flush_queued = false;  // used by the owner
-  std::size_t index = 0;      // used by the owner: position in its list
+  bool flush_queued = false;  // used only by the owner
+  std::size_t index = 0;      // position in the owner's list
 
  private:
   struct Watched {
@@ -98,7 +99,7 @@ class Lane final : private stdio_lines::LineSink {
   bool on_too_long(std::string_view start) override;
   void on_noise(std::string_view line);
   void on_banner_timer();
-  // Returns "; it printed ..." if the child has printed other text and no message.
+  // Returns "; it printed ..." if the child has printed other text but no message.
   std::string describe_banner() const;
 
   void on_output();
@@ -123,7 +124,7 @@ class Lane final : private stdio_lines::LineSink {
   const bh_lane handle_;
   std::string server_;
 
-  bh_child_id child_ = 0;  // 0 if there is none or it was reaped
+  bh_child_id child_ = 0;  // 0 if there is no child or it was reaped
   bh_child_end end_{};     // exit status
   bh_error start_error_ = bh::make_error();
   Watched in_, out_, err_, process_;  // the child's stdin, stdout, stderr and pidfd
@@ -135,7 +136,7 @@ class Lane final : private stdio_lines::LineSink {
   bh_timer timer_ = 0, banner_timer_ = 0;
   std::uint64_t connect_timeout_ms_ = 0, opened_ns_ = 0;
   bool has_sent_message_ = false;
-  std::string banner_;  // the first line of other output, printable
+  std::string banner_;  // first line of other output, sanitized
   Wait wait_ = Wait::nothing;
   bool down_ = false, closing_ = false, done_ = false;
   bool noise_logged_ = false, in_grown_ = false, out_grown_ = false;

@@ -22,7 +22,8 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Returns true if the process is gone or a zombie (its new parent may be slow to reap it).
+// Returns true if the process no longer exists or is a zombie (its new parent may be slow to reap
+// it).
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -58,7 +59,7 @@ TEST_CASE("a failed start reports the reason") {
   std::string why;
   REQUIRE(up.open_json(1, R"({"command":"no-such-program-here"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "command \"no-such-program-here\" of server \"weather\" was not found on PATH");
-  // The host's reason for a failed start is reported unchanged.
+  // The host's reason for a failed start is passed on unchanged.
   REQUIRE(up.open_json(1, R"({"command":"/no/such/program"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "fake host: command \"/no/such/program\" of server \"weather\": ENOENT");
   REQUIRE(up.open_json(1, R"({"command":"/etc/passwd"})", &why) == BH_E_DENIED);
@@ -69,7 +70,7 @@ TEST_CASE("a failed start reports the reason") {
   REQUIRE(up.host.watches() == 0);
 }
 
-TEST_CASE("a program on PATH that may not be run is named") {
+TEST_CASE("a program on PATH that is not executable is named") {
   bh::testing::FakeHost scratch;
   const auto *store = bh::Host(scratch.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&scratch)));
@@ -81,7 +82,7 @@ TEST_CASE("a program on PATH that may not be run is named") {
   REQUIRE(why == "command \"plain\" of server \"weather\" is on PATH, but not executable");
 }
 
-TEST_CASE("an invalid definition is reported with server and member, without values") {
+TEST_CASE("the error for an invalid definition names the server and the member, but no values") {
   TestUp up;
   std::string why;
   const auto [json, member] = GENERATE(table<std::string, std::string>({
@@ -106,7 +107,8 @@ TEST_CASE("an invalid definition is reported with server and member, without val
   REQUIRE(why.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("a child that exits: last answers, then status and last lines, without secrets") {
+TEST_CASE(
+    "when a child exits, its last answers, status and last lines are reported, without secrets") {
   TestUp up;
   up.close_when_down = GENERATE(false, true);
   up.open(1, "exit", "k123", R"(,"env":{"WEATHER_API_KEY":"k123"})");
@@ -127,7 +129,7 @@ TEST_CASE("a child that exits: last answers, then status and last lines, without
   REQUIRE_FALSE(has_children());
 }
 
-TEST_CASE("kill -9 in the middle of a call") {
+TEST_CASE("a child killed in the middle of a call is reported") {
   TestUp up;
   up.open(1, "deaf");
   REQUIRE(up.wait_messages(1, 1));
@@ -141,7 +143,7 @@ TEST_CASE("kill -9 in the middle of a call") {
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("a child that closes a stream without exiting is down, and ends when closed") {
+TEST_CASE("a child that closes a stream without exiting is reported as down, and killed on close") {
   TestUp up;
   const std::string what = GENERATE("output", "input");
   up.open(1, "close-" + what);
@@ -168,7 +170,7 @@ TEST_CASE("a child that ignores the end of input and SIGTERM is killed") {
   REQUIRE_FALSE(has_children());
 }
 
-TEST_CASE("processes started by a child end with it") {
+TEST_CASE("processes started by a child are killed with it") {
   TestUp up;
   const std::string mode = GENERATE("grandchild", "grandchild-exit");
   up.open(1, mode);
@@ -184,7 +186,7 @@ TEST_CASE("processes started by a child end with it") {
   REQUIRE(up.host.run_until([&] { return dead(grandchild); }, 20'000));
 }
 
-TEST_CASE("stop() leaves no process, for every state of the lanes") {
+TEST_CASE("stop() leaves no process, whatever the state of the lanes") {
   TestUp up;
   up.open(1, "stubborn");
   up.open(2, "echo");
@@ -203,7 +205,7 @@ TEST_CASE("stop() leaves no process, for every state of the lanes") {
   REQUIRE(up.host.run_until([&] { return dead(grandchild); }, 20'000));
 }
 
-TEST_CASE("the host may close a lane from inside a message") {
+TEST_CASE("the host may close a lane while a message is delivered") {
   TestUp up;
   up.on_message = [&](bh_lane lane) {
     if (up.lanes[lane].messages.size() == 1) up.close(lane);
@@ -233,7 +235,7 @@ TEST_CASE("standard error goes to a file of limited size with mode 0600") {
   REQUIRE(last == "line 4999 of the log");
 }
 
-TEST_CASE("a file that cannot be written is logged once and has no other effect") {
+TEST_CASE("a log file that cannot be written is reported once and has no other effect") {
   TestUp up;
   up.open(1, "stderr", "20000", R"(,"stderr_file":"/no/such/folder/x.log")");
   up.send(1, {"{1}"});
@@ -245,7 +247,7 @@ TEST_CASE("a file that cannot be written is logged once and has no other effect"
   REQUIRE(told == 1);
 }
 
-TEST_CASE("1,000 children leave no process, descriptor, watch or timer") {
+TEST_CASE("1,000 children leak no process, descriptor, watch or timer") {
   TestUp up;
   up.open(0, "echo");
   REQUIRE(up.send(0, {"{0}"}) == BH_OK);

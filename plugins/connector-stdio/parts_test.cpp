@@ -11,7 +11,7 @@
 
 using namespace connector_stdio;
 
-TEST_CASE("the tail keeps the last eight lines, newest last") {
+TEST_CASE("the tail contains the last eight lines, newest last") {
   Tail tail;
   REQUIRE(tail.text(400).empty());
   for (int i = 0; i < 20; ++i) tail.add("line " + std::to_string(i) + "\n\n");
@@ -20,7 +20,7 @@ TEST_CASE("the tail keeps the last eight lines, newest last") {
   REQUIRE(tail.text(20) == "line 18 | line 19");
 }
 
-TEST_CASE("the tail has the error, not the stack frames") {
+TEST_CASE("the tail contains the error but no stack frames") {
   Tail tail;
   tail.add("starting\nnode:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\n");
   tail.add("Error: Cannot find module '/x/server.js'\n");
@@ -33,16 +33,16 @@ TEST_CASE("the tail has the error, not the stack frames") {
   CHECK(text.starts_with("Error: Cannot find module '/x/server.js' | "));
   CHECK(text.ends_with("Node.js v20.20.2"));
   CHECK(text.find("Module._load") == std::string::npos);
-  SECTION("limited room") {
+  SECTION("with limited space") {
     CHECK(tail.text(45) == "Error: Cannot find module '/x/server.js'");
   }
-  SECTION("the last of several errors") {
+  SECTION("with several errors, the last error comes first") {
     tail.add("TypeError [ERR_X]: no\n    at g (h:1)\n");
     CHECK(tail.text(400) == "TypeError [ERR_X]: no");
   }
 }
 
-TEST_CASE("the tail is limited, independently of the size and split of the input") {
+TEST_CASE("the size of the tail is limited, regardless of how the input is split") {
   Tail tail;
   tail.add(std::string(100'000, 'x'));
   tail.add("\nend");
@@ -50,7 +50,7 @@ TEST_CASE("the tail is limited, independently of the size and split of the input
   REQUIRE(tail.text(4000).ends_with("end"));
 }
 
-TEST_CASE("credentials among arguments and environment are detected, in upper and lower case") {
+TEST_CASE("credentials in arguments and environment are detected, regardless of case") {
   Definition d;
   bh_error error{};
   REQUIRE(parse_definition("s", R"({"command":"x","env":{"api_key":"k1k","Mode":"fast"},
@@ -61,7 +61,7 @@ TEST_CASE("credentials among arguments and environment are detected, in upper an
   REQUIRE(d.hidden == std::vector<std::string>{"Bearer b3a", "a1b", "b3a", "k1k", "pw1", "t0k"});
 }
 
-TEST_CASE("a rotated file is limited, and has one predecessor") {
+TEST_CASE("a log file and its predecessor are limited in size") {
   char folder[] = "/tmp/bulkhead-rotate-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const std::string path = std::string(folder) + "/log";
@@ -79,13 +79,13 @@ TEST_CASE("a rotated file is limited, and has one predecessor") {
   std::string text;
   std::ifstream(path) >> text;
   REQUIRE(text == "6789ABCDEF");
-  RotatedFile again(path, 12);  // continues after the contents of the last run
+  RotatedFile again(path, 12);  // continues after the contents of the previous run
   REQUIRE(again.write("xyz", &error));
   REQUIRE(std::filesystem::file_size(path) == 3);
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a symbolic link at the file's path is not followed") {
+TEST_CASE("a symbolic link at the path of the log file is not followed") {
   char folder[] = "/tmp/bulkhead-link-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const std::string path = std::string(folder) + "/log";

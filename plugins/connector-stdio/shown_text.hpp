@@ -1,6 +1,6 @@
-// The visible form of a text: without escape sequences, control characters, line endings and
-// zero-width characters, with the source position of each byte. Used for masking like bh::Decoded:
-// a credential is found in the visible form and replaced in the source.
+// The visible form of a text, without escape sequences, control characters, line endings and
+// zero-width characters. Records the source position of each byte. Used for masking like
+// bh::Decoded: a credential is found in the visible form and replaced in the source.
 #pragma once
 
 #include <bulkhead/cpp/decoded.hpp>
@@ -13,7 +13,6 @@
 
 namespace connector_stdio {
 
-// Thread-safe. Allocates.
 class ShownText {
  public:
   using Range = bh::Decoded::Range;

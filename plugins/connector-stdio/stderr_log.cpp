@@ -15,7 +15,7 @@
 namespace connector_stdio {
 namespace {
 
-// Larger than max_bytes, because sanitizing shortens text.
+// Larger than max_bytes, because sanitizing shortens the text.
 constexpr std::size_t kept_raw = 2048;
 
 // Returns true for a stack frame ("    at f (file:1:2)").
@@ -55,7 +55,7 @@ RotatedFile::~RotatedFile() {
 }
 
 bool RotatedFile::open() {
-  // O_NOFOLLOW: another user with write access to the folder could place a symbolic link.
+  // O_NOFOLLOW: another user with write access to the folder could create a symbolic link.
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                0600);
   struct stat info{};

@@ -8,7 +8,8 @@
 
 namespace connector_stdio {
 
-// An append-only log of at most twice its limit: at `bound` bytes the file is renamed to PATH.1.
+// An append-only log. At `bound` bytes, the file is renamed to PATH.1, so both files use at most
+// twice the limit.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);
@@ -16,8 +17,8 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // Returns false if the file cannot be written (only the first time, with *error set); the text is
-  // dropped.
+  // If the file cannot be written, the text is dropped. The first time, returns false and sets
+  // *error.
   bool write(std::string_view text, int *error);
 
  private:
@@ -31,16 +32,15 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// The last lines of a stream, after configured values were masked (hidden.hpp).
+// Keeps the last lines of a stream, after masking of configured values (hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // Returns the last lines as one text for errors ("a | b"), at most `room` bytes; empty if nothing
-  // was written. The text begins with the last error line ("TypeError: ..."), if any, and omits
-  // stack frames.
+  // Returns the last lines as one text for errors ("a | b"), at most `room` bytes. Empty if nothing
+  // was written. The last error line ("TypeError: ...") comes first, and stack frames are omitted.
   std::string text(std::size_t room) const;
 
  private:

@@ -1,4 +1,4 @@
-// The server processes of the tests; the first argument selects the behaviour. Servers that keep
+// The servers used by the tests; the first argument selects the behaviour. Servers that keep
 // running echo every line until their input ends.
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The host's side of a connector in tests; records all calls.
+// The host side of a connector in tests. Records all calls.
 #pragma once
 
 #include <bulkhead/testing/fake_host.hpp>
@@ -71,7 +71,7 @@ class TestUp {
     if (text != nullptr) *text = bh::text(error);
     return status;
   }
-  // Opens a lane to the test child. `more` has additional members, each preceded by a comma.
+  // Opens a lane to the test child. `more` contains more members, each preceded by a comma.
   void open(bh_lane lane, const std::string &mode, const std::string &value = "",
             const std::string &more = "") {
     std::string why;

@@ -1,4 +1,4 @@
-// connector-vsock: exchanges MCP messages in frames with an endpoint outside of a virtual machine,
+// connector-vsock: exchanges MCP messages in frames with an endpoint outside a virtual machine,
 // over AF_VSOCK or a Unix socket. One connection per lane.
 //
 // If the host has bh.host.wire/1, the connector reports when the connection is established,

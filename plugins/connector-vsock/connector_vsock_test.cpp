@@ -1,4 +1,4 @@
-// Tests of a lane against an endpoint built from a Unix socket and the codec.
+// Tests a lane with an endpoint that consists of a Unix socket and the codec.
 #include "connector-vsock/connector_vsock.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct Got {
   std::string name, payload;
 };
 
-// The host's side and the endpoint, on one thread.
+// The host and the endpoint, on one thread.
 struct World {
   explicit World(bh_limits bounds = bh::testing::limits()) : limits(bounds) {
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
@@ -188,7 +188,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("the metadata line is sent first, then streams count from one") {
+TEST_CASE("the metadata line is sent first; stream numbers start at 1") {
   World w;
   REQUIRE(w.open() == BH_OK);
   REQUIRE(w.send(BH_LANE_REQUEST, 77, "{a}") == BH_OK);  // before the connection is established
@@ -208,7 +208,8 @@ TEST_CASE("the metadata line is sent first, then streams count from one") {
   w.close_lane();
 }
 
-TEST_CASE("answers in any order reach their exchange; empty and server-initiated messages") {
+TEST_CASE(
+    "answers in any order reach their exchange; empty and server-initiated messages are handled") {
   World w;
   w.open(R"(,"duplex":false,"meta_prefix":"BULKHEAD_META")");
   w.accept();
@@ -228,14 +229,15 @@ TEST_CASE("answers in any order reach their exchange; empty and server-initiated
   w.close_lane();
 }
 
-TEST_CASE("a message above the frame limit is rejected, the largest one is accepted") {
+TEST_CASE(
+    "a message above the frame limit is rejected; a message of exactly the limit is accepted") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   World w(limits);
   w.open(R"(,"duplex":false)");
   w.accept();
   bh_error error = bh::make_error();
-  const std::size_t largest = 1'052'672 - 16 - 8;  // and the name "my_agent"
+  const std::size_t largest = 1'052'672 - 16 - 8;  // minus the name "my_agent"
   CHECK(w.send(BH_LANE_REQUEST, 1, std::string(largest + 1, 'x'), &error) == BH_E_INVALID);
   CHECK(bh::text(error).starts_with("frame encode failed"));
   CHECK(w.send(BH_LANE_REQUEST, 2, std::string(largest, 'x')) == BH_OK);
@@ -244,7 +246,7 @@ TEST_CASE("a message above the frame limit is rejected, the largest one is accep
   w.close_lane();
 }
 
-TEST_CASE("an endpoint that does not read fills the queue to its limit") {
+TEST_CASE("if the endpoint does not read, the queue fills up to its limit") {
   World w;
   w.open();
   w.accept();
@@ -263,7 +265,7 @@ TEST_CASE("an endpoint that does not read fills the queue to its limit") {
 }
 
 TEST_CASE(
-    "a held lane reads nothing and does not report the end; after release, all arrives in order") {
+    "a held lane does not read or report the end; after release, everything arrives in order") {
   World w;
   w.open(R"(,"duplex":false)");
   const bool before = GENERATE(true, false);
@@ -280,7 +282,7 @@ TEST_CASE(
   for (int i = 0; i < 5; ++i) w.host.turn(0);
   CHECK(w.messages.empty());
   CHECK(w.downs.empty());
-  CHECK(w.host.watches() == 0);  // an active watch would keep the loop busy
+  CHECK(w.host.watches() == 0);  // an active watch would make the loop spin
   w.hold(false);
   REQUIRE(w.host.run_until([&] { return w.messages.size() == 2; }, wait_ms));
   CHECK(w.messages[0] == std::pair<std::uint64_t, std::string>(5, "answer"));
@@ -288,7 +290,7 @@ TEST_CASE(
   w.close_lane();
 }
 
-TEST_CASE("a held lane with a write error keeps received messages and reports the end after them") {
+TEST_CASE("a held lane delivers received messages before it reports a write error") {
   World w;
   w.open(R"(,"duplex":false)");
   w.accept();
@@ -300,7 +302,7 @@ TEST_CASE("a held lane with a write error keeps received messages and reports th
   if (whole) {
     w.hang_up();
   } else {
-    ::shutdown(w.peer, SHUT_RD);  // no end of file follows
+    ::shutdown(w.peer, SHUT_RD);  // does not cause an end of file
   }
   REQUIRE(w.send(BH_LANE_REQUEST, 6, "{}") == BH_OK);
   REQUIRE(w.host.run_until(
@@ -315,7 +317,7 @@ TEST_CASE("a held lane with a write error keeps received messages and reports th
   CHECK(w.downs.size() == 1);
 }
 
-TEST_CASE("after the last stream number the connection takes no request") {
+TEST_CASE("after the last stream number, the connection accepts no requests") {
   World w;
   w.open(R"(,"duplex":false)");
   w.accept();
@@ -327,24 +329,24 @@ TEST_CASE("after the last stream number the connection takes no request") {
   w.close_lane();
 }
 
-TEST_CASE("the end of the connection is reported once, with its reason") {
+TEST_CASE("the end of the connection is reported once, with the reason") {
   World w;
   w.open();
   w.accept();
   w.send(BH_LANE_REQUEST, 1, "{}");
   w.frames(2);
-  SECTION("closed") {
+  SECTION("closed between frames") {
     w.hang_up();
     w.wait_down();
     CHECK(w.downs[0] == std::pair<bh_status, std::string>(BH_E_IO, "connection closed"));
   }
-  SECTION("in the middle of a frame") {
+  SECTION("closed in the middle of a frame") {
     w.raw(std::string_view("\0\0\0\x20MC", 6));
     w.hang_up();
     w.wait_down();
     CHECK(w.downs[0].second == "connection closed in the middle of a frame");
   }
-  SECTION("not a frame") {
+  SECTION("bytes that are not a frame") {
     w.raw("HTTP/1.1 400 Bad Request\r\n");
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_PROTOCOL);
@@ -368,7 +370,7 @@ TEST_CASE("an invalid answer frame fails only its exchange") {
   w.close_lane();
 }
 
-TEST_CASE("finish: the queue is written, the peer sees the end, answers are still received") {
+TEST_CASE("finish writes the queue and closes the sending side; answers are still received") {
   World w;
   w.open(R"(,"duplex":false)");
   w.send(BH_LANE_REQUEST, 5, "{}");
@@ -385,7 +387,7 @@ TEST_CASE("finish: the queue is written, the peer sees the end, answers are stil
   w.close_lane();
 }
 
-TEST_CASE("the hybrid handshake") {
+TEST_CASE("the handshake of a hybrid socket is performed") {
   World w;
   REQUIRE(w.open_as(R"({"hybrid":")" + w.path + R"(","port":5005,"duplex":false})") == BH_OK);
   REQUIRE(w.send(BH_LANE_REQUEST, 1, "{}") == BH_OK);
@@ -393,7 +395,7 @@ TEST_CASE("the hybrid handshake") {
   REQUIRE(w.host.run_until([&] { return w.read_some(); }, wait_ms));
   CHECK(w.received == "CONNECT 5005\n");
   w.received.clear();
-  SECTION("accepted, in pieces") {
+  SECTION("accepted, with the answer in pieces") {
     w.raw("OK 10");
     w.host.run_for(30);
     CHECK(w.connected == 0);
@@ -401,17 +403,17 @@ TEST_CASE("the hybrid handshake") {
     CHECK(w.frames(1)[0].stream == 1);
     CHECK(w.connected == 1);
   }
-  SECTION("rejected") {
+  SECTION("answer other than OK") {
     w.raw("NO\n");
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
   }
-  SECTION("closed") {
+  SECTION("closed without an answer") {
     w.hang_up();
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
   }
-  SECTION("unterminated") {
+  SECTION("answer without a newline") {
     w.raw(std::string(200, 'x'));
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
@@ -419,14 +421,14 @@ TEST_CASE("the hybrid handshake") {
   w.close_lane();
 }
 
-TEST_CASE("no endpoint") {
+TEST_CASE("a missing endpoint is reported with the reason") {
   World w;
   bh_error error = bh::make_error();
   CHECK(w.open_as(R"({"unix":"/tmp/bulkhead-no-such-socket"})", &error) == BH_E_UNAVAILABLE);
   CHECK(bh::text(error).find("no such socket") != std::string_view::npos);
 }
 
-TEST_CASE("definitions") {
+TEST_CASE("definitions are parsed and validated") {
   Definition out;
   const auto parse = [&](const char *json) {
     out = {};

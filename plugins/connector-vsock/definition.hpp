@@ -28,14 +28,15 @@ struct Definition {
   std::string meta_prefix = "CAPSEM_META";
   std::string process_name;
   bool duplex = true;
-  std::uint32_t max_message_bytes = 0;  // 0: what a frame of the format can carry
+  std::uint32_t max_message_bytes = 0;  // 0 means the maximum of the frame format
 
-  std::size_t max_total() const noexcept;  // limit for the total length of a frame
-  // The address for logs: "vsock:2:5002", "unix:/run/endpoint.sock", "hybrid:/run/vm.sock:5002".
+  std::size_t max_total() const noexcept;  // maximum total length of a frame
+  // Returns the address for logs: "vsock:2:5002", "unix:/run/endpoint.sock",
+  // "hybrid:/run/vm.sock:5002".
   std::string address() const;
 };
 
-// Ignores unknown members. Returns BH_E_INVALID with an error that names the member.
+// Ignores unknown members. On failure, returns BH_E_INVALID and an error that names the member.
 bh_status parse_definition(std::string_view json, Definition *out, bh_error *error);
 
 }  // namespace connector_vsock

@@ -1,4 +1,4 @@
-// Opens the connection: the socket, and the handshake of a hybrid socket.
+// Opens the connection: creates the socket, and performs the handshake of a hybrid socket.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace connector_vsock {
 
-// Starts a connection and returns its non-blocking socket, which becomes writable when the
-// connection is established or has failed. Returns -1 on failure; errno has the reason.
+// Starts a connection and returns its non-blocking socket. The socket becomes writable when the
+// connection is established or has failed. Returns -1 and sets errno on failure.
 int dial(const Definition &definition) noexcept;
 
-// Returns the error of a connection attempt, or 0 if there is none.
+// Returns the error of the connection attempt, or 0 if it succeeded.
 int connect_error(int fd) noexcept;
 
 // Returns the request line of the hybrid handshake.
@@ -25,7 +25,7 @@ enum class Hybrid { more, accepted, refused };
 // Parses the answer of a hybrid socket. accepted: the answer is the first *size bytes of `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
-// Returns an error text with the cause of a failed connection and the remedy.
+// Returns an error text with the cause of a failed connection and a remedy.
 std::string explain(const Definition &definition, int error);
 
 }  // namespace connector_vsock

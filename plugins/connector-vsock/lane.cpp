@@ -90,7 +90,7 @@ void Lane::on_connected() {
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
   update_watch();
-  // A new socket accepts these few bytes without blocking.
+  // These few bytes fit into the buffer of a new socket, so send() does not block.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     report_down(BH_E_UNAVAILABLE, error_text("write failed", errno));
@@ -108,7 +108,7 @@ void Lane::on_dialogue(std::string_view in) {
     case Hybrid::accepted:
       break;
   }
-  // The endpoint sends nothing before the first message, so no more data has arrived.
+  // The endpoint sends nothing before it receives a message, so no data follows the answer.
   now_up();
 }
 
@@ -131,7 +131,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // A message that exceeds the frame limit is rejected below, independently of the queue.
+  // A message above the frame limit is rejected below, even if the queue is full.
   const std::size_t most =
       definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
@@ -143,7 +143,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return BH_E_INVALID;
   }
   if (request) {
-    ++next_stream_;  // 0 after the last number
+    ++next_stream_;  // becomes 0 after the last number
     exchanges_.emplace(stream, message.exchange);
   }
   if (state_ == State::up && !blocked_) shared_.flush_later(*this);
@@ -207,8 +207,7 @@ void Lane::write_queue() {
   if (finishing_ && !std::exchange(half_closed_, true)) ::shutdown(fd_, SHUT_WR);
 }
 
-// Answers that arrived before the error are still delivered; on_readable() reports the end after
-// the last of them.
+// Answers that arrived before the error are still delivered. on_readable() then reports the end.
 void Lane::write_failed(const std::string &why) {
   broken_ = why;
   set_blocked(false);
@@ -229,8 +228,8 @@ void Lane::hold(bool hold) {
   if (!hold && !broken_.empty()) shared_.flush_later(*this);
 }
 
-// If there are no events to wait for, the descriptor is not watched at all: a closed connection
-// would be reported in every turn.
+// If no events are needed, the descriptor is not watched at all. Otherwise, a closed connection
+// would be reported in every event loop iteration.
 void Lane::update_watch() {
   const std::uint32_t events =
       (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);

@@ -2,12 +2,12 @@
 //
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
 // once) -> close -> finished. Messages sent before `up` are queued after the metadata line. A held
-// lane does not read, so the endpoint's socket fills up; the end of a held connection is detected
-// after release.
+// lane does not read, so the endpoint's send buffer fills up. If the connection ends while the lane
+// is held, this is detected after release.
 //
 // Owner: the connector. Runs on the reactor thread. Host functions called from here (message,
 // lane_down) may call close() or send() of this lane before they return; the lane is destroyed at
-// the end of the turn.
+// the end of the event loop iteration.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/wire.h>
@@ -37,17 +37,17 @@ class Shared {
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;
 
-  // Calls lane.flush() at the end of this turn of the loop.
+  // Calls lane.flush() at the end of this event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // The last call of a lane: the owner reports lane_closed and destroys the lane at the end of the
-  // turn.
+  // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane at
+  // the end of the event loop iteration.
   virtual void finished(Lane &lane) = 0;
 
   const bh::Host &host;
   const bh_host_connector *const up;
-  const bh_host_wire *const wire;  // null: the host does not support bh.host.wire/1
-  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared, since only one lane
-                                                                  // reads at a time
+  const bh_host_wire *const wire;  // null if the host does not support bh.host.wire/1
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared; lanes read one at a
+                                                                  // time
 
  protected:
   ~Shared() = default;
@@ -55,7 +55,7 @@ class Shared {
 
 class Lane final {
  public:
-  // Approximate limit of the bytes read per turn of the loop.
+  // Approximate limit for bytes read per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
 
   Lane(Shared &shared, bh_lane handle, Definition definition);
@@ -64,9 +64,9 @@ class Lane final {
   Lane &operator=(const Lane &) = delete;
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
-  // Returns BH_E_INVALID if the message does not fit into a frame, and BH_E_SESSION_LOST if the
-  // stream numbers of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is
-  // closing; lane_down follows or was called. In all cases, the message was not sent.
+  // On failure, the message was not sent. Returns BH_E_INVALID if the message does not fit into a
+  // frame, and BH_E_SESSION_LOST if the stream numbers of this connection are exhausted. Returns
+  // BH_E_UNAVAILABLE if the connection is closing; lane_down was called or will follow.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();
@@ -80,7 +80,7 @@ class Lane final {
   // For tests: sets the stream number of the next request.
   void skip_to_stream(std::uint32_t stream) noexcept { next_stream_ = stream; }
 
-  bool flush_queued = false;  // used by the owner
+  bool flush_queued = false;  // used only by the owner
 
  private:
   enum class State : std::uint8_t { connecting, dialogue, up, down };
@@ -116,10 +116,10 @@ class Lane final {
   std::string answer_;  // partial answer of the hybrid handshake
   mcp_frame::FrameReader reader_;
   stdio_lines::Bytes queue_;
-  std::size_t written_ = 0;                                     // written bytes of queue_
-  std::uint32_t next_stream_ = 1;                               // 0: exhausted
+  std::size_t written_ = 0;                                     // number of written bytes of queue_
+  std::uint32_t next_stream_ = 1;                               // 0 if exhausted
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
-  std::string broken_;  // the write error; received messages are delivered before it is reported
+  std::string broken_;  // the write error, reported after received messages
   bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false, held_ = false;
   bool bad_frame_logged_ = false;
 };

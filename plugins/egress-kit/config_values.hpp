@@ -1,4 +1,4 @@
-// Helpers for the configurations of egress plugins.
+// Helpers for the configuration of egress plugins.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -9,7 +9,7 @@
 
 namespace egress {
 
-// A number in a plugin's own configuration, with its limits.
+// A number in a plugin's configuration, with its range.
 template <class Config>
 struct Number {
   std::string_view key;
@@ -33,15 +33,15 @@ inline std::string_view text_of(const rapidjson::Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// One of the two words allowed in a list, and the flag that it sets.
+// A value allowed in a list, and the flag that it sets.
 template <class Config>
 struct Word {
   std::string_view text;
   bool Config::*place;
 };
 
-// Reads a list that contains one or both of two words. Returns the error with the name of the key,
-// or an empty string on success.
+// Reads a list that contains one or both of two allowed values. Returns the error with the name of
+// the key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {

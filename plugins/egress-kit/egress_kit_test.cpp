@@ -1,4 +1,4 @@
-// Tests of the allowed endpoints and of a single POST.
+// Tests of allowed endpoints and of a single POST.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("an endpoint is HTTPS, on this machine, or a Unix socket") {
+TEST_CASE("an endpoint uses HTTPS, is on this machine, or is a Unix socket") {
   for (const char *good :
        {R"({"url":"https://pdp.example/v1"})", R"({"url":"http://127.0.0.1:8181/v1"})",
         R"({"url":"http://127.9.9.9"})", R"({"url":"http://[::1]:8181/v1"})",
@@ -72,7 +72,7 @@ TEST_CASE("an endpoint is HTTPS, on this machine, or a Unix socket") {
   CHECK(wrong(R"({"url":"https://user:password@x.org/"})").find("password") == std::string::npos);
 }
 
-TEST_CASE("headers are the profile's, except those of the protocol") {
+TEST_CASE("requests have the headers of the profile, except protocol headers") {
   const auto with = [](const std::string &headers) {
     return wrong(R"({"url":"https://x/","headers":)" + headers + "}");
   };
@@ -86,13 +86,13 @@ TEST_CASE("headers are the profile's, except those of the protocol") {
   CHECK_FALSE(wrong(R"({"url":"https://x/","timeout_ms":5})").empty());
 }
 
-TEST_CASE("the text for an endpoint contains no credential") {
+TEST_CASE("the text for an endpoint contains no credentials") {
   Endpoint e;
   REQUIRE(read(R"({"url":"https://pdp.example:8443/secret?token=1"})", &e).empty());
   CHECK(e.shown() == "https://pdp.example:8443");
 }
 
-TEST_CASE("a POST is sent once, limited, and follows no redirect") {
+TEST_CASE("a POST is sent once, is limited, and follows no redirects") {
   World w(R"({"url":"https://x/y","timeout_ms":500,"headers":{"Authorization":"Bearer t"}})");
   const auto post = w.post();
   REQUIRE(w.http.requests.size() == 1);
@@ -114,7 +114,7 @@ TEST_CASE("a POST is sent once, limited, and follows no redirect") {
   CHECK(w.got->retry_after_s == 7);
 }
 
-TEST_CASE("no exception crosses the host") {
+TEST_CASE("exceptions do not reach the host") {
   World w;
   bool told = false;
   Post post(w.host, w.endpoint, 100, [&](Post::Answer &&) {
@@ -128,13 +128,13 @@ TEST_CASE("no exception crosses the host") {
 
 TEST_CASE("errors are reported") {
   World w;
-  SECTION("the client does not start it") {
+  SECTION("the client rejects the request") {
     w.http.refuses = "no more requests";
     const auto post = w.post();
     REQUIRE(w.ended());
     CHECK(w.got->problem == "no more requests");
   }
-  SECTION("it is interrupted") {
+  SECTION("the request is interrupted") {
     const auto post = w.post();
     w.http.end(0, "connection refused");
     REQUIRE(w.ended());
@@ -146,7 +146,7 @@ TEST_CASE("errors are reported") {
     REQUIRE(w.ended());
     CHECK_FALSE(w.got->problem.empty());
   }
-  SECTION("there is no client") {
+  SECTION("the host has no HTTP client") {
     w.fake.add_ext(BH_EXT_HOST_HTTP, nullptr);
     const auto post = w.post();
     REQUIRE(w.ended());
@@ -154,7 +154,7 @@ TEST_CASE("errors are reported") {
   }
 }
 
-TEST_CASE("an endpoint on this machine may not resolve to another address") {
+TEST_CASE("an endpoint on this machine must resolve to a loopback address") {
   World w(R"({"url":"http://localhost:1/"})");
   const auto post = w.post();
   const FakeHttp::Request &r = w.http.requests[0];
@@ -167,7 +167,7 @@ TEST_CASE("an endpoint on this machine may not resolve to another address") {
   CHECK(address("::ffff:192.0.2.1") == BH_E_DENIED);
 }
 
-TEST_CASE("a destroyed Post ends its request") {
+TEST_CASE("destroying a Post cancels its request") {
   World w;
   w.post().reset();
   CHECK(w.http.open() == 0);
@@ -177,7 +177,7 @@ TEST_CASE("a destroyed Post ends its request") {
 
 namespace {
 
-// A server on the other end of a socket pair. It writes `answer` once it has read the request.
+// A server at the other end of a socket pair. It writes `answer` after it has read the request.
 struct SocketWorld {
   bh::testing::FakeHost fake;
   bh::Host host{fake.host()};
@@ -211,7 +211,7 @@ struct SocketWorld {
 
 }  // namespace
 
-TEST_CASE("over a socket: one request, one answer, in any pieces") {
+TEST_CASE("over a socket, one request is answered, whether the answer is split or not") {
   SocketWorld w;
   SECTION("in one piece") {
     w.respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -228,7 +228,7 @@ TEST_CASE("over a socket: one request, one answer, in any pieces") {
     w.fake.run_for(1);
     w.respond("1\r\nk\r\n0\r\n\r\n");
   }
-  SECTION("until it is closed") {
+  SECTION("ended by closing the connection") {
     w.respond("HTTP/1.0 200 OK\r\n\r\nok");
     w.close_server();
   }
@@ -242,7 +242,7 @@ TEST_CASE("over a socket: one request, one answer, in any pieces") {
   CHECK(std::string(sent, static_cast<std::size_t>(n)) == "POST / HTTP/1.1\r\n\r\n");
 }
 
-TEST_CASE("over a socket: an incomplete answer is an error without a body") {
+TEST_CASE("over a socket, an incomplete answer is an error without a body") {
   const auto problem = [](std::string_view text, bool closed) {
     SocketWorld w(closed ? 5'000 : 50);
     w.respond(text);
@@ -262,7 +262,7 @@ TEST_CASE("over a socket: an incomplete answer is an error without a body") {
   CHECK(problem("HTTP/1.1 200 OK\r\nx: " + std::string(70'000, 'x'), false) != "");
 }
 
-TEST_CASE("over a socket: redirects and retries are left to the caller") {
+TEST_CASE("over a socket, redirects and retries are left to the caller") {
   SocketWorld w;
   w.respond("HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
   REQUIRE(w.ended());

@@ -1,4 +1,4 @@
-// The single server to which a plugin sends requests: HTTPS to any host, or HTTP on this machine.
+// The only server to which a plugin sends requests: HTTPS to any host, or HTTP on this machine.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -21,16 +21,16 @@ struct Endpoint {
   std::uint64_t timeout_ms = 2'000;                          // for one complete request
   bool loopback = false;                                     // connect only to loopback addresses
 
-  // Returns text such as "https://pdp.example:8443" for messages. It contains no path and no other
-  // part that may be a credential.
+  // Returns text for messages, such as "https://pdp.example:8443". It omits the path and all other
+  // components that may contain credentials.
   std::string shown() const;
 };
 
-// Returns true if read_endpoint() reads `key`.
+// Returns true if read_endpoint() reads this key.
 bool endpoint_key(std::string_view key);
 
 // Reads "url", "socket", "headers" and "timeout_ms". `out` may contain defaults. Returns the error,
-// or an empty string on success. The error has the name of the key but no values.
+// or an empty string on success. The error names the key but contains no values.
 std::string read_endpoint(const rapidjson::Value &config, Endpoint *out);
 
 // Returns true if `address` is a loopback address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.

@@ -32,7 +32,7 @@ Address address_of(const std::string &path) {
   return out;
 }
 
-// Headers of every request. The endpoint's own headers follow them.
+// Headers of every request, followed by the endpoint's own headers.
 constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
     {"content-type", "application/json"},
     {"accept", "application/json"},
@@ -63,12 +63,12 @@ Post &self(void *user) noexcept {
 
 }  // namespace
 
-// A pending connect() of the host, which runs on a pool thread.
+// A pending connect() in the host, which runs on a pool thread.
 struct Post::Dial {
   const bh_host_listen *table = nullptr;
   void *ctx = nullptr;
   Address address;
-  Post *post = nullptr;  // nullptr after the Post is destroyed
+  Post *post = nullptr;  // nullptr if the Post was destroyed
   std::int32_t fd = -1;
   bh_error error = bh::make_error();
 };
@@ -108,7 +108,7 @@ void Post::start(std::string body) {
   endpoint_.socket.empty() ? request() : dial();
 }
 
-// Runs code that can fail only if memory is exhausted.
+// Runs code that fails only if memory is exhausted.
 template <class F>
 bool Post::guard(F &&f) {
   const bh_status status = bh::guarded(nullptr, [&] {
@@ -221,12 +221,12 @@ void Post::on_done(const bh_error *error) {
   });
 }
 
-// Schedules end(), which runs outside the callbacks of the HTTP client.
+// Schedules end() to run outside the callbacks of the HTTP client.
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
   timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
-                               // The receiver may run out of memory; no exception may reach the
-                               // host, which is C code.
+                               // The receiver may run out of memory. The host is C code, so no
+                               // exception may reach it.
                                bh::contained([&] { post.end(); });
                              }));
 }

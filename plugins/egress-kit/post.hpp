@@ -1,8 +1,8 @@
 // One POST of JSON to an Endpoint, through the HTTP client of the compartment or over the
 // endpoint's Unix socket.
 //
-// Redirects are not followed and requests are not repeated: a redirect is returned as the answer,
-// and a retry needs another Post. Runs on the reactor thread.
+// Redirects are returned as the answer and not followed. Requests are not retried; a retry needs
+// another Post. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -25,10 +25,10 @@ class Post {
   struct Answer {
     std::uint32_t status = 0;         // 0 if there was no answer
     std::string body;                 // at most max_body bytes
-    std::string problem;              // why the answer is missing or incomplete; otherwise empty
+    std::string problem;              // why the answer is missing or incomplete; empty otherwise
     std::uint64_t retry_after_s = 0;  // from Retry-After, at most an hour; 0 if there is none
   };
-  // Called once, never inside start(); may destroy the Post.
+  // Called once, never inside start(). May destroy the Post.
   using Done = std::function<void(Answer &&)>;
 
   // host and endpoint must outlive the Post.
@@ -47,7 +47,7 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
-  // Returns false if f() threw; end() is then pending.
+  // Returns false if f() threw an exception; end() is then pending.
   template <class F>
   bool guard(F &&f);
   void end_later(std::string problem);
@@ -65,15 +65,15 @@ class Post {
   const bh_host_http *http_ = nullptr;
   std::string body_;
   Answer answer_;
-  Dial *dial_ = nullptr;  // connects on a pool thread; outlives the Post
+  Dial *dial_ = nullptr;  // connects on a pool thread; may outlive the Post
   std::unique_ptr<SocketPost> over_socket_;
   bh_http_id id_ = 0;
-  bool running_ = false;  // on_done is pending
+  bool running_ = false;  // on_done has not been called yet
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket, if it has one. Must be called in start(). Returns the
-// error, or an empty string on success.
+// Announces the endpoint's Unix socket to the host, if it has one. Must be called in start().
+// Returns the error, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 
 }  // namespace egress

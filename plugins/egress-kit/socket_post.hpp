@@ -1,8 +1,8 @@
 // One HTTP/1.1 request over a connected stream socket, and its answer.
 //
 // Used in compartments without a network, for which the supervisor connects to a Unix socket.
-// libcurl 7.88 (Debian 12) cannot use a connected socket: it tries to connect again and fails. This
-// class therefore reads and writes the bytes itself. Runs on the reactor thread.
+// libcurl 7.88 (Debian 12) cannot use a connected socket, because it tries to connect again and
+// fails. This class therefore reads and writes the bytes itself. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -19,7 +19,7 @@ class SocketPost {
  public:
   struct Answer {
     std::uint32_t status = 0;  // 0 if there was no answer
-    std::string retry_after;   // value of the header
+    std::string retry_after;   // value of the Retry-After header
     std::string body;
     std::string problem;  // empty if the answer is complete
   };

@@ -1,4 +1,4 @@
-// An HTTP client controlled by the test, which answers the stored requests.
+// A fake HTTP client. The test answers the stored requests.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,7 +23,7 @@ class FakeHttp {
     bool open = true;
   };
 
-  // `host` gets the table; its `user` then points to this object.
+  // Adds the table to `host`, whose `user` then points to this object.
   explicit FakeHttp(bh::testing::FakeHost &host) {
     table_.size = sizeof table_;
     table_.start = [](void *ctx, const bh_http_request *r, const bh_http_handler *h, void *user,

@@ -143,7 +143,7 @@ void Client::act(curl_socket_t fd, int events) {
 // Performs the starts and cancellations that were deferred while libcurl was on the stack.
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
-  while (!waiting_.empty()) {  // one at a time, because on_done may cancel another request
+  while (!waiting_.empty()) {  // one at a time, because on_done may cancel other requests
     Transfer *transfer = waiting_.front();
     waiting_.pop_front();
     if (curl_multi_add_handle(multi_, transfer->easy()) == CURLM_OK) continue;
@@ -162,7 +162,7 @@ void Client::finish_ended() {
     char *place = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
     auto *transfer = reinterpret_cast<Transfer *>(place);
-    // on_done may start and cancel other requests. The id of this request is already invalid.
+    // on_done may start and cancel other requests. The id of this request is already invalid then.
     auto node = transfers_.extract(transfer->id);
     curl_multi_remove_handle(multi_, transfer->easy());
     transfer->finish(result);

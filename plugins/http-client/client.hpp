@@ -1,8 +1,8 @@
-// libcurl's multi interface on the host's reactor: descriptors use bh_host_fd, and there is one
-// host timer. The only thread is libcurl's resolver.
+// libcurl's multi interface on the host's reactor: bh_host_fd watches the descriptors, and one host
+// timer is used. The only thread is libcurl's resolver.
 //
 // libcurl must not be called from its own callbacks. However, a handler may start or cancel
-// requests there, so these operations are deferred until libcurl has returned.
+// requests in a callback, so these operations are deferred until libcurl has returned.
 //
 // Limits: requests_max concurrent requests (BH_E_LIMIT) and connections_kept idle connections.
 #pragma once
@@ -55,10 +55,10 @@ class Client {
   bool inside_ = false;  // libcurl is on the stack
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::deque<Transfer *> waiting_;     // to be added in this order once libcurl has returned
-  std::vector<Transfer *> cancelled_;  // to be removed once libcurl has returned
+  std::deque<Transfer *> waiting_;     // to be added in this order when libcurl has returned
+  std::vector<Transfer *> cancelled_;  // to be removed when libcurl has returned
   std::vector<CURL *> handles_;
-  bh_http_id last_id_ = 0;  // ids are never reused, so stale ids are detected
+  bh_http_id last_id_ = 0;  // ids are not reused, so stale ids are detected
 };
 
 }  // namespace http_client

@@ -1,5 +1,4 @@
-// http-client: HTTP for the other plugins of a compartment. This is the only plugin that loads
-// libcurl.
+// http-client: HTTP client for the other plugins of a compartment. Only this plugin loads libcurl.
 #include <curl/curl.h>
 
 #include <memory>

@@ -19,12 +19,12 @@ namespace {
 constexpr std::size_t url_bytes_max = 8192;
 constexpr long connect_ms_default = 10'000;
 
-// Headers that contain no credentials. All other headers are sent only to the origin of the
+// Headers that never contain credentials. All other headers are sent only to the origin of the
 // request.
 constexpr std::array harmless{"accept",        "accept-language", "accept-encoding",
                               "user-agent",    "cache-control",   "content-type",
                               "if-none-match", "range",           "if-modified-since"};
-// Headers for framing and connection management, which only libcurl writes.
+// Headers for framing and connection management. Only libcurl sets them.
 constexpr std::array reserved{"host",
                               "content-length",
                               "transfer-encoding",
@@ -163,7 +163,7 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
 }
 
 // The body is sent through a read callback that can be rewound only after a redirect. If a reused
-// connection is dead, libcurl therefore cannot repeat a request that may have been executed.
+// connection is dead, libcurl therefore cannot retry a request that may have been executed.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -207,13 +207,13 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, text_);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
-  // Without this option, ending a request during name resolution would wait for the resolver.
+  // Without this option, cancelling a request during name resolution would wait for the resolver.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // TCP keep-alive detects an unreachable peer within a minute, even while nothing is sent.
+  // TCP keep-alive detects an unreachable peer within a minute, even if no data is being sent.
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -224,14 +224,14 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   if ((request.flags & BH_HTTP_NO_PROXY) != 0) curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  // This option is always set, because child processes would inherit sockets that libcurl opens.
+  // Always set; otherwise child processes would inherit the sockets that libcurl opens.
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   if (handler_.check_address != nullptr) {
     curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   }
-  // The curl program reads these variables, but the library does not.
+  // The curl program reads these variables, but libcurl does not.
   if (const char *file = environment("CURL_CA_BUNDLE", "SSL_CERT_FILE")) {
     curl_easy_setopt(easy_, CURLOPT_CAINFO, file);
   }
@@ -251,7 +251,7 @@ std::size_t Transfer::on_read(char *p, std::size_t size, std::size_t n, void *ar
 int Transfer::on_seek(void *arg, curl_off_t offset, int origin) {
   auto *self = static_cast<Transfer *>(arg);
   const bool redirected = self->any_head_;
-  // libcurl 8.14 also rewinds before the first byte if the last transfer of the handle failed.
+  // libcurl 8.14 also rewinds before the first byte if the previous transfer of the handle failed.
   const bool untouched = self->body_at_ == 0;
   if ((!redirected && !untouched) || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
   self->body_at_ = 0;
@@ -303,12 +303,12 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   }
   if (!self->judge(text, port)) return CURL_SOCKET_BAD;
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  const int probes = 3;  // this libcurl has no option for it
+  const int probes = 3;  // libcurl 7.88 has no option for this value
   if (fd >= 0) ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   return fd;
 }
 
-// Also called for a reused connection, for which this request did not call on_open.
+// Also called for reused connections, for which this request did not call on_open.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK
@@ -366,8 +366,8 @@ bool Transfer::end_of_head() {
   return report_head();
 }
 
-// Headers that may be credentials are not forwarded to another origin. libcurl removes only two of
-// them.
+// Headers that may contain credentials are not forwarded to other origins. libcurl itself removes
+// only two of them.
 bool Transfer::redirect_is_safe() {
   if (!private_headers_) return true;
   char *now = nullptr;

@@ -32,7 +32,7 @@ class Transfer {
 
   // Calls the handler's on_done with the result.
   void finish(CURLcode result);
-  // Suppresses all subsequent callbacks.
+  // Suppresses all further callbacks.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
   CURL *easy() const noexcept { return easy_; }
@@ -74,14 +74,14 @@ class Transfer {
   std::size_t body_at_ = 0;
   std::uint64_t max_body_ = 0, received_ = 0;
   bool follow_ = false;           // follow redirects
-  bool private_headers_ = false;  // some headers must not be sent to another origin
+  bool private_headers_ = false;  // has headers that must not be sent to other origins
   bool cancelled_ = false;
   bool head_reported_ = false, in_head_ = false, any_head_ = false;
   std::uint32_t status_ = 0;
   std::size_t head_bytes_ = 0;
   std::vector<Header> head_;
-  std::string judged_;  // the last address that was accepted
-  bh_error stopped_{};  // the error if a callback stopped the transfer; otherwise its code is BH_OK
+  std::string judged_;  // the last accepted address
+  bh_error stopped_{};  // error of the callback that stopped the transfer; code BH_OK if none did
   char text_[CURL_ERROR_SIZE] = {};
 };
 

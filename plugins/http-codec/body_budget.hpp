@@ -1,4 +1,4 @@
-// Limit on the total memory of all connections' unfinished requests.
+// Limits the total memory of unfinished requests on all connections.
 #pragma once
 
 #include <algorithm>
@@ -6,17 +6,17 @@
 
 namespace http_codec {
 
-// Used on the reactor thread.
+// Runs on the reactor thread.
 class BodyBudget {
  public:
-  // A request's memory up to this size is not counted: small requests succeed regardless of large
-  // requests, and the number of connections limits them.
+  // Memory of a request up to this size is not counted, so large requests cannot block small
+  // requests. The number of connections limits the uncounted memory.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}
 
-  // Changes one request's memory from `before` to `after` bytes. Returns false if the total would
-  // exceed the limit; nothing has then changed.
+  // Changes one request's memory from `before` to `after` bytes. Returns false and changes nothing
+  // if the total would exceed the limit.
   bool change(std::uint64_t before, std::uint64_t after) noexcept {
     const std::uint64_t others = used_ - counted(before);
     if (after > before && counted(after) > bound_ - others) return false;

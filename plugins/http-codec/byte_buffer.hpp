@@ -1,5 +1,5 @@
 // A byte buffer that grows without zero-filling and frees its memory when cleared. A body of 64 MB
-// is received directly into it, and an idle connection uses no memory.
+// is received directly into it. Idle connections use no memory.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class ByteBuffer {
   char *data() noexcept { return data_; }
   std::string_view view() const noexcept { return {data_, size_}; }
 
-  // Reserves `bytes` in total. Returns false if there is no memory; nothing has then changed.
+  // Reserves `bytes` in total. Returns false and changes nothing if memory allocation fails.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     void *grown = std::realloc(data_, bytes);
@@ -39,7 +39,7 @@ class ByteBuffer {
     return true;
   }
 
-  // Returns false if there is no memory; nothing has then changed. `bytes` must not be inside this
+  // Returns false and changes nothing if memory allocation fails. `bytes` must not be inside this
   // buffer.
   bool append(std::string_view bytes) noexcept {
     if (bytes.empty()) return true;
@@ -52,7 +52,7 @@ class ByteBuffer {
     return true;
   }
 
-  // Returns the reserved but unfilled memory; filled(n) makes its first n bytes part of the
+  // room() returns the reserved but unfilled memory. filled(n) adds its first n bytes to the
   // content.
   std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
   void filled(std::size_t n) noexcept { size_ += n; }

@@ -1,10 +1,10 @@
 // Decodes the chunked transfer coding incrementally, without a copy: pieces of the body are views
 // of the input.
 //
-// Strict: sizes are plain hex digits, line endings are CR LF, trailers are valid fields (and
-// ignored). Extensions are rejected in requests: no client sends them, and parsers that read them
-// differently permit request smuggling. In responses they are skipped, since some servers send
-// them.
+// Strict: sizes must be plain hex digits, and lines must end with CR LF. Trailers must be valid
+// fields, and are ignored. Extensions are rejected in requests: no client sends them, and
+// differences between parsers permit request smuggling. In responses, extensions are skipped,
+// because some servers send them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace http_codec {
 
 struct ChunkLimits {
-  std::uint32_t trailer_bytes = 0;    // all trailers together
-  std::uint32_t extension_bytes = 0;  // limit of a chunk's extension; 0: extensions are rejected
+  std::uint32_t trailer_bytes = 0;    // limit for all trailers together
+  std::uint32_t extension_bytes = 0;  // limit for a chunk's extension; 0 rejects extensions
 };
 
 class ChunkDecoder {
@@ -25,7 +25,7 @@ class ChunkDecoder {
       : limits_(limits), trailer_left_(limits.trailer_bytes) {}
 
   // Consumes bytes from the front of `in`. data: `piece` is the next part of the body. more: all of
-  // `in` has been consumed. too_large: a chunk of more than `size_limit` bytes begins.
+  // `in` has been consumed. too_large: the next chunk has more than `size_limit` bytes.
   Result next(std::string_view &in, std::uint64_t size_limit, std::string_view &piece) noexcept;
 
  private:
@@ -51,8 +51,8 @@ class ChunkDecoder {
 
   ChunkLimits limits_;
   std::uint32_t trailer_left_;
-  std::uint32_t line_bytes_ = 0;  // digits of the size, then bytes of the extension
-  std::uint64_t size_ = 0;        // size of the current chunk, then the rest of it
+  std::uint32_t line_bytes_ = 0;  // digits of the size, later bytes of the extension
+  std::uint64_t size_ = 0;        // size of the current chunk, later its remaining bytes
   State state_ = State::size;
 };
 

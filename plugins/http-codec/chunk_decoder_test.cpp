@@ -23,7 +23,7 @@ Decoded decode_in(std::size_t step, std::string_view in, const ChunkLimits &limi
   ChunkDecoder decoder(limits);
   Decoded out;
   while (!in.empty() && out.end == Result::more) {
-    const std::string part(in.substr(0, step));  // freed afterwards: views must not outlive it
+    const std::string part(in.substr(0, step));  // freed after each piece
     in.remove_prefix(part.size());
     std::string_view left = part, piece;
     while ((out.end = decoder.next(left, 100, piece)) == Result::data) out.body.append(piece);
@@ -40,7 +40,7 @@ Decoded decode(std::string_view in, const ChunkLimits &limits) {
 
 }  // namespace
 
-TEST_CASE("chunks are joined, in any pieces, and following bytes are kept") {
+TEST_CASE("chunks are joined, however the input is split, and following bytes are kept") {
   for (const ChunkLimits &limits : {of_requests, of_responses}) {
     CHECK(decode("4\r\nWiki\r\nA\r\npedia in\r\n\r\n0\r\nT: u\r\n\r\nnext", limits) ==
           Decoded{"Wikipedia in\r\n", Result::done, 4});
@@ -49,7 +49,7 @@ TEST_CASE("chunks are joined, in any pieces, and following bytes are kept") {
   }
 }
 
-TEST_CASE("malformed chunks are refused") {
+TEST_CASE("malformed chunks are rejected") {
   for (const ChunkLimits &limits : {of_requests, of_responses}) {
     for (const char *bad : {"x\r\n", "\r\n", "4\nWiki", "4\r\nWikiX", "4\r\nWiki\r\r", "0\r\n\rX",
                             "-1\r\n", " 4\r\n", "0x1\r\n", "0000000000000000\r\n", "0\r\n T: u\r\n",
@@ -60,7 +60,7 @@ TEST_CASE("malformed chunks are refused") {
   }
 }
 
-TEST_CASE("extensions are skipped where allowed") {
+TEST_CASE("extensions are skipped if allowed") {
   const Decoded body{"a", Result::done, 0};
   for (const char *extended : {"1;x=\"y\"\r\na\r\n0\r\n\r\n", "1 \r\na\r\n0;x\r\n\r\n",
                                "1\t;xxxxxx\r\na\r\n0;yyyyyyy\r\n\r\n"}) {
@@ -72,7 +72,7 @@ TEST_CASE("extensions are skipped where allowed") {
   CHECK(decode("1;\x01\r\na\r\n0\r\n\r\n", of_responses).end == Result::malformed);
 }
 
-TEST_CASE("a chunk above the limit is refused before its data") {
+TEST_CASE("a chunk above the limit is rejected before its data") {
   CHECK(decode("64\r\n", of_requests).end == Result::more);
   CHECK(decode("65\r\n", of_requests).end == Result::too_large);
 }

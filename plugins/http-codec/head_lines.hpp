@@ -1,5 +1,5 @@
-// Parts that request and response heads have in common: their lines, and the fields that determine
-// where a message ends and whether its connection persists.
+// Code shared by request and response heads: splits a head into lines, and parses the fields that
+// determine where a message ends and whether its connection persists.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace http_codec {
 
 // Splits a head into lines. Each byte is scanned once, however the input is split. A control
-// character (except the tab), a bare CR and a bare LF are invalid.
+// character other than a tab, a bare CR, or a bare LF is invalid.
 class HeadLines {
  public:
   enum class Step : std::uint8_t { line, more, invalid };
 
-  // `data` is everything received since the first byte of the head. `line` is without its CR LF.
+  // `data` contains all bytes received since the start of the head. `line` excludes its CR LF.
   Step next(std::string_view data, std::string_view &line) noexcept {
     const char *const end = data.data() + data.size();
     const char *const at = find_control(data.data() + scanned_, end);
@@ -35,7 +35,7 @@ class HeadLines {
 };
 
 // Parses "Name: value". Returns false if the line is not a field. A folded line and a space before
-// the colon are also rejected, since neither is a token.
+// the colon are also rejected, because the name must be a token.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);
@@ -45,7 +45,7 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// Validation functions return the reason that a value is invalid, or null.
+// The fields of a message. Validation functions return the reason why a value is invalid, or null.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;
@@ -53,8 +53,8 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A list of lengths is invalid, even if they are equal; so is a second field with a different
-  // value.
+  // A list of lengths is invalid, even if they are equal. A second field with a different value is
+  // also invalid.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;
     if (!parse_decimal(value, &length)) return "a malformed Content-Length";

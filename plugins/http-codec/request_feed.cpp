@@ -6,8 +6,8 @@ namespace http_codec {
 
 namespace {
 
-constexpr std::size_t first_step = 1u << 20;   // first size of a body's buffer, which then doubles
-constexpr std::size_t least_room = 64u << 10;  // less room than this is not worth a system call
+constexpr std::size_t first_step = 1u << 20;   // initial size of a body's buffer; doubled when full
+constexpr std::size_t least_room = 64u << 10;  // minimum buffer space for a system call
 
 }  // namespace
 
@@ -60,7 +60,7 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// The head stays in held_ (its slices point there); the body follows.
+// Keeps the head in held_, to which its slices refer. The body follows.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
@@ -105,7 +105,7 @@ RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
 std::span<char> RequestFeed::room() noexcept {
   if (phase_ != Phase::body) return {};
   const std::size_t missing = total() - held_.size();
-  // If memory is insufficient, the bytes arrive through feed(), which reports the error.
+  // If memory allocation fails, the bytes arrive through feed(), which reports the error.
   if (!grow(held_.size() + std::min(missing, least_room))) return {};
   return held_.room().first(std::min(missing, held_.room().size()));
 }
@@ -116,7 +116,7 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Reserves `need` bytes for head and body, and more in advance.
+// Reserves `need` bytes for head and body, and more for future growth.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

@@ -1,8 +1,8 @@
 // Splits the bytes of one client connection into complete requests. No I/O.
 //
-// A request that is complete in the given bytes is returned in place, without a copy. An incomplete
-// request is copied into the feed's buffer, which is freed with the request. An announced length
-// alone reserves no memory: the buffer grows with the received bytes.
+// A request that is complete in the input is returned in place, without a copy. An incomplete
+// request is copied into the feed's buffer, which is freed with the request. The buffer grows with
+// the received bytes; an announced length alone does not reserve memory.
 #pragma once
 
 #include <cstdint>
@@ -35,22 +35,22 @@ class RequestFeed {
   RequestFeed &operator=(const RequestFeed &) = delete;
 
   // Consumes bytes from the front of `in`, but never more than one request. request: a request is
-  // complete; head(), text() and body() are valid until next(), and only while the bytes of `in`
-  // stay in place. error: status() is the status of the answer; the connection's framing and the
-  // request's bytes are lost.
+  // complete. head(), text() and body() are valid until next() is called, but only as long as the
+  // bytes of `in` are. error: status() is the status to answer with. The connection cannot be used
+  // for more requests.
   Result feed(std::string_view &in) noexcept;
 
   // Drops the current request and its memory.
   void next() noexcept;
 
-  // Returns memory for the missing bytes of a body of known length; empty otherwise. Call it only
-  // for an admitted request, since it reserves memory in advance.
+  // Returns memory for the missing bytes of a body of known length; otherwise empty. Call it only
+  // for an admitted request, because it reserves memory in advance.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
-  // Returns true if the head of the current request has been read (its body perhaps not).
+  // Returns true if the head of the current request is complete, even if the body is not.
   bool head_known() const noexcept { return phase_ != Phase::head && phase_ != Phase::failed; }
-  // Returns true if bytes of an unfinished request are held.
+  // Returns true if the feed holds bytes of an unfinished request.
   bool started() const noexcept { return !held_.empty() && phase_ != Phase::complete; }
 
   const RequestHead &head() const noexcept { return parser_.head(); }
@@ -59,7 +59,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Returns the reason for an invalid head, after Result::error; static text.
+  // Returns the reason for an invalid head as static text. Valid after Result::error.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:
@@ -78,12 +78,12 @@ class RequestFeed {
 
   const FeedLimits *limits_;
   HeadParser parser_;
-  ByteBuffer held_;     // head, and body unless chunked, of an unfinished request
+  ByteBuffer held_;     // the head and, unless chunked, the body of an unfinished request
   ByteBuffer decoded_;  // body of a chunked request
   ChunkDecoder chunks_{{}};
   const char *base_ = nullptr;
   std::string_view body_;
-  std::uint64_t charged_ = 0;  // bytes counted in the budget
+  std::uint64_t charged_ = 0;  // bytes charged to the budget
   int status_ = 0;
   Phase phase_ = Phase::head;
 };

@@ -18,13 +18,13 @@ struct Outcome {
   bool operator==(const Outcome &) const = default;
 };
 
-// Feeds the text in pieces of `step` bytes (0: in one piece).
+// Feeds the text in pieces of `step` bytes, or in one piece if `step` is 0.
 Outcome run(std::string_view text, std::size_t step = 0, const FeedLimits &limits = small) {
   RequestFeed feed(limits);
   Outcome out;
   if (step == 0) step = std::max<std::size_t>(text.size(), 1);
   for (std::size_t at = 0; at < text.size(); at += step) {
-    // A separate copy, so that the sanitizer detects a view that is kept too long.
+    // A separate copy allows the sanitizer to detect a view that is kept too long.
     const std::string piece(text.substr(at, step));
     std::string_view in = piece;
     while (!in.empty()) {
@@ -73,7 +73,7 @@ TEST_CASE("a request is returned in place, with its fields") {
   CHECK_FALSE(feed.head().has(Field::origin));
 }
 
-TEST_CASE("pipelined requests are returned one by one, in any pieces") {
+TEST_CASE("pipelined requests are returned one by one, however the bytes are split") {
   const std::string text =
       post("Content-Length: 2\r\n", "ab") +
       post("Transfer-Encoding: chunked\r\n", "3\r\ncde\r\nA\r\n0123456789\r\n0\r\nX-T: v\r\n\r\n") +
@@ -106,7 +106,7 @@ TEST_CASE("a body of known length is received directly") {
   CHECK(feed.room().empty());
 }
 
-TEST_CASE("ambiguous requests are refused") {
+TEST_CASE("ambiguous requests are rejected") {
   struct Case {
     const char *why;
     std::string text;
@@ -211,7 +211,7 @@ TEST_CASE("common variations are accepted") {
   }
 }
 
-TEST_CASE("Connection decides whether a further request may come") {
+TEST_CASE("Connection determines whether another request may follow") {
   const auto persistent = [](std::string text) {
     RequestFeed feed(small);
     std::string_view in = text;
@@ -224,7 +224,7 @@ TEST_CASE("Connection decides whether a further request may come") {
   CHECK(persistent("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
 }
 
-TEST_CASE("a head of exactly the limit is accepted, and one byte more is not") {
+TEST_CASE("a head of exactly the limit is accepted, and a larger head is rejected") {
   std::string text = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
   text += std::string(512 - text.size() - 4, 'x') + "\r\n\r\n";
   REQUIRE(text.size() == 512);

@@ -1,16 +1,16 @@
-// The head of an HTTP/1.x request: request line and fields, parsed strictly and line by line.
+// The head of an HTTP/1.x request: the request line and fields, parsed strictly and line by line.
 //
-// Strict, because a gateway is between proxies and servers: everything that two parsers may read
+// Strict, because a gateway is between proxies and servers: anything that two parsers may interpret
 // differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
-// codings) is rejected with 400, never guessed.
+// codings) is rejected with 400.
 //
 // Boost.Beast's basic_parser is not used (bench/codec_bench.cpp). This parser takes 133 ns for a
-// head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482 ns if it keeps the
-// same fields. It takes 259 and 589 ns with the preceding scan of the raw head, which it needs
+// head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482 ns if it stores the
+// same fields. It takes 259 and 589 ns with a preceding scan of the raw head, which it would need
 // because it accepts bare LF and folded lines.
 //
-// No I/O, no allocation. Only the fields that users of this library need are kept; other fields are
-// validated and skipped.
+// No I/O, no allocation. Only the fields that users of this library need are stored. Other fields
+// are validated and skipped.
 #pragma once
 
 #include <array>
@@ -23,17 +23,17 @@ namespace http_codec {
 
 enum class Method : std::uint8_t { get, head, post, del, options, other };
 
-// Returns "GET" and so on; empty for Method::other.
+// Returns the method as text, such as "GET"; empty for Method::other.
 std::string_view name_of(Method method) noexcept;
 
-// A range of the request's bytes. It is an offset, not a pointer, since the bytes may move while
-// they arrive.
+// A range of the request's bytes. It stores an offset, not a pointer, because the bytes may move
+// while more arrive.
 struct Slice {
   std::uint32_t at = 0;
   std::uint32_t n = 0;
 };
 
-// Fields that may occur once and are kept unchanged.
+// Fields that may occur only once and are stored unchanged.
 enum class Field : std::uint8_t {
   host,
   origin,
@@ -48,14 +48,14 @@ enum class Field : std::uint8_t {
 
 struct RequestHead : MessageFields {
   Method method = Method::other;
-  std::uint8_t minor = 1;  // HTTP/1.minor
+  std::uint8_t minor = 1;  // minor version of HTTP/1
   bool expects_continue = false;
   bool has_accept = false;
   bool accepts_json = false;
   bool accepts_events = false;
-  std::uint8_t seen = 0;    // bit per Field
-  std::uint32_t bytes = 0;  // size of the whole head, including its empty line
-  Slice path;               // from its '/' up to '?', or "*"
+  std::uint8_t seen = 0;    // one bit per Field
+  std::uint32_t bytes = 0;  // size of the whole head, including the empty line
+  Slice path;               // from '/' up to '?', or "*"
   Slice query;              // text after '?'
   Slice authority;          // authority of an absolute-form target; otherwise empty
   std::array<Slice, static_cast<std::size_t>(Field::count_)> fields{};
@@ -70,17 +70,17 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // `limit` is the maximum size of the whole head in bytes; a larger head is answered with 431.
+  // `limit` is the maximum size of the whole head in bytes; larger heads are rejected with 431.
   // With needs_host, HTTP/1.1 without Host is rejected, as required over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // `data` is everything received since the request's first byte; it may extend beyond the head.
-  // Each byte is scanned once, however the input is split.
+  // `data` contains all bytes received since the start of the request, and may extend beyond the
+  // head. Each byte is scanned once, however the input is split.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // Return the HTTP status of the rejection and its reason, after Result::error.
+  // After Result::error: the HTTP status to answer with, and the reason.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 
@@ -104,8 +104,8 @@ class HeadParser {
   bool needs_host_;
   int status_ = 0;
   const char *why_ = nullptr;
-  bool request_line_ = false;  // was read
-  bool skipped_line_ = false;  // one empty line before the request line is allowed
+  bool request_line_ = false;  // the request line has been read
+  bool skipped_line_ = false;  // the single empty line allowed before the request line was skipped
   bool done_ = false;
 };
 

@@ -1,5 +1,4 @@
-// Tests of ambiguous or unusual request heads, and of the answer to each. The expected answers are
-// those of the previous parser of transport-http.
+// Tests of ambiguous or unusual request heads, and of the status of each.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -10,7 +9,7 @@ using namespace http_codec;
 namespace {
 
 struct Head {
-  int status;  // 0: accepted
+  int status;  // 0 if accepted
   const char *text;
 };
 
@@ -119,7 +118,7 @@ constexpr Head heads[] = {
      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
 };
 
-// Returns the answer to a head that arrives in pieces of `step` bytes.
+// Returns the status for a head that arrives in pieces of `step` bytes.
 int status_of(std::string_view text, std::size_t step, HeadParser &parser) {
   for (std::size_t n = step;; n += step) {
     const auto result = parser.advance(text.substr(0, n));
@@ -131,7 +130,7 @@ int status_of(std::string_view text, std::size_t step, HeadParser &parser) {
 
 }  // namespace
 
-TEST_CASE("heads are accepted and refused as by the former parser, in any pieces") {
+TEST_CASE("heads are accepted or rejected with the expected status, however they are split") {
   for (const Head &head : heads) {
     for (const std::size_t step : {1000u, 1u, 2u, 7u}) {
       CAPTURE(head.text, step);
@@ -142,7 +141,7 @@ TEST_CASE("heads are accepted and refused as by the former parser, in any pieces
   }
 }
 
-TEST_CASE("Host is required only if the parser is configured so") {
+TEST_CASE("Host is required only if configured") {
   HeadParser parser(128, false);
   CHECK(parser.advance("GET / HTTP/1.1\r\n\r\n") == HeadParser::Result::done);
   HeadParser other(128, false);

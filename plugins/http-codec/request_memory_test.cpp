@@ -1,4 +1,4 @@
-// Tests of the memory of incomplete requests.
+// Tests of the memory used by incomplete requests.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>
@@ -25,7 +25,7 @@ Result feed_all(RequestFeed &feed, const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("an announced length alone takes no memory") {
+TEST_CASE("an announced length does not reserve memory") {
   BodyBudget budget(mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   RequestFeed feed(limits);
@@ -35,7 +35,7 @@ TEST_CASE("an announced length alone takes no memory") {
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("a body's buffer grows by doubling, and the body stays complete") {
+TEST_CASE("a body's buffer grows by doubling, and the body remains intact") {
   const bool direct = GENERATE(true, false);
   BodyBudget budget;
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
@@ -77,7 +77,7 @@ TEST_CASE("memory for a body of up to a megabyte is reserved immediately") {
   CHECK(feed.room().size() == mib);
 }
 
-TEST_CASE("all incomplete bodies together are limited, and small requests still succeed") {
+TEST_CASE("the total of incomplete bodies is limited, and small requests still succeed") {
   BodyBudget budget(3 * mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   const bool chunked = GENERATE(false, true);
@@ -111,7 +111,7 @@ TEST_CASE("all incomplete bodies together are limited, and small requests still 
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("a request of a closed connection frees its memory") {
+TEST_CASE("closing a connection frees the memory of its request") {
   BodyBudget budget(3 * mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   {

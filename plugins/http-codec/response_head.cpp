@@ -22,7 +22,8 @@ void read_keep_alive(std::string_view value, ResponseHead *head) noexcept {
   });
 }
 
-// Stores the relevant fields; the switch on the length skips all others after one comparison.
+// Stores the relevant fields. The switch on the length skips most other fields after one
+// comparison.
 const char *read_field(std::string_view name, std::string_view value, ResponseHead *head,
                        Fields *fields) noexcept {
   switch (name.size()) {
@@ -57,7 +58,7 @@ const char *read_field(std::string_view name, std::string_view value, ResponseHe
   return nullptr;
 }
 
-// "HTTP/1.1 200 OK"
+// Parses a status line such as "HTTP/1.1 200 OK".
 const char *read_status_line(std::string_view line, ResponseHead *head, Fields *fields) noexcept {
   if (line.size() < 12 || !line.starts_with("HTTP/1.") || (line[7] != '1' && line[7] != '0') ||
       line[8] != ' ' || (line.size() > 12 && line[12] != ' ')) {

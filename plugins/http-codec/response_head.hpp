@@ -1,7 +1,7 @@
 // The head of an HTTP/1.1 response. No I/O, no allocation.
 //
-// Strict where leniency makes the end of a message ambiguous: bare LF, folded lines, two framings
-// at once, differing lengths and unknown transfer codings are rejected.
+// Strict where leniency would make the end of a message ambiguous: bare LF, folded lines, two
+// framings at once, differing lengths and unknown transfer codings are rejected.
 //
 // Boost.Beast's basic_parser is not used (bench/codec_bench.cpp): this parser takes 75 instead of
 // 98 ns for a head of 73 bytes and 194 instead of 280 ns for a head of 234 bytes. It is also
@@ -15,20 +15,20 @@ namespace http_codec {
 
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-// The fields of a response that users of this library need. The views point into the parsed bytes.
+// The response fields that users of this library need. The views refer to the parsed bytes.
 struct ResponseHead {
   std::uint16_t status = 0;
   Framing framing = Framing::none;
   bool keep_alive = false;
-  std::uint32_t keep_alive_s = 0;  // N of the server's "Keep-Alive: timeout=N"; 0 if there is none
-  std::uint64_t content_length = 0;  // with Framing::length
+  std::uint32_t keep_alive_s = 0;    // N in "Keep-Alive: timeout=N"; 0 if there is none
+  std::uint64_t content_length = 0;  // valid with Framing::length
   std::string_view content_type, content_encoding, session_id, challenge, retry_after, location;
 };
 
 enum class ParseResult : std::uint8_t { complete, incomplete, invalid };
 
-// Parses a head that starts at in[0]. complete: *used is its length including the blank line.
-// invalid: *why is the reason (static text). The caller limits in.size().
+// Parses the head at the start of `in`. complete: *used is its length, including the blank line.
+// invalid: *why is the reason (static text). The caller limits the size of `in`.
 ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
                        const char **why) noexcept;
 

@@ -30,7 +30,7 @@ TEST_CASE("a typical head is parsed") {
   }
 }
 
-TEST_CASE("framing: the end of a body, and whether the connection persists") {
+TEST_CASE("framing determines the end of a body and whether the connection persists") {
   struct Case {
     const char *in;
     Framing framing;
@@ -56,7 +56,7 @@ TEST_CASE("framing: the end of a body, and whether the connection persists") {
   CHECK(head.keep_alive == c.keep_alive);
 }
 
-TEST_CASE("ambiguous heads are refused") {
+TEST_CASE("ambiguous heads are rejected") {
   const std::string in = GENERATE(
       as<std::string>{}, "HTTP/2 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
       "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n folded: x\r\n\r\n",

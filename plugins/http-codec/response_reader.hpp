@@ -1,5 +1,5 @@
 // Reads one response from the bytes of a connection: skips interim heads, parses the head, and
-// finds the end of the body. No I/O. Copies only a head that arrives in pieces.
+// finds the end of the body. No I/O. Only a head that arrives in pieces is copied.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ResponseReader {
 
   explicit ResponseReader(std::uint64_t head_bytes) noexcept : head_bytes_(head_bytes) {}
 
-  // Prepares for the next response. The views of head() remain valid.
+  // Prepares for the next response. The views in head() remain valid.
   void reset() noexcept { phase_ = Phase::head; }
 
   // Consumes bytes from the front of `in`. Call it until the result is neither head nor body.
@@ -29,11 +29,11 @@ class ResponseReader {
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }
-  // Returns the reason that the response is invalid; static text.
+  // Returns why the response is invalid; static text.
   const char *why() const noexcept { return why_; }
-  // Returns the number of missing bytes of a body of known length.
+  // Returns the number of missing bytes of a body of known length, otherwise 0.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
-  // Returns true if the end of the connection is the end of the response.
+  // Returns true if the response ends when the connection is closed.
   bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
 
  private:
@@ -48,7 +48,7 @@ class ResponseReader {
 
   std::uint64_t head_bytes_;
   ResponseHead head_;
-  std::string held_;  // an unfinished head, later the head that the views point to
+  std::string held_;  // an incomplete head, later the head that the views refer to
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_{{}};
   const char *why_ = nullptr;

@@ -21,7 +21,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   Read out;
   std::string part;
   while (!in.empty() && out.end == Result::more) {
-    part.assign(in.substr(0, step));  // freed afterwards: views must not outlive it
+    part.assign(in.substr(0, step));  // freed after each piece; views must not outlive it
     in.remove_prefix(part.size());
     std::string_view left = part, piece;
     for (;;) {
@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// All cases use one reader: reset() is sufficient between them.
+// All cases use one reader, to test that reset() is sufficient between them.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);
@@ -56,7 +56,7 @@ Read read(std::string_view in) {
 
 }  // namespace
 
-TEST_CASE("a response is read to its end, in any pieces, and following bytes are kept") {
+TEST_CASE("a response is read to its end, however it is split, and following bytes are kept") {
   CHECK(read("HTTP/1.1 200 OK\r\nMcp-Session-Id: s\r\nContent-Length: 2\r\n\r\nokHTTP") ==
         Read{200, "s", "ok", "", Result::done, false, 4});
   CHECK(
@@ -69,7 +69,7 @@ TEST_CASE("a response is read to its end, in any pieces, and following bytes are
         Read{200, "", "ok", "", Result::more, false, 0});
 }
 
-TEST_CASE("interim heads are skipped, an upgrade is refused") {
+TEST_CASE("interim heads are skipped, and an upgrade is rejected") {
   CHECK(read("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
              "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") ==
         Read{200, "", "ok", "", Result::done, false, 0});
@@ -77,13 +77,13 @@ TEST_CASE("interim heads are skipped, an upgrade is refused") {
         "an upgrade that was not requested");
 }
 
-TEST_CASE("an invalid response has a reason") {
+TEST_CASE("an invalid response is reported with a reason") {
   CHECK(read("SSH-2.0-x\r\n\r\n").why == "no HTTP/1.1 status line");
   CHECK(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n").why ==
         "a malformed chunk");
 }
 
-TEST_CASE("a head is limited, alone and after an interim one") {
+TEST_CASE("the size of a head is limited, with or without an interim head before it") {
   const auto head = [](std::size_t bytes) {
     const std::string begin = "HTTP/1.1 204 No Content\r\nX: ";
     return begin + std::string(bytes - begin.size() - 4, 'x') + "\r\n\r\n";
@@ -99,7 +99,7 @@ TEST_CASE("a head is limited, alone and after an interim one") {
   }
 }
 
-TEST_CASE("the head that arrived in pieces remains readable after reset()") {
+TEST_CASE("a head that arrived in pieces remains valid after reset()") {
   ResponseReader reader(100);
   std::string_view in = "HTTP/1.1 200 OK\r\nMcp-Ses", piece;
   REQUIRE(reader.next(in, piece) == Result::more);

@@ -1,5 +1,5 @@
-// Characters, names and lists of HTTP/1.1 heads. ASCII, independent of the locale. Inline, since
-// these functions dominate the time to parse a head.
+// Characters, names and lists in HTTP/1.1 heads. ASCII only, independent of the locale. Inline,
+// because these functions dominate the time to parse a head.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline std::uint64_t load_word(const char *p) noexcept {
 
 }  // namespace detail
 
-// Returns true for a character of a token (a method or a field name).
+// Returns true for a token character, as in methods and field names.
 inline bool is_token_char(char c) noexcept {
   return detail::token_table[static_cast<unsigned char>(c)];
 }
@@ -44,14 +44,14 @@ inline std::size_t token_size(std::string_view text) noexcept {
   return n;
 }
 
-// Returns true for a control character that a field value cannot have: all except the tab.
+// Returns true for control characters except the tab. They are invalid in field values.
 inline bool is_control(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);
   return (u < 0x20 && u != '\t') || u == 0x7F;
 }
 
-// Returns the first control character other than a tab, or `end`. Checks eight bytes at a time: the
-// arithmetic marks bytes correctly up to the first match, and only that match is used.
+// Returns the first control character other than a tab, or `end`. Checks eight bytes at a time. The
+// arithmetic is exact only up to the first match, which is sufficient.
 inline const char *find_control(const char *p, const char *end) noexcept {
   constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, highs = ones * 128;
   while (end - p >= 8) {
@@ -72,8 +72,8 @@ inline const char *find_control(const char *p, const char *end) noexcept {
 }
 
 // Compares text without control characters with a lower-case literal of letters, digits and "-/+"
-// (no '_', '~' and similar characters). Setting bit 5 maps no other character to these, so eight
-// bytes are compared at a time.
+// (no '_', '~' and similar). Setting bit 5 maps no other characters to these, so eight bytes are
+// compared at a time.
 template <std::size_t N>
 bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;
@@ -89,7 +89,7 @@ bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   return true;
 }
 
-// Removes blanks (space, tab) at both ends.
+// Removes spaces and tabs at both ends.
 inline std::string_view trim(std::string_view text) noexcept {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -97,7 +97,8 @@ inline std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-// Calls f for each element of a comma-separated list, without blanks and parameters (after ';').
+// Calls f for each element of a comma-separated list, without white space and parameters (after
+// ';').
 template <class F>
 void for_each_element(std::string_view list, F &&f) {
   while (!list.empty()) {
@@ -109,7 +110,7 @@ void for_each_element(std::string_view list, F &&f) {
   }
 }
 
-// Returns true if a Content-Type names `type`, with or without parameters.
+// Returns true if the Content-Type is `type`, with or without parameters.
 inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
   return bh::equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
 }

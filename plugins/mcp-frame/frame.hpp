@@ -23,18 +23,18 @@
 
 namespace mcp_frame {
 
-inline constexpr std::size_t length_bytes = 4;   // the total length itself
-inline constexpr std::size_t header_bytes = 16;  // the header after the total length
+inline constexpr std::size_t length_bytes = 4;   // size of the total length field
+inline constexpr std::size_t header_bytes = 16;  // size of the header after the total length field
 inline constexpr std::size_t min_total = header_bytes;
 inline constexpr std::size_t max_total = (1u << 20) + 4096;
 inline constexpr std::size_t max_name = 128;
 inline constexpr std::size_t max_head = length_bytes + header_bytes + max_name;
-inline constexpr std::size_t sniff_bytes = 6;  // looks_like_frame needs this many bytes
+inline constexpr std::size_t sniff_bytes = 6;  // bytes needed by looks_like_frame()
 
-// Reasons to reject a frame.
+// The reason for rejecting a frame.
 enum class Fault : std::uint8_t {
   none,
-  total_too_small,  // after total_too_small and total_too_large, the next frame cannot be located
+  total_too_small,  // after this and the next fault, the next frame cannot be located
   total_too_large,
   magic,
   version,
@@ -56,23 +56,23 @@ struct Frame {
   std::string_view payload;
 };
 
-// Returns true if `in`, at least sniff_bytes long, may begin with a frame.
+// Returns true if `in`, which has at least sniff_bytes, may begin with a frame.
 bool looks_like_frame(std::string_view in) noexcept;
 
 // Returns the total length field of `in`, which has at least length_bytes.
 std::uint32_t total_length(std::string_view in) noexcept;
 
-// Decodes one complete frame. `in` is exactly that frame, and its total length is in range. For a
-// rejected frame, out->stream is the content of the stream field, so that an error can be sent.
+// Decodes `in`, which is exactly one frame with a valid total length. If the frame is rejected,
+// out->stream contains its stream field, so an error can be sent.
 Fault decode(std::string_view in, Frame *out) noexcept;
 
 // Encodes everything before the payload to `to`, which must have room for max_head bytes, and sets
-// *size. Only payload_bytes of the payload is used; the caller sends the payload itself. `most`:
-// the limit for the total length.
+// *size. Only payload_bytes is used, not the payload, which the caller sends itself. `most` is the
+// limit for the total length.
 Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
                   std::size_t most = max_total) noexcept;
 
-// Appends one complete frame, or nothing if the frame is rejected.
+// Appends one complete frame. Appends nothing if the frame is rejected.
 Fault encode(const Frame &frame, std::string *out);
 
 }  // namespace mcp_frame

@@ -1,8 +1,8 @@
 // Splits a byte stream into frames.
 //
-// A complete frame is returned in place, in the read buffer. An incomplete frame is copied, and the
-// rest of a long one can be read directly behind it. Memory is limited to one frame and at most
-// twice the received bytes. Thread: the reactor's.
+// A complete frame is returned in place, in the read buffer. An incomplete frame is copied; the
+// remaining bytes of a long frame can be read directly into this copy. Memory is limited to one
+// frame and at most twice the received bytes. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -18,33 +18,33 @@ namespace mcp_frame {
 class FrameReader {
  public:
   enum class Step : std::uint8_t {
-    more,       // `in` is consumed
+    more,       // all of `in` has been consumed
     frame,      // *out is the next frame
-    bad_frame,  // skipped, see fault(); an error can be sent if out->stream is not 0
-    lost        // see fault(): the next frame cannot be located; the reader must not be used again
+    bad_frame,  // skipped, see fault(); if out->stream is not 0, an error can be sent
+    lost        // the next frame cannot be located, see fault(); do not use the reader again
   };
 
-  // most: the limit for a frame's total length.
+  // `most` is the limit for a frame's total length.
   explicit FrameReader(std::size_t most = max_total) noexcept : most_(most) {}
 
-  // Consumes the next frame at the front of `in`. The texts of *out point into `in` or the reader
-  // and are valid until the next call.
+  // Consumes the next frame at the front of `in`. The texts in *out refer to `in` or the reader and
+  // are valid until the next call.
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 
-  // Returns a buffer for the rest of a long frame, at least worth_it bytes. If it is empty, use
-  // another buffer and pass it to next(). After filled(n), n > 0, call next() with empty input
-  // until it returns `more`.
+  // Returns a buffer of at least worth_it bytes for the remaining bytes of a long frame. If it is
+  // empty, use another buffer and pass it to next(). After filled(n), n > 0, call next() with empty
+  // input until it returns `more`.
   std::span<char> room() noexcept;
   void filled(std::size_t n) noexcept { partial_.added(n); }
 
-  // Returns the bytes of an incomplete frame. If there are any at the end of a stream, the frame is
-  // truncated.
+  // Returns the number of bytes of an incomplete frame. If it is not 0 at the end of the stream,
+  // the frame was truncated.
   std::size_t held() const noexcept { return handed_out_ ? 0 : partial_.size(); }
 
  private:
   static constexpr std::size_t worth_it = 64u << 10;
-  static constexpr std::size_t kept_buffer = 16u << 10;  // limit for an idle connection
+  static constexpr std::size_t kept_buffer = 16u << 10;  // buffer size kept by idle connections
 
   void drop_handed_out() noexcept;
   Step finish(std::string_view whole, Frame *out) noexcept;
@@ -54,7 +54,7 @@ class FrameReader {
 
   const std::size_t most_;
   stdio_lines::Bytes partial_;
-  bool handed_out_ = false;  // partial_ is the last returned frame
+  bool handed_out_ = false;  // partial_ is the frame returned last
   Fault fault_ = Fault::none;
 };
 

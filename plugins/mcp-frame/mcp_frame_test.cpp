@@ -8,7 +8,7 @@
 #include "mcp-frame/metadata_line.hpp"
 #include "mcp-frame/process_name.hpp"
 
-using namespace mcp_frame;  // NOLINT: a test of this very namespace
+using namespace mcp_frame;  // NOLINT: tests this namespace
 using Step = FrameReader::Step;
 
 namespace {
@@ -38,7 +38,7 @@ std::string encoded(const Frame &frame) {
   return out;
 }
 
-// Returns a valid frame with one byte changed.
+// Returns the frame with one byte changed.
 std::string with(std::string bytes, std::size_t at, int value) {
   return bytes.replace(at, 1, 1, static_cast<char>(value));
 }
@@ -57,8 +57,8 @@ struct Seen {
   friend bool operator==(const Seen &, const Seen &) = default;
 };
 
-// Returns all frames that are read when `bytes` arrive in pieces. With `direct`, room() is used
-// where it is available.
+// Returns all frames read if `bytes` arrive in pieces. With `direct`, room() is used when
+// available.
 std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direct = false) {
   FrameReader reader;
   std::vector<Seen> seen;
@@ -139,7 +139,7 @@ TEST_CASE("the decoder rejects each invalid frame with its reason") {
   }
 }
 
-TEST_CASE("the encoder rejects what the decoder rejects") {
+TEST_CASE("the encoder rejects the same frames as the decoder") {
   std::string out;
   CHECK(encode({0, false, "x", "{}"}, &out) == Fault::stream_zero);
   CHECK(encode({5, true, "x", "{}"}, &out) == Fault::notification_stream);
@@ -163,7 +163,7 @@ TEST_CASE("the largest frame is accepted, and its memory is released") {
   }
 }
 
-TEST_CASE("frames are read independently of how the bytes are split") {
+TEST_CASE("frames are read regardless of how the bytes are split") {
   const std::string bytes = request_bytes + notification_bytes + with(request_bytes, 6, 9) +
                             encoded({2, false, "", ""}) + request_bytes + with_total(3);
   const auto whole = read_all(bytes, bytes.size());
@@ -173,7 +173,7 @@ TEST_CASE("frames are read independently of how the bytes are split") {
   }
 }
 
-TEST_CASE("a truncated frame is reported, and a length alone allocates no memory") {
+TEST_CASE("a truncated frame is reported, and a length field alone allocates no memory") {
   FrameReader reader;
   Frame frame;
   const std::string bytes = from_hex("00101000 4d43");
@@ -183,7 +183,7 @@ TEST_CASE("a truncated frame is reported, and a length alone allocates no memory
   CHECK(reader.room().size() <= (128u << 10));
 }
 
-TEST_CASE("first bytes that look like a frame") {
+TEST_CASE("looks_like_frame recognizes the first bytes of a frame") {
   CHECK(looks_like_frame(request_bytes));
   CHECK(looks_like_frame(from_hex("00101000 4d43")));
   CHECK_FALSE(looks_like_frame(from_hex("00101001 4d43")));
@@ -193,7 +193,7 @@ TEST_CASE("first bytes that look like a frame") {
   CHECK_FALSE(looks_like_frame("GET / HTTP/1.1"));
 }
 
-TEST_CASE("process names are sanitized and cut between characters") {
+TEST_CASE("process names are sanitized, and truncated at a character boundary") {
   CHECK(clean_process_name("my agent\tx") == "my_agent_x");
   CHECK(clean_process_name("") == "");
   CHECK(clean_process_name("a\x7F\xC2\x85z") == "a__z");
@@ -224,7 +224,7 @@ TEST_CASE("the metadata line is written and parsed") {
   CHECK((is_metadata_prefix("OWN_2") && !is_metadata_prefix("own") && !is_metadata_prefix("")));
 }
 
-TEST_CASE("a connection without metadata line, and an unterminated line") {
+TEST_CASE("a missing metadata line and an unterminated line are detected") {
   CHECK(parse_metadata(request_bytes.substr(0, 2)).state == Metadata::State::absent);
   CHECK(parse_metadata(std::string_view("\0", 1)).state == Metadata::State::more);
   CHECK(parse_metadata("{").state == Metadata::State::absent);

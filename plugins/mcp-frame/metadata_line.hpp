@@ -1,5 +1,5 @@
 // The metadata line at the beginning of every connection: NUL, "CAPSEM_META:", a process name,
-// newline. It is only for diagnosis; the process name in each frame is authoritative.
+// newline. It is used only for diagnosis. The process name in each frame is authoritative.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace mcp_frame {
 
-// Prefixes that are always accepted. The first prefix belongs to the other program and is the
-// default for writing.
+// Prefixes that are always accepted. The first belongs to the other program and is written by
+// default.
 inline constexpr std::string_view known_prefixes[] = {"CAPSEM_META", "BULKHEAD_META"};
 inline constexpr std::size_t max_prefix = 32;
 inline constexpr std::size_t max_metadata_line = 512;  // including NUL and newline
 
-// Returns true for 1 to max_prefix characters of A-Z, 0-9 and _.
+// Returns true for 1 to max_prefix characters A-Z, 0-9 and _.
 bool is_metadata_prefix(std::string_view prefix) noexcept;
 
 // Returns the line to send. The process name is sanitized (clean_process_name).
@@ -30,12 +30,11 @@ struct Metadata {
     too_long  // the line does not end within max_metadata_line
   };
   State state = State::more;
-  std::size_t size = 0;   // size of the line, including its newline
+  std::size_t size = 0;   // length of the line, including the newline
   std::string_view name;  // borrowed from `in`, not sanitized
 };
 
-// Parses the first bytes of a connection. `more_prefixes` are accepted in addition to
-// known_prefixes.
+// Parses the start of a connection. `more_prefixes` are accepted in addition to known_prefixes.
 Metadata parse_metadata(std::string_view in, std::span<const std::string> more_prefixes = {});
 
 }  // namespace mcp_frame

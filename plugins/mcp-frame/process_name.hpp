@@ -1,4 +1,4 @@
-// The name of the process that sends a message, as encoded in frames.
+// The name of the sending process in frames.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace mcp_frame {
 
-// Sanitizes a process name for frames and logs: control characters, spaces and invalid UTF-8 become
-// '_'; at most max_name bytes, cut between characters. An empty name stays empty.
+// Sanitizes a process name for frames and logs: replaces control characters, spaces and invalid
+// UTF-8 with '_', and truncates the name to max_name bytes at a character boundary. An empty name
+// stays empty.
 std::string clean_process_name(std::string_view name);
 
 }  // namespace mcp_frame

@@ -6,7 +6,7 @@
 
 extern "C" const bh_entry *bh_static_entry_PolicyAllow(void);
 
-TEST_CASE("everything is allowed, and no input is requested") {
+TEST_CASE("everything is allowed, and no data is requested") {
   bh::testing::FakeHost host;
   const bh_entry *entry = bh_static_entry_PolicyAllow();
   REQUIRE(entry->count == 1);

@@ -1,4 +1,4 @@
-// Strict parsing of the decision point's answer. An invalid answer rejects the call.
+// Parses the decision point's answer strictly. An invalid answer rejects the call.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -14,13 +14,13 @@ namespace policy_http {
 struct Answer {
   static constexpr std::size_t max_rule = 256, max_reason = 1024;
 
-  std::uint32_t verdict = BH_VERDICT_BLOCK;  // a BH_VERDICT_* value
+  std::uint32_t verdict = BH_VERDICT_BLOCK;  // one of BH_VERDICT_*
   std::string rule, reason;                  // sanitized
   std::string rewritten;                     // JSON text, set with BH_VERDICT_REWRITE
-  std::uint64_t ttl_ms = 0;                  // how long the answer is valid for the same question
+  std::uint64_t ttl_ms = 0;                  // how long the answer may be reused
 };
 
-// Parses an answer. Returns the reason if the answer is invalid, otherwise an empty string.
+// Parses an answer. Returns the error, or an empty string on success.
 std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out);
 
 }  // namespace policy_http

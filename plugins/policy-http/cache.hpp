@@ -14,11 +14,12 @@ namespace policy_http {
 
 class Cache {
  public:
-  // If max_entries is 0, the cache is disabled. max_ttl_ms limits the time to live of an answer.
+  // If max_entries is 0, the cache is disabled. max_ttl_ms limits the time to live of each answer.
   Cache(std::size_t max_entries, std::uint64_t max_ttl_ms)
       : max_entries_(max_entries), max_ttl_ms_(max_ttl_ms) {}
 
-  // Returns the unexpired answer, or nullptr if there is none. It is valid until the next call.
+  // Returns the unexpired answer, or nullptr if there is none. The pointer is valid until the next
+  // call.
   const Answer *find(const std::string &key, std::uint64_t now_ns);
   void keep(const std::string &key, const Answer &answer, std::uint64_t now_ns);
   std::size_t size() const noexcept { return entries_.size(); }
@@ -34,7 +35,7 @@ class Cache {
   const std::size_t max_entries_;
   const std::uint64_t max_ttl_ms_;
   Entries entries_;
-  std::unordered_map<std::string_view, Entries::iterator> index_;  // keys point into the entries
+  std::unordered_map<std::string_view, Entries::iterator> index_;  // keys refer to the entries
 };
 
 }  // namespace policy_http

@@ -1,4 +1,3 @@
-// The configuration of policy-http.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,18 @@
 namespace policy_http {
 
 enum class Style : std::uint8_t { hook, opa };
-// How arguments and results are sent in a question: not at all, as a digest, or as text.
+// How arguments and results are sent to the decision point: not at all, as a digest, or as text.
 enum class Send : std::uint8_t { names, hashes, preview };
 
 struct Config {
   egress::Endpoint server;
   Style style = Style::hook;
   Send send = Send::preview;
-  bool requests = true, responses = false;  // events to query the decision point about
-  std::uint64_t preview_bytes = 16'384;     // longer values are truncated and marked as such
+  bool requests = true, responses = false;  // events sent to the decision point
+  std::uint64_t preview_bytes = 16'384;     // longer values are truncated and marked as truncated
   std::uint64_t cache_entries = 4'096;      // 0 disables the cache
-  std::uint64_t cache_ttl_max_ms = 60'000;  // limit for the time to live of an answer
-  std::uint64_t max_in_flight = 256;        // in-flight questions; additional calls are rejected
+  std::uint64_t cache_ttl_max_ms = 60'000;  // maximum time to live of an answer
+  std::uint64_t max_in_flight = 256;        // in-flight questions; more calls are rejected
 
   // Reads the configuration. Returns the error with the name of the key, or an empty string on
   // success.

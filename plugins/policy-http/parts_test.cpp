@@ -1,4 +1,4 @@
-// Separate tests of questions, answers and the cache.
+// Tests of questions, answers and the cache.
 #include <bulkhead/cpp/basics.hpp>
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ Read read(const std::string &body, Style style = Style::hook, bool response = fa
 
 }  // namespace
 
-TEST_CASE("a question describes the call and nothing else of the client") {
+TEST_CASE("a question describes the call and no other data of the client") {
   const Question q = make_question(config(), call(), false, arguments);
   const auto body = parsed(q.body);
   CHECK((body["spec_version"] == "policy-hook/v0"));
@@ -85,10 +85,10 @@ TEST_CASE("a question describes the call and nothing else of the client") {
   CHECK((body["hashes"]["arguments"] ==
          "sha256:8976783d93a2000a234cf7e87969f49d7e5e14cc8a99fec4d2d84fd82d393887"));
   CHECK(body["audit_context"]["session_calls"].GetInt() == 3);
-  CHECK(q.body.find("secret") == std::string::npos);  // from _meta, only the trace is sent
+  CHECK(q.body.find("secret") == std::string::npos);  // only the trace is sent from _meta
 }
 
-TEST_CASE("the profile determines the representation of arguments") {
+TEST_CASE("the profile determines how arguments are sent") {
   const auto sent = [](const std::string &more) {
     return make_question(config(more), call(), false, arguments).body;
   };
@@ -101,7 +101,7 @@ TEST_CASE("the profile determines the representation of arguments") {
   CHECK(cut["hashes"]["arguments"].IsString());
 }
 
-TEST_CASE("a preview is cut between characters") {
+TEST_CASE("a preview is truncated at a character boundary") {
   const auto cut =
       parsed(make_question(config(R"(,"preview_bytes":4)"), call(), false, "{\"ä\":1}").body);
   CHECK((cut["preview"]["arguments_text"] == "{\"ä"));
@@ -110,14 +110,15 @@ TEST_CASE("a preview is cut between characters") {
   CHECK((less["preview"]["arguments_text"] == "{\""));
 }
 
-TEST_CASE("for Open Policy Agent, the same object is the input") {
+TEST_CASE("for Open Policy Agent, the same object is sent as the input") {
   const auto body =
       parsed(make_question(config(R"(,"style":"opa")"), call(), true, R"({"content":[]})").body);
   CHECK((body["input"]["on"] == "mcp.response"));
   CHECK(body["input"]["preview"]["result"]["content"].IsArray());
 }
 
-TEST_CASE("the cache key covers all inputs of a decision, and nothing that differs each time") {
+TEST_CASE(
+    "the cache key covers all inputs of a decision, but no values that differ in every call") {
   const Config c = config(R"(,"preview_bytes":5)");
   const auto key = [&](const bh_policy_request &r, const std::string &text = arguments,
                        bool response = false) { return make_question(c, r, response, text).key; };
@@ -149,7 +150,7 @@ TEST_CASE("the cache key covers all inputs of a decision, and nothing that diffe
   CHECK(key(approved) != usual);
 }
 
-TEST_CASE("answers of a hook") {
+TEST_CASE("valid answers of a hook are accepted") {
   CHECK(read(R"({"decision":"allow"})").answer.verdict == BH_VERDICT_ALLOW);
   CHECK(read(R"({"decision":"ask"})").answer.verdict == BH_VERDICT_ASK);
   const Read block =
@@ -191,7 +192,7 @@ TEST_CASE("invalid answers are rejected") {
   }
 }
 
-TEST_CASE("answers of Open Policy Agent") {
+TEST_CASE("valid answers of Open Policy Agent are accepted") {
   const auto opa = [](const std::string &body) { return read(body, Style::opa); };
   CHECK(opa(R"({"result":true})").answer.verdict == BH_VERDICT_ALLOW);
   CHECK(opa(R"({"result":false,"decision_id":"its own"})").answer.verdict == BH_VERDICT_BLOCK);

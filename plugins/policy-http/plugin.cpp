@@ -1,6 +1,6 @@
 // policy-http: queries an external policy decision point about each call and, if configured, about
-// results. If no valid answer arrives in time, the call is rejected. During its time to live, an
-// answer is reused for the same question.
+// results. If no valid answer arrives in time, the call is rejected. An answer is reused for the
+// same question during its time to live.
 //
 // Runs on the reactor thread.
 #include <bulkhead/abi/ext/policy.h>
@@ -21,7 +21,7 @@
 namespace policy_http {
 
 constexpr std::uint64_t max_answer_bytes = 256 << 10;
-// The rule for calls rejected without a decision. The host uses the same name.
+// The rule reported for calls rejected without a decision. The host uses the same name.
 constexpr std::string_view failed_rule = "policy-failed", usual_rule = "policy-http";
 
 class PolicyHttp {
@@ -94,8 +94,8 @@ class PolicyHttp {
                       "too many queries are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
-    // If a restarted endpoint repeats a request under the same number, the new request replaces the
-    // old one.
+    // A restarted endpoint may repeat a request under the same number. The new request then
+    // replaces the old one.
     const std::uint64_t number = request.exchange;
     Open &open = open_[number];
     open.question = std::move(question);
@@ -134,7 +134,7 @@ class PolicyHttp {
     host_policy_->decided(host_.ctx(), number, &verdict);
   }
 
-  // Logs the first failure and the recovery, but not every call.
+  // Logs the first failure and the recovery, but not every failed call.
   void note(const std::string &problem) {
     if (problem.empty() != failing_) return;
     failing_ = !failing_;
@@ -155,7 +155,8 @@ class PolicyHttp {
   Config config_;
   std::optional<Cache> cache_;
   std::unordered_map<std::uint64_t, Open> open_;  // by request number
-  Answer answer_;                                 // its strings are borrowed until the next call
+  Answer answer_;                                 // the host borrows its strings until the next
+                                                  // call
   bool failing_ = false;
 };
 

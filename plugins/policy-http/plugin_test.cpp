@@ -19,7 +19,7 @@ struct World {
   bh::testing::FakeHost host;
   egress::testing::FakeHttp http{host};
   bh_host_policy host_policy{};
-  static inline std::vector<Verdict> later;  // verdicts passed to bh_host_policy
+  static inline std::vector<Verdict> later;  // verdicts reported through bh_host_policy
   const bh_plugin *plugin = nullptr;
   const bh_policy *policy = nullptr;
   bh_verdict out{};
@@ -105,16 +105,16 @@ TEST_CASE("every failure rejects the call and is not cached") {
   SECTION("no answer") {
     w.http.end(0, "connect timed out");
   }
-  SECTION("another status") {
+  SECTION("an error status") {
     w.http.answer(0, 500, R"({"decision":"allow","ttl_ms":60000})");
   }
   SECTION("a redirect") {
     w.http.answer(0, 302, R"({"decision":"allow","ttl_ms":60000})");
   }
-  SECTION("garbage") {
+  SECTION("an invalid answer") {
     w.http.answer(0, 200, "<html>");
   }
-  SECTION("too much") {
+  SECTION("an answer that is too large") {
     w.http.answer(0, 200, std::string(300 << 10, ' '));
   }
   const World::Verdict &verdict = w.answered();
@@ -124,7 +124,7 @@ TEST_CASE("every failure rejects the call and is not cached") {
   CHECK(w.decide(2) == BH_PENDING);
 }
 
-TEST_CASE("questions in flight are limited, and calls beyond are rejected") {
+TEST_CASE("in-flight questions are limited, and more calls are rejected") {
   World w(R"(,"max_in_flight":2)");
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);
@@ -150,7 +150,7 @@ TEST_CASE("results are sent to the decision point if configured") {
   CHECK(verdict.rewritten == R"({"content":[]})");
 }
 
-TEST_CASE("a failing server is logged once, and once when it has recovered") {
+TEST_CASE("a failing server is logged once, and so is its recovery") {
   World w;
   const auto fail = [&](std::size_t n) {
     REQUIRE(w.decide(n) == BH_PENDING);

@@ -54,7 +54,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.end_object();
 }
 
-// Members of params that are sent in addition to the arguments: "argument", "context", "extra".
+// A member of params that is sent in addition to the arguments: "argument", "context" or "extra".
 struct Beside {
   std::string_view name, text;
 };
@@ -69,7 +69,7 @@ std::vector<Beside> beside_of(const bh_policy_request &r) {
   return out;
 }
 
-// Returns true if the text is complete.
+// Returns true if the text was not truncated.
 bool put_preview(Writer &out, const Config &config, std::string_view name, std::string_view text) {
   if (text.size() > config.preview_bytes) {
     out.member(std::string(name) + "_text", bh::cut_text(text, config.preview_bytes));
@@ -101,7 +101,7 @@ void put_hashes(Writer &out, const Config &config, const bh_policy_request &r,
   out.end_object();
 }
 
-// Returns the trace parent "00-TRACE-SPAN-FLAGS" from _meta, or an empty string if it is absent or
+// Returns the trace parent "00-TRACE-SPAN-FLAGS" from _meta, or an empty string if it is missing or
 // malformed.
 std::string trace_of(std::string_view meta) {
   if (meta.empty()) return {};
@@ -155,7 +155,7 @@ Question make_question(const Config &config, const bh_policy_request &request, b
   head.member("trace_id", trace_of(bh::view(request.meta)));
   put_audit(head, request);
   head.end_object();
-  body.back() = ',';  // join the members of both objects
+  body.back() = ',';  // joins the members of both objects
   body.append(std::string_view(all).substr(1));
   out.body = config.style == Style::opa ? "{\"input\":" + body + "}" : std::move(body);
   return out;

@@ -27,10 +27,10 @@ std::optional<Permission> permission_of(const rapidjson::Value &value) {
 
 }  // namespace
 
-// Reads one table of keys and applies it on top of the tables read before.
+// Reads one layer of the configuration and applies it on top of the previous layers.
 struct Reader {
   Lists &lists;
-  std::string at;  // "" or "corp."
+  std::string at;  // location for errors: "" or "corp."
   std::string fault;
 
   void fail(std::string_view key, std::string_view what) {
@@ -75,7 +75,7 @@ struct Reader {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
       return fail(key, "must be \"allow\" or \"block\"");
-    // A layer cannot lift a block set by another layer.
+    // A layer cannot lift a block that another layer has set.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 
@@ -145,8 +145,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // The text before the first "__" of an entry names the server that it is intended for. If this is
-  // a different server, the entry must not permit more than the default.
+  // The text before the first "__" of an entry is the name of its intended server. For a different
+  // server, the entry must not permit more than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

@@ -1,12 +1,12 @@
-// Lists of servers and tools, which decide whether a call is allowed.
+// Lists of servers and tools that determine whether a call is allowed.
 //
 // Order of evaluation: the global block; blocked servers; allowed servers, if any are listed; the
 // permission of the tool; the default. For each key, the corporation's value takes precedence over
 // the user's.
 //
 // A tool is named server__tool. This is ambiguous if either name contains "__" (a server chooses
-// the names of its tools). An entry refers to the server before its first "__". To other servers
-// and tools with the same combined name, it applies only if it is stricter than the default.
+// the names of its tools). An entry refers to the server before its first "__". It applies to
+// another server and tool with the same combined name only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@
 
 namespace bulkhead::lists {
 
-enum class Permission : std::uint8_t { allow, warn, block };  // in order of strictness
+enum class Permission : std::uint8_t { allow, warn, block };  // in ascending order of strictness
 
 struct Decision {
   Permission permission = Permission::allow;
-  std::string rule;  // the key that decided; empty if none did
+  std::string rule;  // the key that decided; empty if there is none
 };
 
 class Lists {
  public:
-  // Reads the plugin's configuration, which is one JSON object. An error names the key.
+  // Reads the plugin's configuration, a JSON object. An error names the key.
   static std::expected<Lists, std::string> load(std::string_view config_json);
 
-  // Decides one call. `tool` is empty if the call is not a tool call; tool permissions and the
-  // default then do not apply.
+  // Decides one call. `tool` is empty for other calls, to which tool permissions and the default do
+  // not apply.
   Decision decide(std::string_view server, std::string_view tool) const;
-  // Returns true if everything is allowed without warnings.
+  // Returns true if all calls are allowed without warnings.
   bool empty() const;
 
  private:

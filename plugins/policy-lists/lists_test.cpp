@@ -23,7 +23,7 @@ std::string decide(std::string_view config, std::string_view server, std::string
 
 }  // namespace
 
-TEST_CASE("E01: a blocked server takes precedence over its tools' permissions") {
+TEST_CASE("E01: a blocked server takes precedence over permissions of its tools") {
   constexpr auto config =
       R"({"server_enabled":{"a":false},"tool_permissions":{"a__t":"allow"},"blocked_servers":["b"]})";
   CHECK(decide(config, "a", "t") == "block blocked_servers.a");
@@ -31,14 +31,14 @@ TEST_CASE("E01: a blocked server takes precedence over its tools' permissions") 
   CHECK(decide(config, "c", "t") == "allow");
 }
 
-TEST_CASE("E02: allowed servers deny the rest, an empty list does not") {
+TEST_CASE("E02: a list of allowed servers blocks all other servers, unless it is empty") {
   CHECK(decide(R"({"allowed_servers":["a"]})", "b", "t") == "block allowed_servers");
   CHECK(decide(R"({"allowed_servers":["a"]})", "a", "t") == "allow");
   CHECK(decide(R"({"allowed_servers":[]})", "b", "t") == "allow");
   CHECK(decide(R"({"allowed_servers":["a"]})", "b", "") == "block allowed_servers");
 }
 
-TEST_CASE("E03: the tool's permission, then the default") {
+TEST_CASE("E03: a tool's permission takes precedence over the default") {
   constexpr auto config =
       R"({"default_tool_permission":"block","tool_permissions":{"a__t":"allow"}})";
   CHECK(decide(config, "a", "t") == "allow tool_permissions.a__t");
@@ -65,7 +65,7 @@ TEST_CASE("E05: the corporation's value of a key takes precedence over the user'
   CHECK(decide(config, "b", "t") == "block blocked_servers.b");
 }
 
-TEST_CASE("a global block of either layer overrides everything") {
+TEST_CASE("a global block in either layer overrides everything") {
   CHECK(decide(R"({"global_policy":"block","tool_permissions":{"a__t":"allow"}})", "a", "t") ==
         "block global_policy");
   CHECK(decide(R"({"global_policy":"block","corp":{"global_policy":"allow"}})", "a", "t") ==
@@ -74,7 +74,7 @@ TEST_CASE("a global block of either layer overrides everything") {
         "block global_policy");
 }
 
-TEST_CASE("an ambiguous tool name allows only one of its readings") {
+TEST_CASE("an ambiguous tool name permits only one of its interpretations") {
   constexpr auto strict =
       R"({"default_tool_permission":"block","tool_permissions":{"a__b__c":"allow","a__b__w":"warn"}})";
   CHECK(decide(strict, "a", "b__c") == "allow tool_permissions.a__b__c");
@@ -109,7 +109,7 @@ TEST_CASE("invalid configurations are rejected") {
   CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);
 }
 
-TEST_CASE("the plugin reports its needs, decides, and accepts a policy reload") {
+TEST_CASE("the plugin declares its needs, decides, and accepts a policy reload") {
   bh::testing::FakeHost host;
   const bh_entry *entry = bh_static_entry_PolicyLists();
   const bh_plugin *plugin = nullptr;

@@ -75,7 +75,7 @@ class PolicyLists {
   }
 
   Lists lists_;
-  Decision decision_;  // its rule is borrowed until the next call
+  Decision decision_;  // the host borrows its rule until the next call
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
   static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results are counted
-  // Expiry of an unused count without `per`.
+  // An unused count without `per` expires after this time.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
   // The amounts that one call adds.
@@ -28,24 +28,24 @@ class Counters {
     const std::set<std::string> *destinations = nullptr;
   };
 
-  // Returns true if the call would exceed the budget, or if there is no capacity for another count.
-  // `key` combines the rule and the counting keys of the call.
+  // Returns true if the call would exceed the budget, or if the limit for counts has been reached.
+  // `key` combines the rule and the call's counting keys.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
-  // Registers that the result of this call is also counted for `key`.
+  // The result of this call will also be counted for `key`.
   void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // Counts of two consecutive windows. From the previous window, only the part within the last
-  // `per` counts.
+  // The counts of two consecutive windows. The previous window counts only in part, so that both
+  // parts cover the last `per`.
   struct Count {
-    std::uint64_t window = 0;  // window number since time 0
+    std::uint64_t window = 0;  // window number, counted from time 0
     std::uint64_t now = 0, before = 0;
     std::set<std::string> seen, seen_before;
     std::uint64_t used_ms = 0, per_ms = 0;
@@ -66,10 +66,10 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the hosts of http and https URLs in a string, in lower case. These are the URLs contained in
-// the string, and the whole string if a URL parser would accept it.
+// Adds the hosts of http and https URLs in a string, in lower case: URLs contained in the string,
+// and the whole string if a URL parser would accept it.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
-// Adds the hosts of all strings of a JSON value, including member names.
+// Adds the hosts in all strings of a JSON value, including member names.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);
 
 }  // namespace bulkhead::rules

@@ -40,19 +40,19 @@ TEST_CASE("an approved call is counted once") {
 
 TEST_CASE("calls per minute are counted in sliding windows") {
   World w(limit(R"({"calls": 60, "per": "1m"})"));
-  w.steady = 600'000;  // a window begins
+  w.steady = 600'000;  // a window starts
   for (int i = 0; i < 60; ++i) CHECK(w.decide("s", "t") == "allow");
   CHECK(w.decide("s", "t") == "block r");
   w.steady += 60'000;  // all calls of the previous window still count
   CHECK(w.decide("s", "t") == "block r");
-  w.steady += 30'000;  // half of them count
+  w.steady += 30'000;  // half of the calls still count
   for (int i = 0; i < 30; ++i) CHECK(w.decide("s", "t") == "allow");
   CHECK(w.decide("s", "t") == "block r");
   w.steady += 120'000;
   CHECK(w.decide("s", "t") == "allow");
 }
 
-TEST_CASE("counting keys") {
+TEST_CASE("keys determine which calls are counted together") {
   World tools(limit(R"({"calls": 1, "by": ["session", "tool"]})"));
   CHECK(tools.decide(in_session(1, "a")) == "allow");
   CHECK(tools.decide(in_session(1, "b")) == "allow");
@@ -67,7 +67,7 @@ TEST_CASE("counting keys") {
   Call other = in_session(3);
   other.principal = "bert";
   CHECK(principals.decide(other) == "allow");
-  // Names whose concatenations are equal are still distinct keys.
+  // Different names have different keys, even if their concatenations are equal.
   World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
   CHECK(names.decide("a\n1:b", "c") == "allow");
   CHECK(names.decide("a", "b\n1:c") == "allow");
@@ -94,8 +94,7 @@ TEST_CASE("only calls that match and are allowed are counted") {
   CHECK(looked.decide("s", "t") == "allow");
 }
 
-TEST_CASE(
-    "a budget loaded while a call waits for approval counts the call when it is evaluated again") {
+TEST_CASE("a budget loaded during an approval counts the call when it is evaluated again") {
   constexpr auto ask = R"j("look": {"on": "mcp.request", "if": "true", "decision": "ask"})j";
   constexpr auto cap = R"j("cap": {"on": "mcp.request", "if": "true", "decision": "block",
                                    "priority": 1, "over": {"calls": 1}})j";
@@ -116,13 +115,13 @@ TEST_CASE(
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Rules that did not request the approval counted the call when they allowed it.
+  // Another policy required this approval. These rules allowed the call and counted it then.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
 }
 
-TEST_CASE("a call is counted when approval is requested, independently of the outcome") {
+TEST_CASE("a call is counted when approval is requested, whatever the outcome") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -135,7 +134,7 @@ TEST_CASE("a call is counted when approval is requested, independently of the ou
   CHECK(w.decide(c) == "ask look");
 }
 
-TEST_CASE("calls that waited for approval are forgotten in order") {
+TEST_CASE("the limit for calls pending approval removes the oldest calls first") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -151,7 +150,7 @@ TEST_CASE("calls that waited for approval are forgotten in order") {
   CHECK(w.decide(c) == "block cap");
 }
 
-TEST_CASE("bytes of arguments and results") {
+TEST_CASE("bytes of arguments and results are counted") {
   World w(limit(R"({"bytes": 30})"));
   Call c = in_session(1, "t", R"({"a":"bcdef"})");  // 13 bytes
   c.exchange = 5;
@@ -163,7 +162,7 @@ TEST_CASE("bytes of arguments and results") {
   CHECK(w.set.needs == (BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS));
 }
 
-TEST_CASE("distinct destinations") {
+TEST_CASE("distinct destinations are counted") {
   World w(limit(R"({"destinations": 2})"));
   CHECK(w.decide("s", "t", R"({"url":"https://a.example/x"})") == "allow");
   CHECK(w.decide("s", "t", R"({"urls":["HTTP://u:p@B.example.:80/?q","see https://a.example"]})") ==
@@ -179,7 +178,7 @@ TEST_CASE("distinct destinations") {
   CHECK(hosts == std::set<std::string>{"[::1]", "host", "w", "z"});
 }
 
-TEST_CASE("a budget of destinations counts every host in a request, at any position") {
+TEST_CASE("a budget of destinations counts every host anywhere in a request") {
   constexpr auto one = R"({"destinations": 1, "by": []})";
   const Call plain = call("s", "t", R"({"url":"https://a.example"})");
   const auto refused = [&](const Call &second) {
@@ -213,7 +212,7 @@ TEST_CASE("a budget of destinations counts every host in a request, at any posit
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }
 
-TEST_CASE("all spellings that URL parsers accept as a URL give its host") {
+TEST_CASE("the host is found in every spelling of a URL that URL parsers accept") {
   const auto hosts_in = [](std::string_view text) {
     rapidjson::Document json;
     json.SetString(text.data(), static_cast<rapidjson::SizeType>(text.size()), json.GetAllocator());
@@ -251,7 +250,7 @@ TEST_CASE("a budget of bytes counts the whole request") {
   CHECK(w.decide(c) == "block r");
 }
 
-TEST_CASE("the number of counts is limited, and calls beyond exceed the budget") {
+TEST_CASE("the number of counts is limited, and calls that need another count exceed the budget") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {
     if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);

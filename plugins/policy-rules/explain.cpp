@@ -14,7 +14,7 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
-// A described call that owns its texts.
+// The call to explain. Owns its texts.
 class Described {
  public:
   // Returns the error, or an empty string on success.

@@ -31,7 +31,7 @@ TEST_CASE("the verdict of a call and the evaluated rules are explained") {
   has(*broken, R"("rule":"security.mcp.evaluation_error")");
 }
 
-TEST_CASE("errors in described calls are reported") {
+TEST_CASE("an invalid description of a call is reported") {
   World w("{}");
   const auto wrong = [&](std::string_view call) {
     const auto said = explain(w.set, w.judge, call);

@@ -21,7 +21,7 @@ std::string judged(World &w, const Call &call) {
 
 }  // namespace
 
-TEST_CASE("inputs and notifications have their own rules") {
+TEST_CASE("server-initiated requests, client responses and notifications have their own rules") {
   World w(rules(R"j({
     "no-passwords": {"on": "mcp.input_request", "decision": "block",
       "if": "mcp.request.method == 'elicitation/create' && mcp.input.text.matches('(?i)password')"},
@@ -74,7 +74,7 @@ TEST_CASE("inputs and notifications have their own rules") {
   CHECK((calls_only.set.needs & BH_POLICY_JUDGES_NOTIFICATIONS) == 0);
 }
 
-TEST_CASE("the default, lists and budgets apply to calls only") {
+TEST_CASE("the default, lists and budgets apply only to calls") {
   World w(security(R"j({"default":"block","servers":{"s":{"allowed_tools":["x"]}},"rules":{"mcp":{
     "once":{"on":"mcp.request","if":"true","decision":"block","over":{"calls":1}},
     "x":{"on":"mcp.request","if":"true","decision":"allow","priority":500}}}})j"));
@@ -87,7 +87,7 @@ TEST_CASE("the default, lists and budgets apply to calls only") {
   CHECK(w.decide("s", "x") == "block once");
 }
 
-TEST_CASE("invalid rules for inputs and notifications are rejected") {
+TEST_CASE("invalid rules for these events are rejected") {
   const auto one = [](std::string_view on, std::string_view more) {
     return rules("{\"r\":{\"on\":\"" + std::string(on) + "\"," + std::string(more) + "}}");
   };
@@ -107,7 +107,7 @@ TEST_CASE("invalid rules for inputs and notifications are rejected") {
       "use on = \"mcp.input_response\"");
 }
 
-TEST_CASE("inputs and notifications are explained like calls") {
+TEST_CASE("these events are explained like calls") {
   World w(rules(R"j({"r":{"on":"mcp.input_request","decision":"block",
     "if":"mcp.input.params.message == 'x'"}})j"));
   const auto said =

@@ -22,24 +22,24 @@ class JsonText {
   JsonText();
 
   // Returns nullptr on success. Otherwise returns the error ("not valid JSON", "an object has a
-  // duplicate member", "is nested too deeply", "has more than 8,388,608 values"); value() is then
+  // duplicate member", "is nested too deeply", "has more than 8,388,608 values"), and value() is
   // null.
   const char *parse(std::string_view text);
   const rapidjson::Value &value() const;
-  // Releases the tree; keeps up to kKeptBytes of memory.
+  // Releases the tree. Keeps up to kKeptBytes of memory.
   void clear();
 
  private:
   using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>,
                                               rapidjson::MemoryPoolAllocator<>>;
 
-  std::vector<char> text_;  // parsed in place: strings of the tree point into it
+  std::vector<char> text_;  // parsed in place; strings of the tree refer to it
   std::unique_ptr<char[]> memory_, stack_memory_;
   rapidjson::MemoryPoolAllocator<> pool_, stack_;
   std::optional<Document> document_;
 };
 
-// Returns the member, or nullptr if it is absent. `object` may have any type.
+// Returns the member, or nullptr if it is missing. `object` may have any type.
 const rapidjson::Value *member(const rapidjson::Value &object, std::string_view name);
 std::string_view text_of(const rapidjson::Value &string);
 

@@ -12,7 +12,7 @@ const std::string kUnreadable = "the destinations of the request cannot be count
 std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
                    std::string_view tool) {
   std::string key = rule_id;
-  // Length prefixes keep the parts distinct, whatever they contain.
+  // Length prefixes keep keys distinct, whatever the parts contain.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
   };
@@ -60,7 +60,7 @@ Match Judge::match(const Rule &rule) {
   return counts ? within(rule.id, *rule.over) : found;
 }
 
-// Evaluates the rule except for its budget.
+// Evaluates the rule without its budget.
 Match Judge::match_without_budget(const Rule &rule) {
   if (question_.event() != Event::request && (rule.reads & body_bits(question_.event())) != 0) {
     if (const char *fault = question_.parse_body()) {
@@ -80,7 +80,8 @@ Match Judge::match_without_budget(const Rule &rule) {
         return failed(std::string("the arguments are ") + fault);
     }
     question_.fill(rule.reads);
-    // Conditions may read the data of a call several times, so the budget grows with its size.
+    // Conditions may read a call's data several times, so the evaluation budget grows with its
+    // size.
     const std::uint64_t budget =
         cel::Program::kDefaultBudget + question_.call().asked_bytes() + question_.body().size();
     const Value value = rule.condition->evaluate(question_.values(), scratch_, budget);
@@ -91,7 +92,7 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Checks whether the rule's budget is exceeded. If not, the rule does not match, and the call is
+// Evaluates the rule's budget. If it is not exceeded, the rule does not match, and the call is
 // counted if it is allowed.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
@@ -105,10 +106,10 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// Returns true if a call that is evaluated again was counted before the approval. Budgets loaded
-// since then have not counted the call.
+// Returns true if a call that is evaluated again was already counted before the approval. Budgets
+// loaded since then have not counted it.
 bool Judge::is_counted(const std::string &key) const {
-  // These rules allowed the call; another policy required the approval.
+  // Another policy required the approval. These rules allowed the call, so they have counted it.
   if (!question_.call().approved) return true;
   const auto at = asked_.find(question_.call().exchange);
   return at != asked_.end() &&
@@ -313,7 +314,7 @@ bool Judge::shows(const RuleSet &set, const Call &call) {
     const Rule &rule = rules[number];
     const Match found = match(rule);
     if (found == Match::no) return false;
-    if (found == Match::error || rule.over) {  // the rule may or may not match
+    if (found == Match::error || rule.over) {  // it is unknown whether the rule matches
       may_pass = may_pass || rule.action != Action::block;
       return false;
     }

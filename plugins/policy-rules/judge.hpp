@@ -1,4 +1,4 @@
-// Evaluates calls and results against a set of rules. Single-threaded; memory is reused between
+// Evaluates calls and results against a set of rules. Single-threaded. Memory is reused between
 // calls.
 #pragma once
 
@@ -20,52 +20,52 @@ namespace bulkhead::rules {
 
 inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_error";
 
-// The texts are valid until the next question.
+// The decision for one message. Its texts are valid until the next evaluation.
 struct Verdict {
   std::uint32_t kind = BH_VERDICT_ALLOW;
   std::string_view rule, reason;
-  std::string_view text;  // set for a rewrite
+  std::string_view text;  // the new text of a rewrite
   bool warned = false;
 };
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one message, without counts. They are evaluated in advance on
-// another thread if the message is too large for the reactor thread.
+// The results of all conditions for one message, without budgets. If the message is too large for
+// the reactor thread, they are evaluated in advance on another thread.
 struct Findings {
   struct Of {
     Match match = Match::no;
-    std::string fault;  // set for an error
+    std::string fault;  // set if match is error
     std::optional<Rewritten> rewritten;
   };
-  std::unordered_map<const Rule *, Of> rules;  // up to the deciding rule, ignoring budgets
-  std::set<std::string> hosts;                 // filled if a rule counts destinations
+  std::unordered_map<const Rule *, Of> rules;  // up to the deciding rule
+  std::set<std::string> hosts;                 // set if a rule counts destinations
 };
 
-// One evaluated rule, for explanations.
+// An evaluated rule, for explanations.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
-  std::string text;  // set for an error
+  std::string text;  // set if the evaluation failed
 };
 
 class Judge {
  public:
-  // Limit for calls pending approval whose counts are stored. Beyond it, the oldest call is counted
-  // again when it is evaluated again.
+  // Maximum number of calls pending approval whose counts are stored. If it is exceeded, the oldest
+  // call is counted a second time when it is evaluated again.
   static constexpr std::size_t kMaxAsked = 4'096;
 
-  // Milliseconds of a monotonic clock, and Unix time in milliseconds.
+  // A monotonic clock and Unix time, both in milliseconds.
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // If `looks` is given, it receives the evaluated rules and nothing is counted.
+  // If `looks` is set, it receives the evaluated rules, and nothing is counted.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
-  // Evaluates an event that is neither a call nor its result; see call.event.
+  // Evaluates an event other than a call or its result; see call.event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
   // Returns true if a rule that may match this message reads or rewrites its body. For a result,
@@ -74,11 +74,12 @@ class Judge {
   // Evaluates all conditions in advance, without counting. May run on another thread with its own
   // Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
-  // Equivalent to decide(), observe() or judge(), for a message that was studied with the same set.
+  // Equivalent to decide(), observe() or judge(), for a message whose `findings` come from study()
+  // with the same set.
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Returns true if a call to this target may be allowed for some arguments, session and time.
+  // Returns true if a call to this target could be allowed with some arguments, session and time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:
@@ -105,15 +106,15 @@ class Judge {
 
   const Clock clock_;
   Counters counters_;
-  // For each exchange, the keys of the counts that include the call.
+  // For each exchange: the keys of the counts that include the call.
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;
 
-  // State of the current question.
+  // State of the current evaluation.
   Question question_;
   std::vector<Look> *looks_ = nullptr;
-  const Findings *known_ = nullptr;  // findings of a studied question
+  const Findings *known_ = nullptr;  // set if the conditions were evaluated in advance
   std::string fault_, reason_, text_;
   std::vector<Charge> charges_;
 };

@@ -30,7 +30,7 @@ TEST_CASE("without a matching rule, the profile's default decides") {
   CHECK(none.set.needs == 0);
 }
 
-TEST_CASE("every root has the value of the call") {
+TEST_CASE("every root has the value from the call") {
   Call c = call("github", "delete", R"({"path": "/etc/passwd", "n": 3, "tags": ["a", "b"]})");
   c.meta = R"({"trace": "t1"})";
   c.definition =
@@ -104,16 +104,16 @@ TEST_CASE("every root has the value of the call") {
   CHECK_FALSE(by_normalized.judge.shows(by_normalized.set, read));
   read.name = "file:///{path}";
   CHECK(by_normalized.judge.shows(by_normalized.set, read));
-  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // the name of a tool, not a URI
+  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool name, not a URI
 }
 
-TEST_CASE("rules that read members without has() are warned about") {
+TEST_CASE("rules that read members without has() cause warnings") {
   const auto warnings = [](const std::string &on, const std::string &condition) {
     const RuleSet set = good(rules("{\"r\": {\"on\": \"" + on +
                                    "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
     return set.warnings;
   };
-  // Each row has the condition, the member read without a test, and the suggested test.
+  // Each row contains the condition, the member read without a test, and the suggested test.
   const std::vector<std::array<std::string, 3>> unguarded = {
       {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
        "has(mcp.request.arguments.path)"},
@@ -136,7 +136,7 @@ TEST_CASE("rules that read members without has() are warned about") {
        "\"x-y\" in mcp.request.extra"},
       {"'mcp.tool.annotations.readOnlyHint'", "mcp.tool.annotations.readOnlyHint",
        "has(mcp.tool.annotations.readOnlyHint)"}};
-  const auto json = [](const std::string &condition) {  // '...' as a JSON string
+  const auto json = [](const std::string &condition) {  // returns '...' as a JSON string
     std::string out = "\"";
     for (const char c : condition.substr(1, condition.size() - 2)) {
       if (c == '"') out += '\\';
@@ -168,7 +168,7 @@ TEST_CASE("rules that read members without has() are warned about") {
     INFO(condition);
     CHECK(warnings("mcp.request", json(condition)).empty());
   }
-  // Each member is reported once. A response may have no structured content.
+  // Each member is reported once. A response may lack structured content.
   CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
                                      "2 || mcp.request.arguments.b == 1'"))
             .size() == 2);
@@ -179,7 +179,7 @@ TEST_CASE("rules that read members without has() are warned about") {
   CHECK(warnings("mcp.response", json("'mcp.response.text == \"x\"'")).empty());
 }
 
-TEST_CASE("roots of response rules") {
+TEST_CASE("response rules have their own roots") {
   const auto said = [](const std::string &condition, std::string_view result) {
     World w(rules("{\"r\": {\"on\": \"mcp.response\", \"decision\": \"block\", \"if\": \"" +
                   condition + "\"}}"));
@@ -197,7 +197,7 @@ TEST_CASE("roots of response rules") {
   CHECK(said("mcp.request.tool_name == 't' && client.principal == 'anna'", "{}") == "block r");
 }
 
-TEST_CASE("evaluation errors reject the call with the position") {
+TEST_CASE("an evaluation error rejects the call and has a position") {
   World w(config({layer(
       "file",
       R"j({"security":{"rules":{"mcp":{"r":{"on":"mcp.request","decision":"allow","if":"mcp.request.arguments.n > 3"}}}}})j",
@@ -239,7 +239,7 @@ TEST_CASE("arguments are parsed only if a rule may read them") {
       BH_POLICY_READS_RESULTS);
 }
 
-TEST_CASE("requests are rewritten only at their targets") {
+TEST_CASE("only the target of a rewrite is changed in a request") {
   World w(rules(R"j({
     "mask": {"on": "mcp.request", "if": "mcp.request.tool_name == 'all'", "decision": "rewrite",
              "rewrite_target": "arguments =~ \"(?P<kind>sk|pk)-[a-z0-9]+\"", "rewrite_value": "${kind}-***"},
@@ -305,7 +305,7 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.decide("s", "other") == "allow");
 }
 
-TEST_CASE("large results are evaluated, and excessive conditions end") {
+TEST_CASE("large results are evaluated, and excessive conditions are stopped") {
   World w(rules(R"j({
     "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}
   })j"));
@@ -319,13 +319,13 @@ TEST_CASE("large results are evaluated, and excessive conditions end") {
   CHECK(loops.decide("s", "t", "{\"l\":[" + list + "]}") == "block security.mcp.evaluation_error");
 }
 
-TEST_CASE("warn allows a call with a warning, if legacy is set") {
+TEST_CASE("if legacy is set, warn allows a call with a warning") {
   World w(rules(R"({"w": {"on": "mcp.request", "if": "true", "decision": "warn"}})",
                 R"(,"legacy":true)"));
   CHECK(w.decide("s", "t") == "allow w warned");
 }
 
-TEST_CASE("a list of allowed tools denies the rest") {
+TEST_CASE("a list of allowed tools rejects all other tools") {
   World w(security(R"j({"servers": {"gh": {"allowed_tools": ["read", "list"]}}, "default": "block",
     "rules": {"mcp": {"deny": {"on": "mcp.request", "decision": "block",
                                "if": "mcp.request.tool_name == 'list'"}}}})j"));
@@ -369,7 +369,7 @@ TEST_CASE("lists hide only items that can never be called") {
   CHECK_FALSE(w.judge.shows(w.set, destructive));
   destructive.definition = R"({"name":"x","annotations":{"destructiveHint":false}})";
   CHECK(w.judge.shows(w.set, destructive));
-  // Later decisions are not affected.
+  // Listing does not affect later decisions.
   CHECK(w.decide("s", "risky", R"({"path":"/"})") == "block args");
   World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.method == 'resources/read' && !mcp.request.uri.startsWith('file:///ok/')"}})j"));
@@ -420,7 +420,7 @@ TEST_CASE("a rule with a name prefix is not evaluated for other names") {
   CHECK(w.shows("s", "delete_all"));
 }
 
-TEST_CASE("numbers keep their value with any number of zeros") {
+TEST_CASE("numbers are exact with any number of zeros") {
   World w(rules(R"j({"zero": {"on": "mcp.request", "decision": "block",
                               "if": "mcp.request.arguments.x == 0.0"}})j"));
   const auto said = [&](const std::string &x) {
@@ -432,7 +432,7 @@ TEST_CASE("numbers keep their value with any number of zeros") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // Values beyond 64 bits are rounded; one value exceeds the range of double.
+  // Values beyond 64 bits are rounded. One of the values exceeds the range of double.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

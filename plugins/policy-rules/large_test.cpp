@@ -19,7 +19,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// Returns an object with a string of `bytes` bytes and the additional members `more`.
+// Returns an object with a string of `bytes` bytes and the members `more`.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -109,7 +109,8 @@ const std::string kReads = rules(R"j({
 
 }  // namespace
 
-TEST_CASE("large arguments are evaluated on another thread with the same verdict as small ones") {
+TEST_CASE(
+    "large arguments are evaluated on another thread, with the same verdict as small arguments") {
   World w(kReads);
   for (const std::string &kind : {std::string("secret"), std::string("plain")}) {
     INFO(kind);
@@ -129,7 +130,7 @@ TEST_CASE("large arguments are evaluated on another thread with the same verdict
   }
 }
 
-TEST_CASE("texts that no rule reads may have any size") {
+TEST_CASE("texts that no rule reads may be of any size") {
   World w(rules(R"j({
     "by-name": {"on": "mcp.request", "if": "mcp.request.tool_name == 'drop'", "decision": "block"},
     "elsewhere": {"on": "mcp.request", "decision": "block",
@@ -142,7 +143,7 @@ TEST_CASE("texts that no rule reads may have any size") {
   REQUIRE(w.observe(2, "keep", large()) == BH_OK);
 }
 
-TEST_CASE("the order of rules is the same for a large message") {
+TEST_CASE("rules have the same order for a large message") {
   World w(kReads);
   const std::string secret = large(",\"kind\":\"secret\"");
   REQUIRE(w.decide(1, "drop", secret) == BH_PENDING);
@@ -176,7 +177,7 @@ TEST_CASE("large results and notifications are evaluated on another thread") {
   CHECK(World::later[2].rule.ends_with("note"));
 }
 
-TEST_CASE("large calls count like small ones") {
+TEST_CASE("large calls are counted like small calls") {
   World w(rules(R"j({"few": {"on": "mcp.request", "decision": "block",
     "if": "mcp.request.arguments.kind == 'counted'", "over": {"calls": 2, "by": ["server"]}}})j"));
   const std::string_view member = ",\"kind\":\"counted\"";
@@ -203,7 +204,7 @@ TEST_CASE("hosts of a large message are counted") {
   CHECK(World::later[2].verdict == BH_VERDICT_BLOCK);
 }
 
-TEST_CASE("hosts beside the arguments of a large message are counted") {
+TEST_CASE("hosts outside the arguments of a large message are counted") {
   World w(rules(R"j({"far": {"on": "mcp.request", "decision": "block", "if": "true",
     "over": {"destinations": 1, "by": ["server"]}}})j"));
   REQUIRE(w.decide(1, "get", large(R"(,"url":"https://a.example/")")) == BH_PENDING);
@@ -225,11 +226,11 @@ TEST_CASE("an invalid large message is rejected") {
   CHECK(World::later[0].verdict == BH_VERDICT_BLOCK);
   CHECK(World::later[0].rule == "security.mcp.evaluation_error");
   CHECK(World::later[0].reason.find("a duplicate member") != std::string::npos);
-  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided without reading the body
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided without parsing the body
   CHECK(World::later[2].reason.find("not an object") != std::string::npos);
 }
 
-TEST_CASE("messages above the limit for values are rejected") {
+TEST_CASE("messages with too many values are rejected") {
   std::string many = "{\"v\":[0";
   for (std::size_t i = 0; i <= bulkhead::rules::JsonText::kMaxValues; ++i) many += ",0";
   many += "]}";
@@ -255,7 +256,7 @@ TEST_CASE("large_messages = refuse rejects large messages that rules read") {
   CHECK(World::later.empty());
 }
 
-TEST_CASE("waiting questions are limited") {
+TEST_CASE("pending questions are limited") {
   World w(kReads);
   w.host.blocking_inline = false;
   const std::string half = large("", std::size_t{130} << 20);
@@ -267,7 +268,7 @@ TEST_CASE("waiting questions are limited") {
   CHECK(w.answered(2).exchange == 3);
 }
 
-TEST_CASE("the rules in force at the time of the answer decide") {
+TEST_CASE("the rules that apply when the answer is given decide") {
   World w(kReads);
   const std::string other = rules(
       R"j({"all": {"on": "mcp.request", "if": "has(mcp.request.arguments.text)", "decision": "block"}})j");

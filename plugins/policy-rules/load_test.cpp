@@ -1,4 +1,4 @@
-// Tests of load errors and their positions, of priorities, layers, and match/action rules.
+// Tests of load errors and their locations, of priorities, layers, and match/action rules.
 #include "match_condition.hpp"
 #include "rules_test.hpp"
 
@@ -7,8 +7,8 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// Returns one rule of the user's file with these members. Missing on, if and decision members get
-// defaults.
+// Returns a user's profile with one rule that has these members. If the members on, if and decision
+// are missing, they get defaults.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -25,7 +25,7 @@ std::string match_rule(std::string_view members) {
 
 }  // namespace
 
-TEST_CASE("errors are in the order of lines, layer by layer") {
+TEST_CASE("errors are sorted by layer and line") {
   const std::string rule = R"j({"on":"mcp.request","if":"true","decision":"nope"})j";
   const std::string text = bad(config(
       {layer("corp", R"j({"security":{"rules":{"mcp":{"z":)j" + rule + "}}}}",
@@ -49,7 +49,7 @@ TEST_CASE("errors are in the order of lines, layer by layer") {
   CHECK(lines == "corp.toml:99 file.toml:2 file.toml:5 file.toml:19 file.toml:21 ");
 }
 
-TEST_CASE("errors name file, line, rule, key and the known alternatives") {
+TEST_CASE("errors name the file, line, rule, key and known alternatives") {
   const std::string json = config({layer(
       "file",
       R"j({"security":{"rules":{"mcp":{"a.b":{"on":"mcp.request","if":"true","decision":"block","piority":3}}}}})j",
@@ -114,7 +114,7 @@ TEST_CASE("rewrites are validated at load") {
   CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).of(Event::request).size() == 2);
 }
 
-TEST_CASE("ranges of priorities, and rules of layers") {
+TEST_CASE("layers have ranges of priorities and can replace rules") {
   for (const int number : {1, 999}) good(one("\"priority\":" + std::to_string(number)));
   for (const int number : {-1001, -10, 0, 1000, 1001}) {
     has(bad(one("\"priority\":" + std::to_string(number))), "your rules (1 to 999)");
@@ -133,7 +133,7 @@ TEST_CASE("ranges of priorities, and rules of layers") {
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
       "the corporation's profile has a rule with this name (corp.toml), which cannot be replaced");
-  // A rule of a higher layer completely replaces the rule of a lower layer.
+  // A rule of a higher layer replaces the whole rule of a lower layer.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
   World off(config({rule("user", "x", "block", 1),
@@ -148,10 +148,10 @@ TEST_CASE("ranges of priorities, and rules of layers") {
             .decide("s", "t") == "ask");
 }
 
-TEST_CASE("a layer that repeats the corporation's default does not make it changeable") {
+TEST_CASE("repeating the corporation's default in another layer does not make it changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
-  // Both syntaxes in one file, and in two layers.
+  // Both syntaxes, in one file and in two layers.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -164,14 +164,14 @@ TEST_CASE("a layer that repeats the corporation's default does not make it chang
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // If the corporation's profile sets two values, the last one applies.
+  // If the corporation's profile contains two values, the last one applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
       says);
 }
 
-TEST_CASE("match/action rules") {
+TEST_CASE("match/action rules are evaluated") {
   World w(config({layer("corp", R"j({"corp":{"rules":{"no-push":{"match":
              "mcp.tool_call.name == \"push\" && mcp.server.name == \"git\"", "action":"block"}}}})j"),
                   layer("file", R"j({"profiles":{"rules":{
@@ -191,11 +191,11 @@ TEST_CASE("match/action rules") {
         "block profiles.rules.answers");
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
   CHECK_FALSE(w.shows("x", "t") == false);  // with other arguments, the call may require approval
-  // Match/action rules precede the generated default of the other syntax.
+  // Match/action rules are evaluated before the generated default of the other syntax.
   CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 
-TEST_CASE("conditions on a field that the call lacks are false") {
+TEST_CASE("a condition on a field that the call lacks is false") {
   const auto cel = [](std::string_view text) {
     const auto made = match_condition(text);
     return made ? made->cel : "refused " + made.error();
@@ -205,7 +205,7 @@ TEST_CASE("conditions on a field that the call lacks are false") {
   CHECK(cel("mcp.tool_call.name == \"x\" && mcp.server.name == 'y'") ==
         "mcp.request.tool_name == 'x' && mcp.request.server_name == 'y'");
   CHECK(cel("has(mcp.tool_call.name)") == "(mcp.request.tool_name != '')");
-  // Strings are raw.
+  // Strings have no escapes.
   CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
   CHECK(cel("!has(mcp.method)") == "refused 1: negation is not supported; use !=");
   CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));

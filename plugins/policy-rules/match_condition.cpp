@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
-// The CEL equivalent of a field. `there` is the condition for its presence; it is empty if the
-// field is always present.
+// The CEL equivalent of a field. `there` is a CEL condition for its presence, or empty if the field
+// is always present.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;
@@ -29,7 +29,7 @@ constexpr Field kFields[] = {
     {"mcp.server.name.valid", "'true'", ""},
 };
 
-// Returns a CEL string literal for exactly these bytes.
+// Returns a CEL string literal with exactly these bytes.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

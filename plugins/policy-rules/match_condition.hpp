@@ -2,7 +2,8 @@
 //
 // The language has && and || with parentheses, has(FIELD), == and != with a string,
 // FIELD.contains/startsWith/endsWith/matches("TEXT") and FIELD.contains_pii(). It has no negation,
-// and strings have no escapes. Every test of a field that the call lacks is false, including !=.
+// and strings have no escapes. If the call lacks a field, every test of this field is false,
+// including !=.
 #pragma once
 
 #include <expected>
@@ -18,7 +19,7 @@ struct MatchCondition {
   Event event = Event::request;  // response if the condition uses a response field
 };
 
-// An error begins with its column, counted from 1.
+// The error message begins with the column, counted from 1.
 std::expected<MatchCondition, std::string> match_condition(std::string_view text);
 
 }  // namespace bulkhead::rules

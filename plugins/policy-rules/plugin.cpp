@@ -99,7 +99,7 @@ class PolicyRules {
 
   static Judge::Clock clock() { return {bh::monotonic_ms, bh::unix_ms}; }
 
-  // Returns true if a rule reads the message and the message is too large for the reactor thread.
+  // Returns true if the message is too large for the reactor thread and a rule reads it.
   bool reads_much(Event event, const Call &call, std::string_view result) {
     return call.asked_bytes() + result.size() > rules_->bytes_at_once() &&
            judge_.reads_body(*rules_, event, call);

@@ -1,5 +1,5 @@
-// The rules of a profile as received from the host ("profile_rules" in the configuration): by
-// layer, with the positions of keys, and with their errors.
+// The rules of a profile as received from the host ("profile_rules" in the configuration): layers,
+// the line numbers of keys, and errors.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -15,32 +15,32 @@
 
 namespace bulkhead::rules {
 
-// One layer of the profile. Points into the configuration.
+// One layer of the profile. Refers to the configuration.
 struct Layer {
   std::string name, file;
   const rapidjson::Value *sections = nullptr;                 // an object
   std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
 
   bool is_corp() const { return name == "corp"; }
-  std::uint32_t line(std::string_view path) const;  // the nearest known line; 0 if unknown
+  std::uint32_t line(std::string_view path) const;  // nearest known line, or 0
   // Returns "FILE:LINE", or "FILE" if the line is unknown.
   std::string place(std::string_view path) const;
 };
 
-// Returns the path "a.b". Ambiguous names are put in double quotes.
+// Returns the path "a.b". An ambiguous name is written in double quotes.
 std::string join(std::string_view path, std::string_view name);
 
-// Returns the known word nearest to `word`, or an empty string.
+// Returns the known name most similar to `word`, or an empty string.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// Collects errors of all layers, up to kMax.
+// Collects up to kMax errors of all layers.
 class Faults {
  public:
   static constexpr std::size_t kMax = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
-  void add(std::string text);  // without a layer
-  // Sorted by layer and line. Errors without a layer are last.
+  void add(std::string text);  // an error without a layer
+  // Returns the errors sorted by layer and line. Errors without a layer come last.
   std::vector<std::string> texts() const;
   bool any() const { return !faults_.empty(); }
 
@@ -54,14 +54,14 @@ class Faults {
   std::vector<std::string> layers_;
 };
 
-// A table with typed keys; invalid values are reported as faults.
+// A table with typed keys. Invalid values are reported as faults.
 class Table {
  public:
   Table(const Layer &layer, std::string path, const rapidjson::Value &value, Faults &faults)
       : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
 
-  // is_table() reports a fault if the value is not a table. For unknown keys, only() reports a
-  // fault that suggests the nearest known key.
+  // is_table() reports a fault if the value is not a table. only() reports unknown keys as faults
+  // and suggests the most similar known key.
   bool is_table() const;
   void only(std::span<const std::string_view> known) const;
 
@@ -69,9 +69,9 @@ class Table {
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  // A single string is read as a list of one element.
+  // Reads a list of strings. A single string is read as a list of one element.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
-  Table table(std::string_view key) const;                        // find(key) must exist
+  Table table(std::string_view key) const;                        // the key must exist
   void fault(std::string_view key, std::string_view what) const;  // an empty key means the table
 
   const Layer &layer() const { return layer_; }

@@ -1,5 +1,5 @@
-// The message that rules are evaluated against, and the values of its roots: each is computed when
-// a rule first reads it. Thread: one; memory is reused between messages. Limits: those of JsonText.
+// The message to evaluate, and the values of its roots. Each value is computed when a rule first
+// reads it. Single-threaded; memory is reused between messages. The limits are those of JsonText.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace bulkhead::rules {
 
-// The body roots that rules of an event read.
+// Returns the body roots that rules for an event can read.
 constexpr std::uint64_t body_bits(Event event) {
   switch (event) {
     case Event::request:
@@ -31,7 +31,7 @@ constexpr std::uint64_t body_bits(Event event) {
   }
 }
 
-// The value as JSON without white space.
+// Returns the value as JSON without white space.
 std::string json_of(const rapidjson::Value &value);
 
 class Question {
@@ -40,35 +40,36 @@ class Question {
 
   explicit Question(std::function<std::uint64_t()> unix_ms) : unix_ms_(std::move(unix_ms)) {}
 
-  // The texts are borrowed until the next begin(). `result`: of a response.
+  // Texts are borrowed until the next begin(). `result` is set only for a response.
   void begin(Event event, const Call &call, std::string_view result = {});
-  // Values that may differ in another call of the same target by the same principal become unknown,
-  // and so do conditions that depend on them; && and || decide without them if possible.
+  // Makes values unknown if they may differ in another call by the same principal to the same
+  // target. Conditions that depend on them become unknown too, unless && or || decides without
+  // them.
   void hide_what_differs();
   // Releases the trees of large texts.
   void clear_texts();
 
   Event event() const noexcept { return event_; }
   const Call &call() const noexcept { return *call_; }
-  // The result, or the text of another event; empty for a request.
+  // Returns the result of a response, or the text of another event. Empty for a request.
   std::string_view body() const noexcept { return body_; }
-  // The text that a rule may rewrite.
+  // Returns the text that a rule may rewrite.
   std::string_view changeable() const noexcept;
-  // hide_what_differs() was called.
+  // Returns true if hide_what_differs() was called.
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Fills the requested slots that are not filled yet. Unavailable values are error values.
+  // Fills the given slots unless they are already filled. Unavailable values are error values.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }
-  // Each returns nullptr, or why the text cannot be evaluated.
+  // These functions return nullptr, or the reason why the text cannot be evaluated.
   const char *parse_arguments();
   const char *parse_body();
 
-  // Finds the hosts that the whole request names. Returns nullptr, or the error.
+  // Finds the hosts in the whole request. Returns nullptr on success, otherwise the error.
   const char *find_hosts();
   const std::set<std::string> &hosts() const noexcept { return hosts_; }
   void use_hosts(const std::set<std::string> &found) { hosts_ = found; }
-  // Empty unless find_hosts() has succeeded.
+  // Returns an empty set unless find_hosts() has succeeded.
   std::set<std::string> take_hosts();
 
  private:

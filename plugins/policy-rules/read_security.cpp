@@ -42,7 +42,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\"");
   }
   const bool corp = table.layer().is_corp();
-  // The value is fixed for all higher layers, even if another layer repeats it.
+  // Other layers cannot change the corporation's value, but may repeat it.
   if (out->fallback_fixed && !corp) {
     if (*action == out->fallback) return;
     return table.fault(key, "the corporation's profile sets \"" +
@@ -54,7 +54,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads how to handle messages that rules read and that are too large for the reactor thread.
+// Reads the settings for messages that are read by rules but too large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
@@ -262,8 +262,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// An allow list rejects all other tools. Listed tools are evaluated by the other rules, and allowed
-// if no rule decides.
+// An allow list rejects all other tools. Calls of listed tools are evaluated by the other rules,
+// and allowed if none decides.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

@@ -11,8 +11,8 @@
 
 namespace bulkhead::rules {
 
-// Copies parse events to a writer and applies the rewrite. A name in a path matches a member name
-// or the index of an element; "*" matches any.
+// Copies parse events to a writer and applies the rewrite. A path component matches a member name
+// or an array index; "*" matches any.
 class Rewriter {
  public:
   Rewriter(const Rewrite &rewrite, std::string *out)
@@ -26,7 +26,7 @@ class Rewriter {
   bool Bool(bool value) {
     return scalar([&] { writer_.value(value); });
   }
-  bool Int(int) { return false; }  // numbers arrive as text
+  bool Int(int) { return false; }  // numbers are parsed as text
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
   bool Uint64(std::uint64_t) { return false; }
@@ -64,7 +64,7 @@ class Rewriter {
  private:
   struct Level {
     bool array = false;
-    std::size_t next = 0;  // index of the array element
+    std::size_t next = 0;  // index of the next array element
     std::string name;      // name of the current member
   };
 
@@ -134,7 +134,7 @@ class Rewriter {
   std::string &out_;
   bh::json::Writer writer_;
   std::vector<Level> levels_;
-  unsigned skipping_ = 0;  // levels inside the removed part
+  unsigned skipping_ = 0;  // nesting depth within the removed part
   bool strip_next_ = false;
   bool changed_ = false;
 };
@@ -159,7 +159,7 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   }
 }
 
-// Returns the path to search, relative to the arguments or the result.
+// Returns the path to rewrite, relative to the arguments or the result.
 std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
   const bool request = event == Event::request;
   const std::string_view root = request ? "arguments" : "response";

@@ -15,11 +15,11 @@
 
 namespace bulkhead::rules {
 
-// `text` is nullopt if the input is not JSON, is nested deeper than JsonText::kMaxDepth, or if the
-// output would exceed Rewrite::kMaxOutput.
+// `text` is nullopt if the input is not JSON, if it is nested deeper than JsonText::kMaxDepth, or
+// if the output would exceed Rewrite::kMaxOutput.
 struct Rewritten {
   std::optional<std::string> text;
-  bool changed = false;  // different from the original
+  bool changed = false;  // true if different from the input
 };
 
 class Rewrite {
@@ -31,8 +31,8 @@ class Rewrite {
 
   // `target` has the form FIELD =~ "REGEX". For a request, FIELD is arguments or arguments.PATH.
   // For a response, FIELD is response.content, response.text (every string of the result) or
-  // response.PATH. `value` may contain ${name} for the text of a named group. An error states what
-  // is invalid and what is allowed.
+  // response.PATH. In `value`, ${name} is the text of a named group. An error states what is
+  // invalid and what is allowed.
   static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
                                                        std::string_view value);
   // `paths` are relative to the arguments or the result.
@@ -46,8 +46,8 @@ class Rewrite {
   friend class Rewriter;
 
   std::unique_ptr<const RE2> regex_;
-  std::string value_;  // in RE2's syntax: \1 is a group
-  Path path_;          // the path to search; empty for everything
+  std::string value_;  // in RE2 syntax: \1 refers to a group
+  Path path_;          // path to rewrite; empty for everything
   std::vector<Path> strip_;
 };
 

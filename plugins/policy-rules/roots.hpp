@@ -11,7 +11,7 @@
 
 namespace bulkhead::rules {
 
-// The event of a rule: the value of `on`.
+// The event that a rule applies to: its `on` key.
 enum class Event : std::uint8_t { request, response, input_request, input_response, notification };
 inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
@@ -79,7 +79,7 @@ inline constexpr std::uint64_t kResultBits =
 // Body slots of the last three events.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
-// The returned objects are static.
+// Returns a static object.
 const cel::Environment &environment(Event event);
 
 }  // namespace bulkhead::rules

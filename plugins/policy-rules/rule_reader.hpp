@@ -10,7 +10,7 @@
 
 namespace bulkhead::rules {
 
-// Reads one rule of a table. Errors are added to the faults of the table.
+// Reads one rule from a table. Errors are added to the faults of the table.
 class RuleReader {
  protected:
   explicit RuleReader(const Table &table) : table_(table) {

@@ -11,7 +11,7 @@
 namespace bulkhead::rules {
 namespace {
 
-// Generated rules with this priority are evaluated after all other rules.
+// Priority of generated rules that are evaluated after all other rules.
 constexpr int kGeneratedLast = 1000;
 
 bool comes_first(const Rule &a, const Rule &b) {
@@ -57,7 +57,7 @@ std::string named(const Rule &rule) {
   return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
 }
 
-// Warns about a rule that compares the raw spelling of a URI.
+// Warns about a rule that compares an unnormalized URI.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
   out->push_back(named(rule) +
@@ -80,7 +80,7 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// Warns about a rule that rejects every message that lacks a member it reads.
+// Warns about a rule that rejects every message in which a member that it reads is missing.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;

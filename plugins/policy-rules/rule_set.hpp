@@ -1,4 +1,4 @@
-// All rules of one profile in order of evaluation. Immutable: a policy reload creates a new set.
+// All rules of a profile in order of evaluation. Immutable: a policy reload creates a new set.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@
 
 namespace bulkhead::rules {
 
-// Finds rules that may match a call to a tool of a server, by the comparisons with constants in
-// their conditions.
+// Finds rules that may match a tool of a server, from the comparisons with constants in their
+// conditions.
 class Index {
  public:
-  void add(std::uint32_t number, const Rule &rule);  // numbers must be ascending
+  void add(std::uint32_t number, const Rule &rule);  // numbers must increase from call to call
 
   // Calls visit(number) in ascending order until it returns true.
   template <class Visit>
@@ -73,7 +73,7 @@ struct RuleSet {
   std::array<std::vector<Rule>, kEvents> rules;  // ordered by (priority, id)
   std::array<Index, kEvents> indexes;
   bool legacy = false;
-  std::vector<std::string> warnings;      // for the author of the rules; the rules are valid
+  std::vector<std::string> warnings;      // shown to the author of the rules; the rules are valid
   std::uint32_t needs = 0;                // BH_POLICY_... bits
   std::uint64_t values_at_once = 65'536;  // limit for messages evaluated on the reactor thread
   bool refuses_large = false;             // reject larger messages that rules read
@@ -86,37 +86,36 @@ struct RuleSet {
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
   const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
-  // Reads the plugin's configuration, which must be an object. Faults are error messages of one
-  // line each.
+  // Reads the plugin's configuration, which must be an object. Each error is one line of text.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
 };
 
-// A rule read by one of the readers.
+// A rule as read from the profile.
 struct RuleDraft {
   Rule rule;
-  bool corp = false;  // from the corporation's layer: cannot be replaced
+  bool corp = false;  // set in the corporation's layer; cannot be replaced
 };
 struct Drafts {
   std::map<std::string, RuleDraft> rules;  // by id
   Action fallback = Action::allow;         // the action if no rule decides
   std::string fallback_place;
-  bool fallback_fixed = false;  // set by the corporation's layer
+  bool fallback_fixed = false;  // set in the corporation's layer
   bool legacy = false;
   std::uint64_t values_at_once = 65'536;
-  bool refuses_large = false, refuses_large_fixed = false;  // fixed: set by the corporation's layer
+  bool refuses_large = false, refuses_large_fixed = false;  // fixed: set in the corporation's layer
 };
 
-// Adds the rule. It replaces a rule with the same id in a lower layer.
+// Adds the rule. Replaces a rule with the same id in a lower layer.
 void add_rule(const Table &table, Rule rule, Drafts *out);
-// Adds the rule that was read from the table. If `rule` is nullopt (disabled or invalid), removes
-// the rule of a lower layer, unless the corporation set it.
+// Adds the rule read from the table. If `rule` is nullopt (disabled or invalid), removes the rule
+// of a lower layer, unless the corporation set it.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
 // Readers for [security], and for [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
 void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 
-// Compiles a condition; adds a fault at `key` if it is invalid.
+// Compiles a condition. Adds a fault at `key` if it is invalid.
 bool compile_condition(const Table &table, std::string_view key, std::string_view text, Rule *rule);
 
 }  // namespace bulkhead::rules

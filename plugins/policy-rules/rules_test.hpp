@@ -22,11 +22,11 @@ inline std::string config(const std::vector<std::string> &layers) {
   for (const std::string &each : layers) all += (all.empty() ? "" : ",") + each;
   return "{\"profile_rules\":[" + all + "]}";
 }
-// [security] of the user's file, as JSON.
+// Returns a configuration whose user profile has this [security] table, as JSON.
 inline std::string security(std::string_view content) {
   return config({layer("file", "{\"security\":" + std::string(content) + "}")});
 }
-// [security.rules.mcp], as JSON.
+// Returns a configuration whose user profile has this [security.rules.mcp] table, as JSON.
 inline std::string rules(std::string_view content, std::string_view more = "") {
   return security("{\"rules\":{\"mcp\":" + std::string(content) + "}" + std::string(more) + "}");
 }
@@ -80,7 +80,7 @@ struct World {
 
   explicit World(const std::string &json) : set(good(json)) {}
 
-  // "allow", "block RULE", "rewrite RULE TEXT" ...; the default rule is not named.
+  // Returns "allow", "block RULE", "rewrite RULE TEXT" and so on. The default rule is not named.
   static std::string shown(const Verdict &verdict) {
     constexpr std::string_view kinds[] = {"?", "allow", "ask", "block", "rewrite"};
     std::string out(kinds[verdict.kind < 5 ? verdict.kind : 0]);

@@ -25,7 +25,7 @@ const rapidjson::Document &table() {
   return document;
 }
 
-// One call of the table, which owns its texts.
+// A call of the table. Owns its texts.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;
@@ -60,7 +60,7 @@ struct TableCall {
 
 }  // namespace
 
-TEST_CASE("60 rules, 40 calls") {
+TEST_CASE("40 calls have the expected verdicts under 60 rules") {
   World w(rules(json_of(table()["rules"])));
   CHECK(w.set.of(Event::request).size() == 61);  // including the default
   const auto &calls = table()["calls"].GetArray();
@@ -82,7 +82,7 @@ TEST_CASE("60 rules, 40 calls") {
               as_expected);
 }
 
-TEST_CASE("both engines decide alike for rules that lists can express") {
+TEST_CASE("policy-rules and policy-lists agree on rules that lists can express") {
   rapidjson::Document copy;
   copy.SetObject();
   for (const auto &rule : table()["rules"].GetObject()) {

@@ -33,8 +33,8 @@ int escape_at(std::string_view text, std::size_t at) noexcept {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Decodes escapes of unreserved characters and writes all other escapes in upper case. Characters
-// that are invalid in a URI are escaped, including a % that does not begin an escape.
+// Decodes escapes of unreserved characters, and converts other escapes to upper case. Escapes
+// characters that are invalid in a URI, including a % that does not begin an escape.
 std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -53,7 +53,7 @@ std::string escaped_once(std::string_view text) {
   return out;
 }
 
-// Removes dot segments (RFC 3986, 5.2.4). A path without a leading slash stays without one.
+// Removes dot segments (RFC 3986, 5.2.4). A relative path stays relative.
 std::string without_dots(std::string_view path) {
   const bool rooted = path.starts_with('/');
   if (rooted) path.remove_prefix(1);
@@ -87,8 +87,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// Preprocesses text as URL parsers do: removes blanks at both ends, and tabs and line breaks
-// anywhere.
+// Prepares text as URL parsers do: removes blanks at both ends, and all tabs and line breaks.
 std::string cleaned(std::string_view text) {
   std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
@@ -106,7 +105,7 @@ std::size_t scheme_end(std::string_view uri) noexcept {
   return std::string_view::npos;
 }
 
-// The special schemes of the URL standard.
+// A special scheme of the URL standard.
 struct Special {
   std::string_view scheme, port;
 };
@@ -123,7 +122,7 @@ bool is_file(const Special *special) noexcept {
   return special != nullptr && special->port.empty();
 }
 
-// Returns the canonical form of an IPv6 address, such as [2001:DB8:0::1].
+// Returns the canonical form of an IPv6 address such as [2001:DB8:0::1].
 std::string ipv6_of(std::string name) {
   in6_addr address{};
   char text[INET6_ADDRSTRLEN];
@@ -134,7 +133,7 @@ std::string ipv6_of(std::string name) {
   return "[" + std::string(text) + "]";
 }
 
-// Returns the canonical form of an IPv4 address: 2130706433, 0x7f.1 and 127.0.0.1 are equal.
+// Returns the canonical form of an IPv4 address: 127.0.0.1 for 2130706433 and 0x7f.1.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
@@ -156,7 +155,7 @@ std::string host_of(std::string_view raw, const Special *special) {
   return name == "localhost" ? std::string() : name;
 }
 
-// Returns ":8080", or an empty string for the scheme's default port.
+// Returns a port such as ":8080", or an empty string for the default port of the scheme.
 std::string port_of(std::string_view raw, const Special *special) {
   const std::string text = escaped_once(raw);
   std::string_view digits = text;
@@ -169,8 +168,8 @@ struct Authority {
   std::string host, port;
 };
 
-// Parses user@HOST:port and drops the user. Special schemes do not permit an authority without a
-// host; it is left unchanged, because without its user, the path would be parsed as a host.
+// Parses user@HOST:port and drops the user. With a special scheme, an authority without a host is
+// invalid and left unchanged; without its user, the path would be parsed as a host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);
@@ -183,13 +182,13 @@ Authority authority_of(std::string_view text, const Special *special) {
   return out;
 }
 
-// Consumes the authority. Returns false if the URI has none.
+// Consumes the authority. Returns false if the URI has no authority.
 bool consume_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
   std::size_t slashes = 2;
   if (special != nullptr && !is_file(special)) {
-    slashes = count;  // for special schemes, any number of slashes may precede the host
+    slashes = count;  // special schemes permit any number of slashes before the host
   } else if (special != nullptr ? count < 2 : !rest->starts_with("//")) {
     return false;
   }
@@ -210,7 +209,7 @@ std::string path_of(std::string_view raw, const Special *special) {
   return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
 }
 
-// Returns "?x", or an empty string for an empty query. File URIs have no query.
+// Returns a query such as "?x", or an empty string for an empty query. File URIs have no query.
 std::string query_of(std::string_view rest, const Special *special) {
   if (rest.size() < 2 || is_file(special)) return {};
   return escaped_once(rest);
@@ -243,7 +242,7 @@ std::string normalized_uri(std::string_view uri) {
 std::string web_host(std::string_view url) {
   const std::size_t colon = url.find(':');
   if (colon == std::string_view::npos) return {};
-  constexpr std::size_t longest = 64;  // limit for a scheme and removed characters
+  constexpr std::size_t longest = 64;  // maximum length of a scheme, with removed characters
   if (colon > longest && without_blanks(url.substr(0, colon)).size() > longest) return {};
   const Special *special = special_of(bh::lowered(cleaned(url.substr(0, colon))));
   if (special == nullptr || !special->scheme.starts_with("http")) return {};

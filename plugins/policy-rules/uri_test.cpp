@@ -27,7 +27,7 @@ void check(const Case (&cases)[N]) {
 
 }  // namespace
 
-TEST_CASE("URIs that are equivalent in RFC 3986 have one normalized form") {
+TEST_CASE("URIs that are equivalent in RFC 3986 have the same normalized form") {
   check({{"", ""},
          {"file:///etc/passwd", "file:///etc/passwd"},
          {"FILE:///etc/passwd", "file:///etc/passwd"},
@@ -53,7 +53,7 @@ TEST_CASE("URIs that are equivalent in RFC 3986 have one normalized form") {
          {"eXAMPLE://a/./b/../b/%63/%7bfoo%7d", "example://a/b/c/%7Bfoo%7D"}});
 }
 
-TEST_CASE("spellings that URL parsers treat as equal have one normalized form") {
+TEST_CASE("spellings that URL parsers treat as equal have the same normalized form") {
   check({// Tabs and line ends anywhere, control characters and spaces at both ends.
          {"file:///e\ttc/pass\nwd", "file:///etc/passwd"},
          {"fi\tle:///etc/passwd", "file:///etc/passwd"},
@@ -77,7 +77,7 @@ TEST_CASE("spellings that URL parsers treat as equal have one normalized form") 
          {"http://example.com/a//b", "http://example.com/a//b"},
          {"http://good.example\\@evil.example/", "http://good.example/@evil.example/"},
          {"note:a\\b", "note:a%5Cb"},
-         // The host.
+         // Hosts.
          {"file://localhost/etc/passwd", "file:///etc/passwd"},
          {"file://LOCAL%68ost/etc/passwd", "file:///etc/passwd"},
          {"http://EXAMPLE.com./", "http://example.com/"},
@@ -87,7 +87,7 @@ TEST_CASE("spellings that URL parsers treat as equal have one normalized form") 
          {"http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"},
          {"http://[::1/", "http://[::1/"},
          {"memo://127.1", "memo://127.1"},
-         // User, port, empty path.
+         // Users, ports and empty paths.
          {"https://user:pw@example.com/a", "https://example.com/a"},
          {"https://a@b@example.com/", "https://example.com/"},
          {"https://example.com:443/a", "https://example.com/a"},
@@ -108,7 +108,7 @@ TEST_CASE("spellings that URL parsers treat as equal have one normalized form") 
          {"file://server", "file://server/"},
          {"memo://Insights", "memo://insights"},
          {"memo://insights/", "memo://insights/"},
-         // Query and fragment.
+         // Queries and fragments.
          {"http://example.com/a?", "http://example.com/a"},
          {"http://example.com/a#b", "http://example.com/a"},
          {"http://example.com/a?b=%2d\\#c", "http://example.com/a?b=-%5C"},

@@ -24,7 +24,8 @@ bool has_table(sqlite3 *db, std::string_view name) {
   return table.step() != SQLITE_DONE;
 }
 
-// Returns true if a file of another schema version may lack the table.
+// Returns true if the file has another schema version and lacks the table, and other versions may
+// lack it.
 bool may_lack(sqlite3 *db, int schema, std::string_view table) {
   return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
          !has_table(db, table);
@@ -38,8 +39,8 @@ void RowHash::begin(std::string_view table) {
   text(table);
 }
 
-// Each value is encoded with its type and, if its size varies, its length. No two different rows
-// have the same encoding.
+// Each value is encoded with its type and, if its size varies, its length. Different rows therefore
+// have different encodings.
 void RowHash::number(char kind, std::uint64_t value) {
   char out[9];
   out[0] = kind;

@@ -1,6 +1,6 @@
-// The hash chain. Each row has the hash of its predecessor (`prev`) and its own hash (`hash`),
-// which is the SHA-256 of the table name and all other columns in order. The rows of all chained
-// tables form one chain, ordered by `seq`.
+// The hash chain. Each row contains the hash of its predecessor (`prev`) and its own hash (`hash`):
+// the SHA-256 of the table name and all other columns in order. The rows of all chained tables form
+// one chain, ordered by `seq`.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ inline std::string_view bytes_of(const Hash &hash) noexcept {
   return {reinterpret_cast<const char *>(hash.data()), hash.size()};
 }
 
-// Hashes rows one after the other. For each row, call begin() with its table, then add every column
-// except `hash`.
+// Hashes one row at a time. For each row, call begin() with its table, then add every column except
+// `hash`.
 class RowHash {
  public:
   void begin(std::string_view table);
@@ -27,7 +27,7 @@ class RowHash {
   void real(double value);
   void text(std::string_view value);
   void blob(std::string_view value);
-  void column(sqlite3_stmt *row, int column);  // with the storage class in the file
+  void column(sqlite3_stmt *row, int column);  // with the storage class of the value in the file
   Hash finish();
 
  private:
@@ -39,14 +39,14 @@ class RowHash {
 };
 
 struct Head {
-  std::uint64_t seq = 0;     // of the last row; 0 if the chain is empty
-  std::int64_t call_id = 0;  // of the last row of mcp_calls
+  std::uint64_t seq = 0;     // seq of the last row; 0 if the chain is empty
+  std::int64_t call_id = 0;  // id of the last row of mcp_calls
   Hash hash{};
 };
 
-// Reads the last row of the chain in an open file, or the predecessor of the file's first row if it
-// has no rows. A file of another schema_version may lack the later_tables. Returns SQLite's result
-// code.
+// Reads the last row of the chain in an open file. If the file has no rows, reads the predecessor
+// of its first row. A file of another schema_version may lack the later_tables. Returns SQLite's
+// result code.
 int read_head(sqlite3 *db, Head *out);
 // Reads the schema_version of the file. Returns SQLite's result code.
 int read_schema_version(sqlite3 *db, int *out);
@@ -73,10 +73,10 @@ class ChainedInsert {
   int at_ = 0;
 };
 
-// Returns the checkpoint statement that the supervisor signs.
+// Returns the checkpoint statement for the supervisor to sign.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
-// Returns the last part of the detail of a `dropped` mark: a description of the last row of the
-// removed file.
+// Returns the end of the detail of a `dropped` mark, which describes the last row of the removed
+// file.
 std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement);

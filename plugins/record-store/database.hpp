@@ -1,5 +1,5 @@
-// Owning wrappers for SQLite connections and statements. Errors are returned as SQLite's result
-// codes; message() has the text.
+// Owning wrappers for SQLite connections and statements. Functions return SQLite's result codes;
+// message() returns the error text.
 //
 // Each connection may be used by only one thread at a time.
 #pragma once
@@ -15,16 +15,15 @@ namespace record_store {
 
 class Database {
  public:
-  static constexpr int busy_ms = 2'000;  // time to wait for a lock held by another connection
+  static constexpr int busy_ms = 2'000;  // limit for waiting for a lock of another connection
 
-  // `flags` are SQLITE_OPEN_* values. If opening fails, the connection still exists, for message().
+  // `flags` are SQLITE_OPEN_* values. If opening fails, message() still returns the error.
   int open(const std::string &path, int flags);
   void close() noexcept { db_.reset(); }
-  int run(const char *sql);  // one or more statements without result rows
+  int run(const char *sql);  // executes statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Returns true if no transaction was ever committed because the creation of the file was
-  // interrupted.
+  // Returns true if no transaction was committed because the creation of the file was interrupted.
   bool is_empty();
 
  private:
@@ -44,7 +43,7 @@ class Statement {
   std::int64_t integer(int column) const noexcept {
     return sqlite3_column_int64(stmt_.get(), column);
   }
-  // Borrowed until the next step().
+  // Returned values are borrowed until the next step().
   std::string_view text(int column) const noexcept;
   std::string_view blob(int column) const noexcept;
   sqlite3_stmt *get() const noexcept { return stmt_.get(); }

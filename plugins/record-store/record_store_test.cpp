@@ -36,8 +36,8 @@ int count_of(const Database &db, const std::string &sql) {
   return static_cast<int>(rows.integer(0));
 }
 
-// Creates a file with `calls` rows in mcp_calls and a mark after every third row. Continues from
-// *head.
+// Creates a file with `calls` rows in mcp_calls and a mark after every third row. Continues the
+// chain from *head.
 void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head,
                int schema = schema_version) {
   Database db;
@@ -105,7 +105,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
   CHECK(fresh.call_id == head->call_id);
 }
 
-// Modifies a file as an attacker with write access would.
+// Modifies a file as an attacker with write access could.
 void tamper(const Folder &folder, std::uint32_t number, const std::string &sql) {
   Database db;
   REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) == SQLITE_OK);
@@ -128,7 +128,7 @@ bool has(const std::string &text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("names of files") {
+TEST_CASE("file names are created and parsed") {
   std::uint32_t chain = 0, number = 0;
   CHECK(segment_name(1, 2) == "calls-1-000002.db");
   REQUIRE(parse_segment_name("calls-12-000345.db", &chain, &number));
@@ -140,7 +140,7 @@ TEST_CASE("names of files") {
   }
 }
 
-TEST_CASE("the schema creates all tables, mcp_calls with 19 columns in order") {
+TEST_CASE("the schema has all tables, and mcp_calls has 19 columns in order") {
   Database db;
   REQUIRE(db.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
   REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
@@ -173,7 +173,7 @@ TEST_CASE("recorded rows cannot be changed or deleted") {
   CHECK(db.run("DELETE FROM audit_marks WHERE id = 1 OR 1") == SQLITE_CONSTRAINT_TRIGGER);
 }
 
-TEST_CASE("a chain over several files is verified, and its gaps are reported") {
+TEST_CASE("a chain of several files is verified, and gaps are reported") {
   Folder folder;
   Head head;
   for (std::uint32_t number = 1; number <= 3; ++number) make_file(folder, number, 10, &head);
@@ -187,8 +187,7 @@ TEST_CASE("a chain over several files is verified, and its gaps are reported") {
   CHECK(has(report.notes[0], "gap: some detail"));
 }
 
-TEST_CASE(
-    "files of an earlier schema are verified by that schema, also in one chain with newer ones") {
+TEST_CASE("files of an earlier schema are verified, also in one chain with newer files") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head, 2);
@@ -224,7 +223,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the first tampered row is named") {
+TEST_CASE("the first tampered row is reported") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -324,7 +323,7 @@ TEST_CASE("the oldest files may be missing if a mark records their removal") {
   }
 }
 
-TEST_CASE("the schema must be unchanged") {
+TEST_CASE("changes to the schema are detected") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -374,7 +373,7 @@ TEST_CASE("the schema must be unchanged") {
   }
 }
 
-TEST_CASE("a checkpoint for the row before the file is valid, one of another instance is not") {
+TEST_CASE("a checkpoint for the row before the file is valid, unless signed by another instance") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -417,7 +416,7 @@ TEST_CASE("a checkpoint for the row before the file is valid, one of another ins
   }
 }
 
-TEST_CASE("an interrupted creation is reported, also before the WAL exists") {
+TEST_CASE("an interrupted creation is reported, even before the WAL exists") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -427,19 +426,19 @@ TEST_CASE("an interrupted creation is reported, also before the WAL exists") {
     REQUIRE(db.open(made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
     REQUIRE(db.run("CREATE TABLE a (b); BEGIN; CREATE TABLE c (d)") == SQLITE_OK);
     REQUIRE(sqlite3_db_cacheflush(db.get()) == SQLITE_OK);
-    // The copies contain the state after a crash at this point.
+    // The copies simulate a crash at this point.
     std::filesystem::copy_file(made, last);
     std::filesystem::copy_file(made + "-journal", last + "-journal");
   }
   const VerifyReport report = verify(folder);
   CHECK(report.broken.empty());
   CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its creation was interrupted"));
-  // A file that has successors must have been complete.
+  // A file with successors must be complete.
   std::filesystem::copy_file(last, folder.path + "/" + segment_name(1, 3));
   CHECK(has(verify(folder).broken, "calls-1-000002.db: cannot be read"));
 }
 
-TEST_CASE("an interrupted creation is reported and valid, unless signed rows are missing") {
+TEST_CASE("an interrupted creation is valid unless signed rows are missing") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -455,7 +454,7 @@ TEST_CASE("an interrupted creation is reported and valid, unless signed rows are
   CHECK(has(verify(folder).broken, "is not a session database file"));
 }
 
-TEST_CASE("signed rows must be present and unchanged") {
+TEST_CASE("signed rows must exist and be unchanged") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);

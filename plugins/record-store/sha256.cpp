@@ -42,13 +42,12 @@ bool has_instructions() {
          __builtin_cpu_supports("sse4.1");
 }
 
-// The state, in the order that the instructions require.
+// The hash state, in the order required by the instructions.
 struct State {
   __m128i abef, cdgh;
 };
 
-// Performs four rounds for each 16 bytes of the schedule. `m` has the last 64 bytes of the
-// schedule.
+// Each step performs four rounds. `m` contains the last 64 bytes of the message schedule.
 __attribute__((target("sha,sse4.1"))) void hash_blocks(State *state, const char *p,
                                                        std::size_t blocks) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -95,7 +94,7 @@ Hash by_instructions(std::string_view bytes) {
   const std::uint64_t bits = __builtin_bswap64(std::uint64_t{bytes.size()} * 8);
   std::memcpy(last + blocks * block_bytes - sizeof bits, &bits, sizeof bits);
   hash_blocks(&state, last, blocks);
-  std::uint32_t abef[4], cdgh[4];  // lowest first: f, e, b, a
+  std::uint32_t abef[4], cdgh[4];  // lowest element first: f, e, b, a
   std::memcpy(abef, &state.abef, sizeof abef);
   std::memcpy(cdgh, &state.cdgh, sizeof cdgh);
   const std::uint32_t words[8] = {abef[3], abef[2], cdgh[3], cdgh[2],

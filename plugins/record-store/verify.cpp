@@ -23,7 +23,7 @@ struct Checkpoint {
   std::uint64_t signed_at = 0;
 };
 
-// Reads one table, row by row.
+// Reads the rows of one table in order.
 struct Cursor {
   std::string table;
   Statement rows;
@@ -63,7 +63,8 @@ class Walk {
     const Bound bound;
     if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
-      // A new file has a rollback journal until it switches to WAL mode.
+      // The creation was interrupted: a new file has a rollback journal until it switches to WAL
+      // mode.
       const bool journal = ::access((file.path + "-journal").c_str(), F_OK) == 0;
       if (last && options_.whole_chain && journal &&
           (sqlite3_extended_errcode(db.get()) & 0xff) == SQLITE_READONLY) {
@@ -72,7 +73,7 @@ class Walk {
       }
       return broken("cannot be read as a database: " + db.message());
     }
-    // Missing signed rows are detected at the end of the chain.
+    // If signed rows are missing, this is detected at the end of the chain.
     if (last && options_.whole_chain && db.is_empty()) {
       note("is empty: its creation was interrupted");
       return true;
@@ -81,8 +82,7 @@ class Walk {
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    // Checks the checkpoints for the row before this file that were signed after the file was
-    // created.
+    // Checkpoints for the row before this file may have been signed after the file was created.
     if (!check_checkpoints()) return false;
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
@@ -93,12 +93,12 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // An error about a changed row is more specific.
+    // Reported later, because an error about a changed row is more specific.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
 
-  // The file is untrusted: nothing in its schema is executed, and time and memory are limited.
+  // The file is untrusted: no code in its schema is executed, and time and memory are limited.
   struct Bound {
     std::chrono::steady_clock::time_point end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(VerifyOptions::max_ms);
@@ -117,15 +117,15 @@ class Walk {
            sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
   }
 
-  // Differences from the schema_sql() of the file's version; empty if there are none.
+  // The first difference from the schema_sql() of the file's version; empty if there is none.
   struct Schema {
-    std::string tables, others;  // others: indexes and triggers; rows do not depend on them
+    std::string tables, others;  // others: indexes and triggers, which do not affect stored rows
   };
-  using Objects = std::map<std::string, std::string>;  // type and name -> table and SQL
+  using Objects = std::map<std::string, std::string>;  // from type and name to table and SQL
 
   static int read_objects(sqlite3 *db, Objects *out) {
     Statement rows;
-    // The tables of ANALYZE contain no recorded rows.
+    // The tables created by ANALYZE contain no recorded rows.
     int result = rows.prepare(db,
                               "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
                               "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
@@ -136,7 +136,7 @@ class Walk {
     return result == SQLITE_DONE ? SQLITE_OK : result;
   }
 
-  // The schema is verified because queries depend on it.
+  // Compares the schema, because queries depend on it.
   bool read_schema(Database &db, Schema *out) {
     Objects own, theirs;
     if (read_objects(db.get(), &theirs) != SQLITE_OK) {
@@ -177,7 +177,7 @@ class Walk {
     return true;
   }
 
-  // An incomplete index would hide rows from queries.
+  // Detects damaged pages and incomplete indexes, which would hide rows from queries.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
@@ -187,7 +187,7 @@ class Walk {
     return check.text(0) == "ok" || broken("its pages are damaged: " + std::string(check.text(0)));
   }
 
-  // Compares the predecessor stored in the file with the end of the previous file.
+  // Compares the predecessor stored in the file with the last row of the previous file.
   bool begin(Database &db, const SegmentFile &file) {
     Statement segment;
     if (segment.prepare(db.get(),
@@ -317,7 +317,8 @@ class Walk {
     return report_.broken.empty() && check_checkpoints();
   }
 
-  // Retention records the last row of each file that it removes.
+  // Called if the chain does not start at the first row. Retention records the last row of each
+  // file that it removes.
   void before_first(const SegmentFile &file, const Head &start) {
     note("the rows before seq " + std::to_string(start.seq + 1) + " are missing");
     if (!options_.whole_chain) return;
@@ -345,7 +346,7 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // Verifies the checkpoints in this file for the row that was just checked.
+  // Checks the checkpoints in this file for the row that was just verified.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
@@ -402,8 +403,8 @@ class Walk {
   std::string name_;
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
-  std::string later_;  // reported only if no other error is found
-  // A mark must contain these strings; empty if no mark is required or the mark was found.
+  std::string later_;  // reported only if there is no other error
+  // A mark must contain these strings. Empty if no mark is required or the mark has been found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

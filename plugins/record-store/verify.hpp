@@ -1,6 +1,6 @@
 // Verifies a chain across its files and reports the first row that does not match.
 //
-// Thread-safe; only reads the files.
+// Thread-safe. The files are only read.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,28 @@ struct KnownCheckpoint {
 
 struct VerifyOptions {
   static constexpr std::uint64_t max_ms = 600'000;  // limit per file
-  static constexpr int max_value_bytes = 16 << 20;  // this program does not write longer values
+  static constexpr int max_value_bytes = 16 << 20;  // longer values are never written
 
-  std::string public_key;  // 32 bytes; empty if signatures are not checked
-  std::string instance;    // expected in the signatures; if empty, any, but the same in all
+  std::string public_key;  // 32 bytes; if empty, signatures are not checked
+  std::string instance;    // expected in all signatures; if empty, they must only agree
   // Checkpoints of this chain from the supervisor's list. The signed rows must exist.
   std::vector<KnownCheckpoint> known;
-  bool whole_chain = true;  // false for a single file that may have predecessors and successors
+  bool whole_chain = true;  // false for a single file, which may have predecessors and successors
   bool to_the_end = true;   // the files include the end of the chain, so all signed rows must exist
 };
 
 struct VerifyReport {
-  std::string broken;  // the first error: file, table, row, reason; empty if there is none
+  std::string broken;              // first error: file, table, row, reason; empty if there is none
   std::vector<std::string> notes;  // events that are not errors: gaps, losses, restarts
   std::uint64_t rows = 0, files = 0;
-  std::uint64_t checkpoints = 0;    // with a valid signature; all checkpoints if there is no key
-  std::uint64_t unsigned_rows = 0;  // after the last checkpoint
-  std::uint64_t first_seq = 0;      // seq of the first row; 1 if the start of the chain exists
-  std::string instance;             // the instance named in the checkpoints
+  std::uint64_t checkpoints = 0;    // checkpoints with valid signatures; all checkpoints if there
+                                    // is no key
+  std::uint64_t unsigned_rows = 0;  // number of rows after the last checkpoint
+  std::uint64_t first_seq = 0;      // seq of the first row; 1 if no rows are missing at the start
+  std::string instance;             // instance named in the checkpoints
 };
 
-// Verifies the files of one chain. The files must be in order.
+// Verifies the files of one chain, which must be in order.
 VerifyReport verify_chain(const std::vector<SegmentFile> &files, const VerifyOptions &options);
 
 }  // namespace record_store

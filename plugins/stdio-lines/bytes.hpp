@@ -1,5 +1,5 @@
-// A growing byte buffer without initialization: messages are read directly into it, and growing a
-// large buffer moves pages instead of copying them (realloc).
+// A growing byte buffer without initialization. Messages are read directly into it, and growing a
+// large buffer remaps its pages without copying (realloc).
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,12 @@ class Bytes {
   std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {p_, n_}; }
 
-  // Returns the start of the room() writable bytes; added(n) appends the first n of them.
+  // tail() returns the start of room() writable bytes. added(n) appends the first n of them.
   char *tail() noexcept { return p_ + n_; }
   std::size_t room() const noexcept { return capacity_ - n_; }
   void added(std::size_t n) noexcept { n_ += n; }
 
-  // Reserves room for `more` bytes. Returns false if memory is insufficient; the buffer is
-  // unchanged.
+  // Reserves room for `more` bytes. Returns false and changes nothing if memory allocation fails.
   bool reserve(std::size_t more) noexcept {
     if (room() >= more) return true;
     if (more > SIZE_MAX - n_) return false;

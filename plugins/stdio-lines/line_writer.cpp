@@ -68,7 +68,8 @@ Flush LineWriter::flush(int fd) noexcept {
     const ssize_t n = ::write(fd, queue_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // Moves the queue only if at least half of it was written, so that copying is amortized.
+      // The queue is moved only if at least half of it has been written, so the cost of copying is
+      // amortized.
       if (head_ > queue_.size() / 2) {
         queue_.drop_front(head_);
         head_ = 0;
@@ -95,7 +96,7 @@ Flush LineWriter::add_and_flush(int fd, std::span<const bh_str> parts, bool *tak
   return before == Flush::done ? flush(fd) : before;
 }
 
-// Precondition: the queue is empty.
+// The queue must be empty.
 Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_t total) noexcept {
   iovec vectors[max_direct_parts + 1];
   std::size_t count = 0;
@@ -113,7 +114,7 @@ Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_
   written_ += written;
   if (written == total + 1) return Flush::done;
   if (!queue_.reserve(total + 1 - written)) {
-    errno = ENOMEM;  // a line is partially written, so the stream cannot be continued
+    errno = ENOMEM;  // part of a line was written, so the stream is unusable
     return Flush::broken;
   }
   for (std::size_t i = 0; i < count; ++i) {

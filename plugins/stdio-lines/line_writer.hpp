@@ -1,5 +1,5 @@
-// Writes messages as lines. Messages of one turn of the loop are queued and written with one system
-// call; large messages bypass the queue. Used on the reactor thread.
+// Writes messages as lines. The messages of one event loop iteration are queued and written with
+// one system call. Large messages bypass the queue. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -15,36 +15,35 @@ namespace stdio_lines {
 
 enum class Flush {
   done,     // the queue is empty
-  blocked,  // the rest is queued until the descriptor is writable
-  broken    // errno has the reason; no more data may be written to the descriptor
+  blocked,  // unwritten bytes stay queued until the descriptor is writable
+  broken    // errno has the reason; the descriptor must not be used again
 };
 
 class LineWriter {
  public:
-  // `bound` is the limit of queued bytes; a message that exceeds it is rejected. An empty queue
-  // accepts one message of any size: the host already limits it (message_bytes), and a rejected
-  // message could never be sent.
+  // `bound` is the limit for queued bytes; a message that would exceed it is rejected. An empty
+  // queue accepts a message of any size: the host already limits it (message_bytes), and otherwise
+  // it could never be sent.
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
-  // The number of bytes written so far, and the stream offset at which the last queued line ends.
+  // written() returns the number of bytes written so far. end() returns the stream offset of the
+  // end of the last queued line.
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
-  // Queues one line: the concatenated parts and a newline. Raw newlines in the parts (white space
-  // of a pretty-printed message) become spaces. Returns false if the queue is full; nothing was
-  // queued.
+  // Queues one line: the concatenated parts and a newline. Newlines in the parts (from
+  // pretty-printing) become spaces. If the queue is full, returns false and queues nothing.
   bool add(std::span<const bh_str> parts) noexcept;
 
-  // Queues `head` and the parts unchanged, for streams that do not delimit messages with newlines.
-  // Returns the same as add().
+  // Queues `head` and the parts unchanged, for streams that are not split at newlines. Returns the
+  // same as add().
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
-  // Writes the queue.
   Flush flush(int fd) noexcept;
 
-  // Combines add() and flush(). A large message is written from the caller's memory, and only the
-  // unwritten rest is copied. *taken is the result of add().
+  // Combines add() and flush(). A large message is written from the caller's memory, and only
+  // unwritten bytes are copied. *taken is the result of add().
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;
@@ -57,12 +56,12 @@ class LineWriter {
 
   std::size_t bound_;
   Bytes queue_;
-  std::size_t head_ = 0;  // number of written bytes of queue_
+  std::size_t head_ = 0;  // number of bytes of queue_ that have been written
   std::uint64_t written_ = 0;
 };
 
-// Blocks SIGPIPE for this thread, so that a write to a closed descriptor fails with EPIPE. The
-// signal dispositions of an embedding program do not change.
+// Blocks SIGPIPE in this thread, so a write to a closed descriptor fails with EPIPE. The signal
+// dispositions of an embedding program do not change.
 void block_pipe_signal() noexcept;
 
 // Returns the total size of the parts in bytes.

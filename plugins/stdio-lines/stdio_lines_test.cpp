@@ -61,7 +61,7 @@ bh_str part(std::string_view s) {
 
 }  // namespace
 
-TEST_CASE("one read returns all its lines; CR is removed, blank lines are skipped") {
+TEST_CASE("one read returns all of its lines, without CR and blank lines") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;
@@ -74,7 +74,7 @@ TEST_CASE("one read returns all its lines; CR is removed, blank lines are skippe
   REQUIRE(sink.lines.back() == "{3}");
 }
 
-TEST_CASE("lines of every length are complete, independently of how the bytes are split") {
+TEST_CASE("lines of any length are delivered completely, regardless of how the bytes are split") {
   const std::size_t length = GENERATE(1u, 100u, 65'535u, 65'536u, 65'537u, 262'144u, 900'000u);
   const std::size_t piece = GENERATE(7'777u, 65'536u, 300'000u);
   std::string text;
@@ -124,7 +124,7 @@ TEST_CASE("a line of exactly the limit is accepted") {
   REQUIRE(sink.too_long.size() == 1);
 }
 
-TEST_CASE("the budget limits one turn, and end of file is reported") {
+TEST_CASE("the budget limits one call of read(), and the end of file is reported") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;
@@ -155,7 +155,7 @@ TEST_CASE("a stopped sink receives no more lines") {
   REQUIRE(sink.lines.size() == 1);
 }
 
-TEST_CASE("parts become one line, raw newlines become spaces") {
+TEST_CASE("parts are joined to one line, and newlines become spaces") {
   Pipe pipe;
   LineWriter writer(1000);
   const bh_str parts[] = {part("{\r\n \"a\":"), part(""), part("1\n}")};
@@ -167,7 +167,7 @@ TEST_CASE("parts become one line, raw newlines become spaces") {
   REQUIRE(pipe.take() == "{   \"a\":1 }\n[]\n");
 }
 
-TEST_CASE("the queue limit rejects whole messages only") {
+TEST_CASE("the queue limit rejects only whole messages") {
   Pipe pipe;
   LineWriter writer(10);
   const bh_str five[] = {part("12345")};
@@ -192,7 +192,7 @@ TEST_CASE("an empty queue accepts a message of any size") {
   REQUIRE(pipe.take() == "01234567890123456789\n");
 }
 
-TEST_CASE("large messages keep their order and are not lost on a full pipe") {
+TEST_CASE("large messages keep their order and are not lost if the pipe is full") {
   const bool pretty = GENERATE(false, true);
   Pipe pipe;
   LineWriter writer(16u << 20);
@@ -229,8 +229,7 @@ TEST_CASE("untrusted text is sanitized") {
   REQUIRE(cleaned("a\x1b\nb\x1b]x\x1b[1mc", 100) == "a bc");
 }
 
-TEST_CASE(
-    "after a pause from inside the sink, no line is passed on before resume, and none is lost") {
+TEST_CASE("after a sink pauses, no line is delivered before resume, and no line is lost") {
   struct PauseEach final : LineSink {
     bool on_line(std::string_view line) override {
       lines.emplace_back(line);
@@ -241,7 +240,7 @@ TEST_CASE(
     LineReader *reader = nullptr;
     std::vector<std::string> lines;
   } sink;
-  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last size is read in place
+  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // 300,000 is read in place
   Pipe pipe;
   Scratch scratch;
   LineReader reader(1 << 20);

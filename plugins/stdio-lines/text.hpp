@@ -1,4 +1,4 @@
-// Sanitizes untrusted bytes of other processes for logs and error texts.
+// Sanitizes untrusted bytes from other processes for logs and error texts.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace stdio_lines {
 
-// Removes terminal escape sequences; control characters become spaces, invalid UTF-8 becomes '?'.
-// The result has at most max_bytes, cut between characters.
+// Removes terminal escape sequences. Replaces control characters with spaces, and invalid UTF-8
+// with '?'. The result is truncated to max_bytes at a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
-// Returns the index after the terminal escape sequence that begins at i (with ESC or U+009B). The
-// index is beyond the text's size if the sequence is incomplete, and it is i if no sequence begins
-// there. A sequence with text (titles, links) ends no later than the end of its line.
+// Returns the index after the terminal escape sequence at i (ESC or U+009B), or i if there is no
+// sequence. If the sequence is incomplete, the index is beyond the end of the text. A sequence with
+// text (titles, links) ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

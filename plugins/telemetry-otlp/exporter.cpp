@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500;
 using bh::ns_per_ms;
 
-// Adds jitter, so that multiple gateways do not retry at the same moment.
+// Adds jitter, so different gateways do not retry at the same time.
 std::uint64_t spread(std::uint64_t ms, std::uint64_t now_ns) {
   return ms - ms / 4 + (now_ns / 1'000) % (ms / 2 + 1);
 }
@@ -40,7 +40,7 @@ void Exporter::wait(std::uint64_t ms) {
                                  return BH_OK;
                                });
                                if (sent == BH_OK) return;
-                               self.post_.reset();  // out of memory; the spans stay queued
+                               self.post_.reset();  // out of memory; the spans remain queued
                                self.wait(self.config_.flush_ms);
                              }));
 }
@@ -92,7 +92,7 @@ void Exporter::retry(std::uint64_t retry_after_s, const std::string &problem) {
     drop_batch();
     if (spans_.empty()) return;
   }
-  backoff_ms_ = pause;  // the back-off also applies to the next batch
+  backoff_ms_ = pause;  // also used for the next batch
   wait(std::max(spread(pause, now), retry_after_s * 1'000));
 }
 

@@ -19,7 +19,7 @@ namespace otlp {
 
 class Exporter {
  public:
-  // dropped(n) is called when n spans were dropped because the queue was full or the retries were
+  // dropped(n) is called when n spans are dropped because the queue is full or retries are
   // exhausted.
   Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
       : host_(host), config_(config), dropped_(std::move(dropped)) {}
@@ -45,7 +45,8 @@ class Exporter {
   std::size_t batch_ = 0;  // number of spans at the front that are being sent or retried
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0 if not sent yet
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // values of the batch; 0 if it has not been
+                                                     // sent yet
   bool failing_ = false;
 };
 

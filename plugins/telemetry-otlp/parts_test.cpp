@@ -1,4 +1,4 @@
-// Separate tests of spans, metrics and configuration.
+// Tests of spans, metrics and configuration.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 
@@ -45,7 +45,7 @@ std::string text_at(const rapidjson::Value &object, const char *name) {
   REQUIRE(object[name].IsString());
   return object[name].GetString();
 }
-// Returns the value of an attribute, or an empty string if it is absent.
+// Returns the value of an attribute, or an empty string if it is missing.
 std::string attribute(const rapidjson::Value &owner, const std::string &key) {
   for (const auto &each : owner["attributes"].GetArray()) {
     if (text_at(each, "key") != key) continue;
@@ -57,7 +57,7 @@ std::string attribute(const rapidjson::Value &owner, const std::string &key) {
 
 }  // namespace
 
-TEST_CASE("a record is a span of the client's trace") {
+TEST_CASE("a record becomes a span of the client's trace") {
   const auto span = parsed(span_json(record()));
   CHECK(text_at(span, "traceId") == "0af7651916cd43dd8448eb211c80319c");
   CHECK(text_at(span, "spanId").size() == 16);
@@ -76,8 +76,7 @@ TEST_CASE("a record is a span of the client's trace") {
   CHECK(attribute(span, "error.type").empty());
 }
 
-TEST_CASE(
-    "a record that is offered twice gives the same span, different records give different spans") {
+TEST_CASE("repeating a record returns the same span; different records have different spans") {
   bh_record other = record();
   CHECK(span_json(record()) == span_json(other));
   other.number = 43;
@@ -85,7 +84,7 @@ TEST_CASE(
         text_at(parsed(span_json(other)), "spanId"));
 }
 
-TEST_CASE("a rejected call has its rule; arguments and results are not exported") {
+TEST_CASE("the span of a rejected call names the rule; arguments and results are not exported") {
   bh_record r = record();
   r.outcome = BH_OUTCOME_REFUSED;
   r.action = BH_VERDICT_BLOCK;
@@ -103,7 +102,7 @@ TEST_CASE("a rejected call has its rule; arguments and results are not exported"
   CHECK(text.find("secret") == std::string::npos);
 }
 
-TEST_CASE("without a client's trace, the session is the trace") {
+TEST_CASE("without a trace from the client, each session is a trace") {
   bh_record r = record();
   r.trace_id = {};
   const std::string trace = text_at(parsed(span_json(r)), "traceId");
@@ -119,7 +118,7 @@ TEST_CASE("without a client's trace, the session is the trace") {
   }
 }
 
-TEST_CASE("untrusted text is masked before it is cut") {
+TEST_CASE("untrusted text is masked before it is truncated") {
   bh_record r = record();
   const std::string name = std::string(max_text - 3, 'x') + "canary";
   r.name = bh::str(name);
@@ -138,7 +137,7 @@ TEST_CASE("untrusted text is masked before it is cut") {
   CHECK(attribute(span, "bulkhead.claimed_name") == "claims ***");
 }
 
-TEST_CASE("long names are cut, and special characters are escaped") {
+TEST_CASE("long names are truncated, and special characters are escaped") {
   bh_record r = record();
   const std::string name = std::string(max_text - 1, 'x') + "\xc3\xa4\"\n";
   r.name = bh::str(name);
@@ -146,7 +145,7 @@ TEST_CASE("long names are cut, and special characters are escaped") {
   CHECK(attribute(span, "gen_ai.tool.name") == std::string(max_text - 1, 'x'));
 }
 
-TEST_CASE("a request has the first queued spans") {
+TEST_CASE("a request contains the first queued spans") {
   const std::deque<std::string> spans = {R"({"a":1})", R"({"b":2})", R"({"c":3})"};
   const auto body = parsed(traces_body("my gateway", spans, 2));
   const auto &resource = body["resourceSpans"][0];
@@ -157,7 +156,7 @@ TEST_CASE("a request has the first queued spans") {
   CHECK(scope["spans"][1]["b"].GetInt() == 2);
 }
 
-TEST_CASE("metrics count by method, server and outcome") {
+TEST_CASE("metrics are counted by method, server and outcome") {
   Meters meters;
   CHECK(meters.body("b", 1, 2).empty());
   bh_record r = record();
@@ -189,7 +188,7 @@ TEST_CASE("metrics count by method, server and outcome") {
   CHECK(text_at(metrics[1]["sum"]["dataPoints"][0], "asInt") == "5");
 }
 
-TEST_CASE("the number of series is limited, independently of client input") {
+TEST_CASE("the number of series is limited, regardless of client input") {
   Meters meters;
   for (std::size_t i = 0; i < 2 * Meters::max_series; ++i) {
     bh_record r = record();
@@ -201,7 +200,7 @@ TEST_CASE("the number of series is limited, independently of client input") {
   CHECK(meters.body("b", 1, 2).find("\"other\"") != std::string::npos);
 }
 
-TEST_CASE("traces and metrics are sent below one URL") {
+TEST_CASE("traces and metrics are sent to paths of the configured URL") {
   Config c;
   REQUIRE(Config::read(R"({"url":"https://otel.example:4318/base/"})", &c).empty());
   CHECK(c.traces.url == "https://otel.example:4318/base/v1/traces");
@@ -226,7 +225,7 @@ TEST_CASE("configuration errors name the key") {
   CHECK(Config::read(R"({"url":"http://otel.example"})", &c).starts_with("url: "));
 }
 
-TEST_CASE("retryable statuses") {
+TEST_CASE("certain statuses require a retry") {
   for (const std::uint32_t status : {429u, 502u, 503u, 504u}) CHECK(retryable(status));
   for (const std::uint32_t status : {200u, 302u, 400u, 401u, 404u, 500u})
     CHECK_FALSE(retryable(status));

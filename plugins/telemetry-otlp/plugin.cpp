@@ -104,13 +104,13 @@ class TelemetryOtlp {
                                  });
                                  if (made == BH_OK) return;
                                  // Out of memory. Counters are cumulative, so the next report
-                                 // includes this one.
+                                 // includes these counts.
                                  self.report_.reset();
                                  self.report_later();
                                }));
   }
 
-  // Counters are cumulative, so the next report makes up for a lost one.
+  // Counters are cumulative, so the next report compensates for a lost report.
   void report() {
     std::string body = meters_.body(config_.service_name, start_unix_ns_, bh::unix_ns());
     if (body.empty()) return report_later();

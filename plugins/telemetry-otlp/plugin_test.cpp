@@ -55,7 +55,7 @@ struct World {
     REQUIRE(body.IsObject());
     return body["resourceSpans"][0]["scopeSpans"][0]["spans"].Size();
   }
-  // Runs everything that is due.
+  // Runs all pending work.
   void settle() { host.run_for(30); }
   bool logged(const std::string &text) const {
     for (const auto &line : host.logs()) {
@@ -82,11 +82,11 @@ TEST_CASE("records are sent in batches, one request at a time") {
   CHECK(w.http.requests.size() == 2);
 }
 
-TEST_CASE("temporary failures are retried with the same batch, and no span is lost") {
+TEST_CASE("after a temporary failure, the same batch is retried, and no span is lost") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"backoff_max_ms":20)");
   w.record(2);
   w.request(0);
-  SECTION("a status") {
+  SECTION("an error status") {
     w.http.answer(0, 503, "");
   }
   SECTION("no answer") {
@@ -104,7 +104,7 @@ TEST_CASE("temporary failures are retried with the same batch, and no span is lo
   CHECK_FALSE(w.logged("dropped:"));
 }
 
-TEST_CASE("rejected batches are dropped, counted and not retried") {
+TEST_CASE("rejected batches are dropped and counted, but not retried") {
   World w;
   w.record(2);
   w.request(0);
@@ -126,7 +126,7 @@ TEST_CASE("retries of a batch are limited in time") {
   CHECK(w.http.requests.size() == 1);
 }
 
-TEST_CASE("the queue is limited; further spans are dropped and counted without delaying the host") {
+TEST_CASE("the queue is limited; more spans are dropped and counted without delaying the host") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"queue_spans":5,"batch_spans":2)");
   w.record(8);
   CHECK(w.host.metric("dropped_spans") == 3);
@@ -136,7 +136,7 @@ TEST_CASE("the queue is limited; further spans are dropped and counted without d
   CHECK(World::spans(w.request(1)) == 2);
 }
 
-TEST_CASE("counters are reported periodically, even if the last report failed") {
+TEST_CASE("counters are reported periodically, even after a failed report") {
   World w(R"(,"signals":["metrics"],"metrics_ms":100)");
   w.record(3);
   CHECK(w.request(0).url == "https://otel.example:4318/v1/metrics");

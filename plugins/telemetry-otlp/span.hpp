@@ -11,15 +11,16 @@
 
 namespace otlp {
 
-// Limit for the value of an attribute. Longer values are truncated at a character boundary.
+// Maximum length of an attribute value in bytes. Longer values are truncated at a character
+// boundary.
 inline constexpr std::size_t max_text = 512;
 
-// Returns the text without the gateway's own credentials. Runs on the reactor thread.
+// Returns the text with the gateway's own credentials masked. Runs on the reactor thread.
 using Mask = std::function<std::string(std::string_view)>;
 
-// Returns the JSON of one span, without message contents and error messages. A record that is
-// offered twice results in the same span. `mask` is applied to every string chosen by a client,
-// server or program before it is truncated. If `mask` is null, strings are not masked.
+// Returns the JSON of one span, without message contents and error messages. Repeating a record
+// returns the same span. `mask` is applied to all strings from clients, servers and programs before
+// they are truncated. If it is null, strings are not masked.
 std::string span_json(const bh_record &record, const Mask &mask = nullptr);
 
 // Returns the body of a request with the first n spans.

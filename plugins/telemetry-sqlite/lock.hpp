@@ -1,4 +1,4 @@
-// Selects and locks the chain that this gateway writes: the first chain that is not locked yet.
+// Selects and locks the chain that this gateway writes: the first chain that is not locked.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class ChainLock {
   ChainLock(const ChainLock &) = delete;
   ChainLock &operator=(const ChainLock &) = delete;
 
-  // Returns an empty string if chain() is now locked, until this object is destroyed or the process
-  // exits. Otherwise, returns the error.
+  // Locks a chain until this object is destroyed or the process exits. Returns an empty string on
+  // success, otherwise the error.
   std::string take(const std::string &folder);
   std::uint32_t chain() const noexcept { return chain_; }
 

@@ -24,7 +24,8 @@ constexpr std::string_view mask = "***";
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
-// Returns true for characters of tokens. A backslash ends a token in JSON text.
+// Returns true for token characters. A backslash is not included, because it ends a token in JSON
+// text.
 bool is_token_char(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' ||
          c == '+' || c == '~';
@@ -35,7 +36,7 @@ std::size_t token_length(std::string_view text) noexcept {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// A token that has this prefix and at least this total length.
+// The format of a token: its prefix and its minimum length.
 struct Shape {
   std::string_view prefix;
   std::size_t least;
@@ -51,7 +52,7 @@ constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic 
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
 constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
-// The prefixes. The first two bytes of each are used for the first check.
+// All prefixes. The first check uses their first two bytes.
 constexpr auto beginnings = [] {
   std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
@@ -63,7 +64,8 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The set of these byte pairs. Nearly all positions of a text fail this first check.
+// The set of the first two bytes of all prefixes. The first check excludes nearly all positions of
+// a text.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -87,7 +89,7 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// The same check for 16 positions at once, with some false positives: the nibbles of both bytes are
+// The same check for 16 positions at once, with some false positives. The nibbles of both bytes are
 // looked up in eight groups of pairs.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
@@ -148,15 +150,16 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
-// A JWT has three parts. Other base64-encoded JSON is ordinary content.
+// Returns true if the token has the three parts of a JWT. Other base64-encoded JSON is ordinary
+// content.
 bool is_jwt(std::string_view token) noexcept {
   return std::count(token.begin(), token.end(), '.') >= 2;
 }
 
 // Returns the length of the credential at the start of the text, or 0 if there is none. *stays is
-// the length of its prefix that is not masked. *no_jwt is the number of bytes known to be in a
-// token that is not a JWT, so no JWT begins in them. It is kept between calls, so that the token is
-// not scanned again from each position.
+// the length of its prefix that is not masked. *no_jwt is the number of following bytes that belong
+// to a token known not to be a JWT. It is kept between calls, so the token is not scanned again
+// from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
@@ -184,7 +187,7 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
   return 0;
 }
 
-// Finds the password in "://user:password@". Some programs escape slashes as `\/` in JSON.
+// Finds the password in "://user:password@". In JSON, some programs escape slashes as `\/`.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -204,26 +207,26 @@ struct Edit {
   std::size_t order;  // order of insertion
 };
 
-// A text and its replacements. The text is copied only if something is masked.
+// A text and its replacements. The text is copied only if there are replacements.
 class Masked {
  public:
   explicit Masked(std::string_view text) : text_(text) {}
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Adds a replacement, in any order. Overlapping replacements are merged into one with the text of
-  // the first.
+  // Adds a replacement; the order is arbitrary. Overlapping replacements are merged, with the
+  // replacement text of the first.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
-  // Returns the number of replacements.
+  // Applies the replacements and returns their number.
   std::uint64_t finish(std::string *text) {
     if (edits_.empty()) return 0;
     std::sort(edits_.begin(), edits_.end(), [](const Edit &a, const Edit &b) {
       return a.begin != b.begin ? a.begin < b.begin : a.order < b.order;
     });
     std::string out;
-    std::size_t from = 0;  // the text before this offset has been copied to `out` or masked
+    std::size_t from = 0;  // text before this offset has been copied or masked
     std::uint64_t count = 0;
     for (const Edit &edit : edits_) {
       if (count == 0 || edit.begin >= from) {
@@ -248,16 +251,16 @@ bool is_escaped_unit(std::string_view text) noexcept {
          std::all_of(text.begin() + 2, text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// A token does not begin within a word. The letters of an escape such as \u003c are not part of a
-// word.
+// Returns true if a token can begin at `at`. A token does not begin within a word, but letters of
+// an escape such as \u003c are not part of a word.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
   if (at == begin || !bh::is_letter_or_digit(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
-// Returns the range of the value after the equals sign in "password=hunter2", without quotes. The
-// range is empty if the name is not secret.
+// Returns the value in "password=hunter2", without quotes. The range is empty if the name is not
+// secret.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
@@ -333,7 +336,7 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
-// `text` must consist of at least 6 letters and digits, in lower case.
+// `text` must start with at least 6 lower-case letters and digits.
 bool begins_secret_word(std::string_view text) noexcept {
   const auto is = [text](std::string_view word) { return text.starts_with(word); };
   switch (text[0]) {
@@ -368,7 +371,7 @@ bool is_secret_name(std::string_view name) {
     if (plain == whole) return true;
   }
   if (!plain.ends_with("token")) return false;
-  // Progress tokens of MCP and pagination tokens are not secret.
+  // MCP progress tokens and pagination tokens are not secret.
   return !plain.ends_with("progresstoken") && !plain.ends_with("pagetoken") &&
          !plain.ends_with("continuationtoken");
 }
@@ -378,9 +381,9 @@ namespace {
 // Tracks which values belong to a secret name.
 class Belonging {
  public:
-  // Called for the name of a member.
+  // Called for each member name.
   void name(std::string_view name) {
-    // In the schema of a tool, the members are parameter names; their definitions are not secret.
+    // In a tool's schema, the members are parameter names; their definitions are not secret.
     const bool schema = !properties_.empty() && properties_.back() == depth_;
     named_ = is_secret_name(name);
     schema_ = named_ && schema;
@@ -412,7 +415,7 @@ class Belonging {
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  // all_ and list_ are the depth at which the value of a secret name was opened, or 0.
+  // all_ and list_ are the depth of the value of a secret name, or 0.
   std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
@@ -459,7 +462,7 @@ class Look {
     }
   }
 
-  // Masks any text. JSON in the text is masked as JSON.
+  // Masks any text. JSON within the text is masked as JSON.
   void text(unsigned layer, Masked *out) {
     const std::string_view text = out->text();
     mask_part(text, 0, text.size(), out);
@@ -470,7 +473,7 @@ class Look {
   }
 
  private:
-  // Returns the likely start of JSON: {" or [" or [{ or [[.
+  // Returns the position where JSON probably begins: {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') continue;
@@ -514,7 +517,7 @@ class Look {
     return out;
   }
 
-  std::size_t left_;  // limit for the bytes still to be decoded
+  std::size_t left_;  // number of bytes that may still be decoded
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Masks credentials in recorded text. The telemetry compartment has no credentials, so it cannot
 // find them by value. Instead, a value is masked because of its member name ("password") or its
 // format ("ghp_...", "Bearer ..."). Names and values are compared in decoded form, through up to 8
-// layers of JSON escapes, URL escapes, and JSON inside JSON strings.
+// layers of JSON escapes, URL escapes, and JSON within JSON strings.
 //
 // Thread-safe.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace telemetry_sqlite {
 
-// Masks JSON text, which may be truncated. Masked values become "***"; their number is added to
+// Masks JSON text, which may be truncated. Replaces values with "***" and adds their number to
 // *count. Unchanged text is not copied.
 void mask_json(std::string *json, std::uint64_t *count);
 

@@ -50,7 +50,7 @@ TEST_CASE("MCP progress tokens and pagination tokens are not masked") {
   CHECK(json(R"({"properties":{"password":"hunter2"}})") == R"({"properties":{"password":"***"}})");
 }
 
-TEST_CASE("text with the shape of a credential is masked at any position") {
+TEST_CASE("text in the format of a credential is masked at any position") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   CHECK(json(R"({"text":"it is )" + ghp + R"(."})") == R"({"text":"it is ***"})");
   CHECK(text("x=" + ghp + ";") == "x=***;");
@@ -67,7 +67,7 @@ TEST_CASE("text with the shape of a credential is masked at any position") {
   CHECK(json(R"(["-----BEGIN PRIVATE KEY-----\nabc)") == R"(["***)");
 }
 
-TEST_CASE("values behind an equals sign are masked by the name before it") {
+TEST_CASE("values after an equals sign are masked if their name is secret") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   for (const auto &[before, behind] : std::initializer_list<std::pair<std::string, std::string>>{
            {"m7 password=hunter22 " + ghp, "m7 password=*** ***"},
@@ -105,7 +105,7 @@ TEST_CASE("a credential is found at every position of a text") {
   }
 }
 
-TEST_CASE("a credential is found behind an escape, and in a URL with escaped slashes") {
+TEST_CASE("a credential is found after an escape, and in a URL with escaped slashes") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   for (const std::string escape : {R"(\u003c)", R"(\u0026)", R"(\u00A0)", R"(\n)", R"(\/)"}) {
     INFO(escape);
@@ -130,8 +130,8 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 
 }  // namespace
 
-// Without the no_jwt optimization, one of these texts takes half a minute.
-TEST_CASE("large texts that consist of prefixes only") {
+// Without the no_jwt optimization, one of these texts would take half a minute.
+TEST_CASE("large texts of credential prefixes are masked in linear time") {
   constexpr std::size_t large = 256u << 10;
   for (const std::string_view one :
        {"eyJ-", "eyJ/eyJ+", "sk-", "x sk-", "Bearer ", "-----BEGIN ", "-----BEGIN PRIVATE KEY ",
@@ -144,11 +144,11 @@ TEST_CASE("large texts that consist of prefixes only") {
   }
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
-  // If the two dots of a JWT are at its end, the whole text is one token.
+  // If the two dots of a JWT are at the end, the whole text is one token.
   CHECK(text(many + ".a") == many + ".a");
   CHECK(text(many + ".a.b") == "***");
   CHECK(text("." + many + ".a") == "." + many + ".a");
-  // no_jwt of one token must not apply to another token or another format.
+  // no_jwt of one token must not affect another token or format.
   CHECK(text(many + " " + jwt) == many + " ***");
   CHECK(text(many + " " + jwt + " " + many + " " + jwt) == many + " *** " + many + " ***");
   CHECK(text(many + "ghp_" + std::string(36, 'a')) == many + "***");
@@ -171,7 +171,7 @@ TEST_CASE("other text is unchanged") {
   CHECK(json(content) == content);
 }
 
-TEST_CASE("cut texts are masked up to their end, and nothing is read beyond it") {
+TEST_CASE("truncated texts are masked up to their end, without reading beyond it") {
   const std::string_view whole = R"({"user":"u","password":"hunter2 is it","n":12345})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
     const std::string cut = json(std::string(whole.substr(0, n)));
@@ -182,7 +182,7 @@ TEST_CASE("cut texts are masked up to their end, and nothing is read beyond it")
 
 TEST_CASE("names and values are compared in decoded form") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
-  // Names of members.
+  // Member names.
   CHECK(json(R"({"p\u0061ssword":"hunter2"})") == R"({"p\u0061ssword":"***"})");
   CHECK(json(R"({"\u0070\u0061ssw\u006Frd":5,"x":5})") ==
         R"({"\u0070\u0061ssw\u006Frd":"***","x":5})");
@@ -213,7 +213,7 @@ TEST_CASE("names and values are compared in decoded form") {
   CHECK(text("GET /?t=gh%70_" + std::string(36, 'a')) == "GET /?t=***");
 }
 
-TEST_CASE("JSON inside of a JSON string is masked") {
+TEST_CASE("JSON within a JSON string is masked") {
   CHECK(json(R"({"text":"{\"password\":\"hunter2\",\"user\":\"me\",\"pin\":1234}"})") ==
         R"({"text":"{\"password\":\"***\",\"user\":\"me\",\"pin\":\"***\"}"})");
   CHECK(json(R"({"text":" [{\"p\\u0061ssword\":\"hunter2\"}]"})") ==
@@ -225,7 +225,7 @@ TEST_CASE("JSON inside of a JSON string is masked") {
   CHECK(json(R"({"u":"{\"url\":\"a%22b\",\"password\":\"hunter2\"}"})") ==
         R"({"u":"{\"url\":\"a%22b\",\"password\":\"***\"}"})");
   CHECK(text(R"(failed: {"password":"hunter2"} at 12)") == R"(failed: {"password":"***"} at 12)");
-  // Wherever the text is truncated, no part of the value remains.
+  // No part of the value remains, regardless of where the text is truncated.
   const std::string whole =
       R"({"text":"{\"user\":\"u\",\"p\\u0061ssword\":\"hunter2 is it\",\"n\":1}"})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
@@ -241,7 +241,7 @@ TEST_CASE("JSON inside of a JSON string is masked") {
   }
 }
 
-TEST_CASE("large texts that consist of escapes only") {
+TEST_CASE("large texts of escapes are masked in linear time") {
   for (const std::string_view one :
        {R"(\\)", R"(\")", R"(\u005c)", "%25", "%5C", R"({\")", R"([{\"token\":)", R"(\u007b\u0022)",
         R"(%5Cu0025)", "{ ", R"({\"a\":\"{\\\")"}) {
@@ -254,7 +254,7 @@ TEST_CASE("large texts that consist of escapes only") {
   }
 }
 
-TEST_CASE("the truncated last word of a text is masked") {
+TEST_CASE("the last word of a truncated text is masked") {
   const auto cut = [](std::string text) {
     std::uint64_t count = 0;
     mask_cut_end(&text, &count);
@@ -274,7 +274,7 @@ TEST_CASE("the truncated last word of a text is masked") {
   CHECK(cut("") == "");
 }
 
-TEST_CASE("names") {
+TEST_CASE("secret and other member names are distinguished") {
   for (const char *name : {"password", "DB_PASSWORD", "x-api-key", "accessToken", "client_secret",
                            "Set-Cookie", "private.key", "token", "refresh_token"}) {
     CHECK(is_secret_name(name));

@@ -18,9 +18,9 @@
 
 namespace telemetry_sqlite {
 
-// Limits for the strings of a record. They are needed because a compromised gateway process may
-// send longer strings than documented, and rows above the limit of verification would break the
-// chain. Masking at most triples the size (`1,` becomes `"***",`).
+// Limits for the strings of a record. A compromised gateway process may send longer strings than
+// documented, and rows above the limit of verification would break the chain. Masking at most
+// triples the size (`1,` becomes `"***",`).
 constexpr std::size_t short_texts = 12;
 static_assert(3 * (2 * BH_RECORD_TEXT_BYTES + BH_EVENT_BYTES + short_texts * max_short_text) <
               record_store::VerifyOptions::max_value_bytes / 2);
@@ -158,7 +158,7 @@ class TelemetrySqlite {
       row.intent = r.intent;
       row.detail = bounded(r.detail, BH_EVENT_BYTES);
     }
-    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // the record is from an older host
+    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // the host is older than trace_id
     row.action = r.action;
     row.flags = r.flags;
     row.params_bytes = r.params_bytes;

@@ -43,7 +43,7 @@ struct Made {
 
 }  // namespace
 
-TEST_CASE("records become rows") {
+TEST_CASE("records are written as rows") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
@@ -57,7 +57,7 @@ TEST_CASE("records become rows") {
   record.trace_id = bh::str("4bf9");
   const bh_record *pointer = &record;
   CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
-  bh_record old = record;  // from an older host
+  bh_record old = record;  // as sent by an older host
   old.size = offsetof(bh_record, request_id);
   old.number = 6;
   pointer = &old;
@@ -69,13 +69,13 @@ TEST_CASE("records become rows") {
   CHECK(m.host.faults().empty());
 }
 
-TEST_CASE("texts above the record limit are cut, and the chain can be verified") {
+TEST_CASE("texts above the record limit are truncated, and the chain is valid") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
   std::string numbers = R"({"password":[1)";
   while (numbers.size() < (8u << 20)) numbers += ",1";
-  std::string accents = "a";  // places the limit inside a character
+  std::string accents = "a";  // moves the limit into the middle of a character
   while (accents.size() < 300'000) accents += "\u00e9";
   bh_record record{};
   record.size = sizeof record;
@@ -94,7 +94,7 @@ TEST_CASE("texts above the record limit are cut, and the chain can be verified")
   CHECK(one(m.file(), "SELECT flags" + of) == "12");
   CHECK(one(m.file(),
             "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
-  // The end of a truncated text is removed, because it may be part of a credential.
+  // The end of a truncated text is masked, because it may be part of a credential.
   CHECK(one(m.file(),
             "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
   CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
@@ -103,7 +103,7 @@ TEST_CASE("texts above the record limit are cut, and the chain can be verified")
   CHECK(record_store::verify_chain({{m.file(), 1, 1, 0, 0}}, options).broken == "");
 }
 
-TEST_CASE("the needs reported to the host follow the configuration") {
+TEST_CASE("the configuration determines the needs declared to the host") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
   CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));
@@ -113,7 +113,7 @@ TEST_CASE("the needs reported to the host follow the configuration") {
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED | BH_TELEMETRY_EVENTS));
 }
 
-TEST_CASE("an invalid configuration is rejected with the action to take") {
+TEST_CASE("an invalid configuration is rejected with a remedy") {
   Made m;
   // This host does not wait for records.
   CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);

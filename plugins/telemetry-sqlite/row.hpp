@@ -12,7 +12,7 @@ namespace telemetry_sqlite {
 inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {
-  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is a BH_RECORD_* value
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is one of BH_RECORD_*
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
                 result_bytes = 0, intent = 0;
   bool masked = false;  // all strings have been masked

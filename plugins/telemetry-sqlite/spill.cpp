@@ -15,9 +15,9 @@
 namespace telemetry_sqlite {
 namespace {
 
-// File format: magic, the offset of the first record that is not stored elsewhere yet, and the
-// number of lost records. Then follow the records, each with length and checksum. A length of 0 or
-// a wrong checksum ends the list.
+// File format: magic, the offset of the first record that is still needed, and the number of lost
+// records. The records follow, each with length and checksum. A length of 0 or a wrong checksum
+// ends the list.
 constexpr std::string_view magic = "BHSPILL3";
 constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
@@ -63,7 +63,7 @@ bool decode(std::string_view bytes, Row *out) {
   }
   out->each_number([&](std::uint64_t &n) { ok = ok && take(&bytes, &n); });
   out->each_text([&](std::string &text) {
-    if (&text == &out->claimed_name && bytes.empty()) return;  // written by an earlier version
+    if (&text == &out->claimed_name && bytes.empty()) return;  // written by an older version
     std::uint32_t n = 0;
     ok = ok && take(&bytes, &n) && n <= bytes.size();
     if (!ok) return;
@@ -185,7 +185,7 @@ std::vector<Row> Spill::peek(std::size_t n) {
     const std::string body = record_at(fd_, peeked_, capacity_);
     Row row;
     if (body.empty()) {
-      end_ = peeked_;  // the file has been damaged in the meantime
+      end_ = peeked_;  // the file was damaged after peek()
       break;
     }
     peeked_ += head_bytes + body.size();

@@ -1,6 +1,6 @@
 // A file that stores records while the database cannot be written, for example because the disk is
 // full. Its blocks are reserved in advance. Records that do not fit are rejected. Records found at
-// start are from the previous process.
+// start belong to the previous process.
 //
 // Owner: the Writer. Not thread-safe.
 #pragma once
@@ -20,21 +20,20 @@ class Spill {
   Spill(const Spill &) = delete;
   Spill &operator=(const Spill &) = delete;
 
-  // Creates and reserves the file, or opens an existing one. A file larger than `bytes` is
-  // truncated once its records are stored elsewhere. Returns the error, or an empty string on
-  // success.
+  // Creates and reserves the file, or opens an existing file. A file larger than `bytes` is
+  // truncated as soon as it contains no records. Returns the error, or an empty string on success.
   std::string open(const std::string &path, std::uint64_t bytes);
   bool empty() const noexcept { return begin_ == end_; }
   // Returns false if the file is full.
   bool put(const Row &row);
-  // Returns the oldest records, at most n. They stay in the file until taken() is called.
+  // Returns up to n records, oldest first. They stay in the file until taken() is called.
   std::vector<Row> peek(std::size_t n);
   void taken();
   // Returns the number of records that did not fit and have no `lost` mark yet. The number is
-  // persistent.
+  // stored in the file.
   std::uint64_t lost() const noexcept { return lost_; }
   void set_lost(std::uint64_t count);
-  // Flushes the file to the disk (fdatasync).
+  // Flushes the file to disk (fdatasync).
   void flush();
 
  private:

@@ -31,7 +31,7 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   for (std::uint64_t i = 1; i <= 5; ++i) REQUIRE(spill.put(row(i)));
   CHECK_FALSE(spill.empty());
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
-  // Without taken(), the same rows are returned.
+  // Without taken(), the same rows are returned again.
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
   spill.taken();
   const auto rest = spill.peek(9);
@@ -42,7 +42,7 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   CHECK(spill.empty());
 }
 
-TEST_CASE("a row of a version without the client's claimed name is read") {
+TEST_CASE("rows written before claimed_name existed can be read") {
   Folder folder;
   const std::string path = folder / "s";
   {
@@ -55,7 +55,8 @@ TEST_CASE("a row of a version without the client's claimed name is read") {
     spill.taken();
     REQUIRE(spill.put(row(2)));
   }
-  // The row has a length, a checksum and a body. Its last string is the empty name.
+  // The row has a length, a checksum and a body. The last string in the body is the empty claimed
+  // name.
   constexpr std::size_t at = 24, sum_at = at + 4, body_at = sum_at + crypto_shorthash_BYTES;
   std::string text(bytes, '\0');
   const int fd = ::open(path.c_str(), O_RDWR);
@@ -94,7 +95,7 @@ TEST_CASE("blocks are reserved in advance, and rows that do not fit are rejected
   CHECK(status.st_size == static_cast<off_t>(bytes));
 }
 
-TEST_CASE("the next process reads the rows of the previous one") {
+TEST_CASE("the next process reads the rows of the previous process") {
   Folder folder;
   {
     Spill spill;
@@ -116,7 +117,7 @@ TEST_CASE("the next process reads the rows of the previous one") {
   }
 }
 
-TEST_CASE("a larger spill file is truncated when it is empty; no row is lost") {
+TEST_CASE("a spill file that is too large is truncated when it is empty, and no row is lost") {
   Folder folder;
   std::uint64_t n = 0;
   {
@@ -139,7 +140,7 @@ TEST_CASE("a larger spill file is truncated when it is empty; no row is lost") {
   CHECK(status.st_size == static_cast<off_t>(bytes));
 }
 
-TEST_CASE("a file of another format is replaced; an unusable path is reported") {
+TEST_CASE("a file in another format is replaced, and an unusable path is reported") {
   Folder folder;
   const int fd = ::open((folder / "s").c_str(), O_WRONLY | O_CREAT, 0600);
   REQUIRE(::write(fd, "something else entirely", 23) == 23);

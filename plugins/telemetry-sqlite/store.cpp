@@ -21,12 +21,12 @@ using record_store::Head;
 using record_store::SegmentFile;
 using record_store::Statement;
 
-// Tables whose rows have a record number.
+// Tables whose rows contain a record number.
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// Additional value of open_code_ besides SQLite's codes: the file is readable, but has another
-// schema version.
+// A value of open_code_ besides SQLite's codes: the file is readable but has another schema
+// version.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -35,7 +35,7 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
-// `code` is the result of preparing or running a statement.
+// `code` is the result of preparing or executing a statement.
 bool is_page_damage(int code) {
   const int kind = code & 0xff;
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
@@ -47,17 +47,17 @@ bool is_damage(int code) {
 }
 
 // Rows with recorded messages take a few kilobytes, so large pages halve the number of writes.
-// However, each commit rewrites a page of each table and index. This matters if each row has its
-// own commit. Small files would also consist mostly of unused pages.
+// However, each commit rewrites a page of each table and index, which is expensive if each row has
+// its own commit. Small files would also consist mostly of unused pages.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
   return config.full ? 8'192 : 32'768;
 }
 
-// SQLite creates files with the permissions that the umask allows, and the WAL with those of its
-// database file. Must be called before the file is opened, because closing a descriptor releases
-// SQLite's locks.
+// Creates the file with private permissions. SQLite would use the umask, and gives the WAL the
+// permissions of its database file. Must be called before the file is opened, because closing a
+// descriptor releases SQLite's locks.
 void keep_private(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;  // SQLite will report the error
@@ -104,8 +104,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // If a process is killed while creating a file, an empty file remains. Recording then continues
-  // from the previous file.
+  // A process killed while creating a file leaves an empty file. Recording then continues after the
+  // previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -131,13 +131,13 @@ std::string Store::open() {
   return {};
 }
 
-// Reads the head and the last rows of an earlier file. If the file is damaged, uses the file before
-// it, and seq skips ahead. Returns the error message if the failure may be temporary.
+// Reads the head and the last rows of an earlier file. If that file is damaged, uses the file
+// before it and skips ahead in seq. Returns an error only if the failure may be temporary.
 std::string Store::read_predecessor(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
   int result = ::access(path.c_str(), F_OK) == 0 ? db.open(path, SQLITE_OPEN_READWRITE) : SQLITE_OK;
-  if (db.get() == nullptr) return {};  // the file has been removed
+  if (db.get() == nullptr) return {};  // the file was removed
   if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
   if (result == SQLITE_OK) {
     remember_rows(db.get());
@@ -175,7 +175,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   keep_private(path_);
   const auto failed = [&] { return open_failure(db_.message()); };
   const std::string page_size = "PRAGMA page_size = " + std::to_string(wanted_page_bytes(config_));
-  // In mode "full", each commit is flushed to the disk. The cache holds a whole batch.
+  // In mode "full", each commit is flushed to disk. The cache is large enough for a batch.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run(page_size.c_str()) != SQLITE_OK ||
       db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; "
@@ -194,7 +194,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   if (result == SQLITE_OK) result = record_store::read_head(db_.get(), &head_);
   if (result != SQLITE_OK) {
     const std::string text = failed();
-    open_code_ = result;  // a missing start is not an SQLite error
+    open_code_ = result;  // a missing first row is not an SQLite error
     return text;
   }
   if (schema != record_store::schema_version) return leave(schema);
@@ -204,8 +204,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// If a row with this version's schema were written to a file of another version, its hash could not
-// be verified.
+// Closes a file of another schema version, because the hashes of this version's rows could not be
+// verified in it.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
@@ -264,7 +264,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // SQLite counts the pages of the WAL, regardless of their size.
+  // SQLite limits the WAL by pages, not bytes.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -299,9 +299,9 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Returns true if the previous writer shut down cleanly. If the file has no mark about it, returns
-// `without`. The first row of a file is such a mark, unless its writer failed before writing it and
-// continued in the previous file.
+// Returns true if the previous writer shut down cleanly. If the file has no mark about this,
+// returns `without`. The first row of a file is such a mark, unless its writer failed before
+// writing it and continued in the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -316,13 +316,13 @@ bool Store::ended_regularly(sqlite3 *db, bool without) {
 
 bool Store::begin() {
   if (is_damaged() && !leave_damaged().empty()) return false;
-  // After the next file could not be created, reopening the current file may also have failed.
+  // If the next file could not be created, reopening the current file may also have failed.
   if (!is_open() && !open_file(number_, {}).empty()) return false;
   before_ = head_;
   return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
 }
 
-// Writes the first rows of a file that replaces a damaged one.
+// Writes the first rows of a file that replaces a damaged file.
 bool Store::begin_carried() {
   if (carried_.empty()) return true;
   return mark("carried", carried_) &&
@@ -346,8 +346,8 @@ bool Store::noted(bool done) {
 }
 
 // Continues in the next file after the last committed row. If a later row was signed, the last rows
-// are unknown and seq skips ahead. Returns the error message; after a failure, the state is
-// unchanged for the next attempt.
+// are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so the
+// call can be repeated.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;
@@ -358,11 +358,11 @@ std::string Store::leave_damaged() {
   if (signed_seq_ > head_.seq) head_.seq += damage_leap;
   const Head followed = head_;
   std::string problem = open_file(number_ + 1, name);
-  // If the next file already exists, it must be empty or created for the same head.
+  // An existing next file must be empty or have been created for the same head.
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // A file with another predecessor is also left in place.
+    // A file with a different predecessor is also left in place.
     if (problem.empty())
       problem = path_ + " already exists and follows another row";
     else
@@ -410,8 +410,9 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 bool Store::checkpoint(const Sign &sign) {
   if (!is_open()) return false;
   if (unsigned_rows() == 0) return true;
-  // A power failure must not lose signed rows. Rows copied by the checkpoint are synced with the
-  // database file. Rows that readers or another checkpoint keep in the WAL are synced with the WAL.
+  // A power failure must not lose signed rows. Rows that the checkpoint copies are synced with the
+  // database file. Rows that stay in the WAL, because of readers or another checkpoint, are synced
+  // with the WAL.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (!flush_log(db_.get())) return false;
   bh_signature made{};
@@ -479,7 +480,7 @@ void Store::drop_old() {
   for (const SegmentFile &file : own) {
     const bool large = bytes > config_.max_bytes;
     const bool old = days_ns != 0 && static_cast<std::uint64_t>(file.changed_ns) + days_ns < now;
-    if (!large && !old) return;  // the oldest files come first
+    if (!large && !old) return;  // older files come first, so no others need to be removed
     if (!drop(file, large ? "max_bytes" : "retention_days")) return;
     bytes -= std::min(bytes, file.bytes);
   }
@@ -514,7 +515,7 @@ bool Store::drop(const SegmentFile &file, std::string_view why) {
     rollback();
     return false;
   }
-  // After a power failure, the file must not be missing without its mark.
+  // Ensures that a power failure cannot lose the mark after the file is removed.
   if (!flush_log(db_.get())) return false;
   if (::unlink(file.path.c_str()) != 0) return false;
   for (const char *end : {"-wal", "-shm"}) ::unlink((file.path + end).c_str());

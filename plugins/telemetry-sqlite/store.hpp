@@ -1,7 +1,7 @@
-// The files of one chain and the state of their only writer. The current file is open.
+// The files of one chain, and the state of their only writer. The current file is open.
 //
-// Owner: the Writer. Opened on the control thread, then used on the writer thread. After a failure,
-// the chain is unchanged: head() is the last committed row.
+// Owner: the Writer. Opened on the control thread, then used on the writer thread. A failure does
+// not change the chain: head() is the last committed row.
 #pragma once
 
 #include <chrono>
@@ -27,32 +27,32 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Limit for rows whose records a restarted process may offer again; see bh_record.number.
+  // Maximum number of rows whose records a restarted process may send again; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
   // Distance by which seq skips ahead if the last rows are unreadable. It exceeds the number of
   // rows that may be missing, because no seq may be signed twice.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // If a file replaced a damaged file and has no rows yet, it is not replaced before this time has
-  // passed. If the disk is faulty, more files do not help.
+  // A file that replaced a damaged file and has no rows yet is not replaced before this time has
+  // passed. More files would not help if the disk is faulty.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
-  // Approximate size at which the WAL is copied into the file. One commit, or a reader that
+  // Approximate size at which the WAL is copied into the file. One large commit, or a reader that
   // prevents copying, can make the WAL larger.
   static constexpr std::uint64_t log_bytes = 4u << 20;
 
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
         Log log);
 
-  // Opens the chain's last file, or creates one. May be called again after a failure. A file that
-  // is damaged or has another schema_version is replaced with a new file. Returns the error, or an
-  // empty string on success.
+  // Opens the chain's last file, or creates a file. May be called again after a failure. A file
+  // that is damaged or has another schema_version is replaced with a new file. Returns the error,
+  // or an empty string on success.
   std::string open();
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
 
-  // The functions of one transaction. If one of them returns false, rollback() must be called.
-  // begin() continues in a new file if is_damaged() returns true.
+  // The functions of one transaction. If any of them returns false, rollback() must be called.
+  // begin() continues in a new file if is_damaged() is true.
   bool begin();
   // If the row already exists, sets *known and inserts nothing.
   bool put(const Row &row, bool *known);
@@ -60,24 +60,23 @@ class Store {
   bool commit();
   void rollback();
   std::string error() const;
-  // Returns true if the last failure was a damaged page of the current file. Such a page may be
-  // read only by writes.
+  // Returns true if the last failure was caused by a damaged page of the current file. The damage
+  // may affect only writes.
   bool is_damaged() const noexcept { return !damage_.empty(); }
   // Returns true if the last failure may be temporary, such as a full disk or a lock.
   bool may_pass() const;
-  // Remembers committed rows whose records may be offered again; see bh_record.number.
+  // Remembers committed rows whose records may be sent again; see bh_record.number.
   void remember(const std::vector<Row> &rows);
   bool is_remembered(const Row &row) const;
 
-  // Signs and stores a checkpoint; the signed rows are flushed to the disk first. Returns false if
-  // there is no signature, if the checkpoint could not be written, or if no file is open.
+  // Signs and stores a checkpoint. The signed rows are flushed to disk first. Returns false if
+  // there is no signature, if the checkpoint cannot be written, or if no file is open.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
   bool is_full();  // true if the current file has reached segment_bytes
-  // Creates the next file, which continues the chain. Returns the error, or an empty string on
-  // success.
+  // Creates the next file of the chain. Returns the error, or an empty string on success.
   std::string rotate();
-  // Removes files that exceed max_bytes or retention_days, and writes a mark for each.
+  // Removes files that exceed max_bytes or retention_days, and writes a mark for each removed file.
   void drop_old();
 
   const record_store::Head &head() const noexcept { return head_; }
@@ -109,20 +108,20 @@ class Store {
   std::uint32_t number_ = 0;
   record_store::Database db_;
   Tables tables_;
-  Row identity_;  // the session identity that was recorded last
+  Row identity_;  // the last recorded session identity
   record_store::Statement page_count_;
   record_store::Head head_, before_;  // before_ is the head at begin()
   std::uint64_t signed_seq_ = 0;
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
-  bool ended_before_ = false;  // whether the previous file ended cleanly; set by read_predecessor()
+  bool ended_before_ = false;  // true if the previous file ended cleanly; set by read_predecessor()
   std::uint64_t last_number_ = 0;
-  int open_code_ = 0;     // cause of the last failure of open_file()
+  int open_code_ = 0;     // cause of the last open_file() failure
   bool no_room_ = false;  // the disk was full
-  std::string damage_;    // SQLite's error, or empty if no damage is known
-  std::string carried_;   // first mark of the current file until it is committed
+  std::string damage_;    // SQLite's error; empty if there is no known damage
+  std::string carried_;   // first mark of the current file, until committed
   std::chrono::steady_clock::time_point leave_not_before_{};
-  std::map<std::uint64_t, std::string> remembered_;  // record number -> timestamp
+  std::map<std::uint64_t, std::string> remembered_;  // from record number to timestamp
 };
 
 }  // namespace telemetry_sqlite

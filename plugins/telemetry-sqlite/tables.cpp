@@ -54,7 +54,7 @@ std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
 }
 
-// Returns true if a tool's result has "isError": true next to its content.
+// Returns true if a tool's result has "isError": true at the top level.
 bool says_error(std::string_view result) {
   return result.find("\"isError\"") != result.npos &&  // rules out nearly all results
          bh::json::member(result, "isError") == "true";
@@ -65,7 +65,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// Returns true if a policy failed to decide.
+// Returns true if the rule means that a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }
@@ -221,7 +221,7 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// Records decisions of rules and all rejections. Calls allowed without a rule are not recorded; for
+// Records decisions by rules and all rejections. Calls allowed by default are not recorded; for
 // these, policy-rules reports a rule "default".
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
@@ -363,7 +363,7 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// The identity may change, so its table is not part of the chain.
+// The identity can be updated, so its table is not part of the chain.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);
@@ -379,7 +379,7 @@ bool Tables::identity(const Row &row, Head *head) {
   return done;
 }
 
-// Records the policy that decides the following rows.
+// Records the policy that applies to the following rows.
 bool Tables::policy(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable() || !detail.has_number("generation")) return unreadable(row, head);

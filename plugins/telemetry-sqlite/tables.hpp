@@ -1,6 +1,6 @@
 // Converts records to rows of the tables.
 //
-// Owner: the Store. Used on the writer thread.
+// Owner: the Store. Runs on the writer thread.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ namespace telemetry_sqlite {
 
 class Tables {
  public:
-  // Returns SQLite's result code. The statements are valid until close() or the next call of
-  // prepare().
+  // Returns SQLite's result code. The statements are valid until close() or the next prepare().
   int prepare(sqlite3 *db);
   void close() { *this = Tables(); }
 
-  // Returns false if SQLite reports an error; *head is then invalid. A record of an unknown kind is
-  // ignored. A record with invalid detail is replaced with a mark.
+  // If SQLite reports an error, returns false, and *head is invalid. Ignores records of unknown
+  // kinds. A record with invalid detail is replaced with a mark.
   bool put(const Row &row, record_store::Head *head);
   bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
 

@@ -55,7 +55,7 @@ Row of_kind(std::uint32_t kind, std::uint64_t number, std::string detail = {}) {
 
 }  // namespace
 
-TEST_CASE("a tool's result with isError") {
+TEST_CASE("a tool's result with isError is recorded as an error") {
   World w;
   std::vector<Row> rows;
   for (const char *result :
@@ -74,7 +74,7 @@ TEST_CASE("a tool's result with isError") {
   CHECK(w.one("SELECT group_concat(id) FROM mcp_calls WHERE flags & 65536") == "1,2");
 }
 
-TEST_CASE("an HTTP request of a tool") {
+TEST_CASE("HTTP requests of tools are recorded") {
   World w;
   w.write(
       {of_kind(BH_RECORD_NET, 1,
@@ -90,7 +90,7 @@ TEST_CASE("an HTTP request of a tool") {
   CHECK(w.one("SELECT count(*) FROM mcp_calls") == "0");
 }
 
-TEST_CASE("files, snapshots, approvals, intents") {
+TEST_CASE("file changes, snapshots, approvals and intents are recorded") {
   World w;
   w.write({of_kind(BH_RECORD_FS, 1, R"({"action":"modified","path":"a.txt","size":7})"),
            of_kind(BH_RECORD_SNAPSHOT, 2, R"({"slot":3,"origin":"auto","files_count":2})"),
@@ -118,7 +118,7 @@ TEST_CASE("a changed policy is recorded as a mark") {
         "generation 2: 1 rule, digest d2, by p (x), q (y); 1 rule added");
 }
 
-TEST_CASE("an invalid detail leaves a mark, an unknown kind is ignored") {
+TEST_CASE("an invalid detail is recorded as a mark, and an unknown kind is ignored") {
   World w;
   const std::uint32_t kinds[] = {BH_RECORD_NET, BH_RECORD_FS, BH_RECORD_SNAPSHOT,
                                  BH_RECORD_APPROVAL, BH_RECORD_POLICY};
@@ -136,7 +136,7 @@ TEST_CASE("an invalid detail leaves a mark, an unknown kind is ignored") {
   CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'gap'") == "0");
 }
 
-TEST_CASE("the identity is one row, the latest, in each file") {
+TEST_CASE("each file has one identity row, which is updated") {
   World w;
   w.config.segment_bytes = 512u << 10;
   std::vector<Row> rows = {of_kind(BH_RECORD_IDENTITY, 1, R"({"profile":"/a","user":"me"})"),
@@ -159,7 +159,7 @@ TEST_CASE("the identity is one row, the latest, in each file") {
   }
 }
 
-TEST_CASE("a decision by a rule is a security event, a call without a rule is not") {
+TEST_CASE("a decision by a rule is a security event; a call without a rule is not") {
   World w;
   Row blocked = row(1), allowed = row(2), plain = row(3), failed = row(4), usual = row(5);
   blocked.outcome = BH_OUTCOME_REFUSED;
@@ -181,7 +181,7 @@ TEST_CASE("a decision by a rule is a security event, a call without a rule is no
               "'[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*' AND length(event_id) = 12") == "3");
 }
 
-TEST_CASE("records that are offered again are not written again, for every kind") {
+TEST_CASE("repeated records are not written again, whatever their kind") {
   World w;
   const auto rows = [] {
     return std::vector<Row>{of_kind(BH_RECORD_NET, 1, R"({"domain":"a","decision":"error"})"),
@@ -199,7 +199,7 @@ TEST_CASE("records that are offered again are not written again, for every kind"
   }
 }
 
-TEST_CASE("details are masked like all texts") {
+TEST_CASE("details are masked like all other texts") {
   World w;
   w.write({of_kind(BH_RECORD_FS, 1,
                    R"({"action":"created","path":"/x/ghp_)" + std::string(36, 'a') + "\"}")});
@@ -207,7 +207,7 @@ TEST_CASE("details are masked like all texts") {
 }
 
 #ifndef BH_NO_THREADS_AFTER_FORK
-TEST_CASE("full: records reported as committed are in the file after any crash") {
+TEST_CASE("full: records reported as committed are in the file after a crash") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;

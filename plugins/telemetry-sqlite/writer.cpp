@@ -17,7 +17,7 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  // The host truncates at 1024, at a character boundary.
+  // The host truncates these strings at 1024 bytes, at a character boundary.
   constexpr std::size_t short_text = 1'024 - 3;
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
@@ -61,7 +61,7 @@ std::string Writer::start(const std::string &folder) {
     failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
-  // Signals are handled by the host's threads.
+  // Signals are handled by other threads of the host.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -70,8 +70,8 @@ std::string Writer::start(const std::string &folder) {
   return {};
 }
 
-// Opens the files and writes the `start` mark. Called again until both have succeeded. Returns the
-// error, or an empty string on success.
+// Opens the files and writes the `start` mark. Called again until both succeed. Returns the error,
+// or an empty string on success.
 std::string Writer::begin_record() {
   if (begun_) return {};
   if (!store_->is_open()) {
@@ -80,7 +80,7 @@ std::string Writer::begin_record() {
     }
   }
   begun_ = write_begin();
-  if (!begun_ && store_->is_damaged()) {  // the next file replaces the damaged file
+  if (!begun_ && store_->is_damaged()) {  // the next file replaces the damaged one
     store_->rollback();
     begun_ = write_begin();
   }
@@ -132,13 +132,13 @@ bool Writer::put(Row &&row) {
 // ---- the thread ------------------------------------------------------------------------------
 
 void Writer::run() {
-  write_batch();  // write records that the previous process spilled
+  write_batch();  // writes records spilled by the previous process
   std::unique_lock lock(mutex_);
   while (true) {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // Waits up to flush_ms for more rows to share the transaction. In mode "full", there is no
+      // Waits up to flush_ms for more rows of the same transaction. In mode "full", there is no
       // delay, because calls wait for their records.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
@@ -154,7 +154,7 @@ void Writer::run() {
     lock.lock();
     if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
   }
-  // Rows that cannot be written go to the spill file, up to its size limit.
+  // Rows that cannot be written are moved to the spill file, up to its size limit.
   while (!queue_.empty() || !batch_.empty()) {
     if (batch_.empty()) dequeue_batch(lock);
     lock.unlock();
@@ -165,7 +165,7 @@ void Writer::run() {
   end();
 }
 
-// Returns true if the queue is large enough to be written immediately. mutex_ must be held.
+// Returns true if the queue must be written immediately. mutex_ must be held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -189,7 +189,7 @@ void Writer::mask(Row *row) {
   mask_row(row, &counters_.masked);
 }
 
-// Returns true if no row is waiting for a retry.
+// Returns true if no row needs a retry.
 bool Writer::write_batch() {
   if (failing_ && Clock::now() < retry_at_ && !config_.block) {
     spill_batch();
@@ -220,8 +220,8 @@ bool Writer::write_batch() {
   return true;
 }
 
-// Writes the rows in one transaction. If it fails because of a damaged page, it is repeated in the
-// next file.
+// Writes the rows in one transaction. If a damaged page makes the transaction fail, it is repeated
+// in the next file.
 bool Writer::write_rows(std::vector<Row> *rows, bool replayed) {
   if (try_rows(rows, replayed)) return true;
   if (!store_->is_damaged()) return false;
@@ -236,7 +236,7 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   for (Row &row : *rows) {
     bool known = false;
     if (!done) break;
-    mask(&row);  // masked here, because the row is read next anyway
+    mask(&row);  // masked here, where the row is in the CPU cache anyway
     done = note_gap(row, replayed) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
@@ -252,7 +252,8 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Numbers are consecutive while the gateway process runs and drops no records.
+// Records missing record numbers as a gap. Numbers are consecutive while the gateway process runs
+// and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
   // A new gateway process starts its numbers from the clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
@@ -288,7 +289,7 @@ bool Writer::write_marks() {
       "lost", std::to_string(lost) + " records could not be written, and the spill file was full");
 }
 
-// Writes the spilled rows before all others. Returns false if the database cannot be written now.
+// Writes spilled rows before all other rows. Returns false if the database cannot be written.
 bool Writer::replay() {
   while (!spill_.empty()) {
     std::vector<Row> rows = spill_.peek(batch_rows);
@@ -322,7 +323,7 @@ void Writer::spill_batch() {
       ++counters_.spilled;
     } else {
       ++lost;
-      // These records get a `lost` mark, not a `gap` mark.
+      // A `lost` mark records these rows, so they are not a gap.
       next_number_ = std::max(next_number_, row.number + 1);
     }
   }
@@ -331,7 +332,7 @@ void Writer::spill_batch() {
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
-  // The next process may have to write the mark.
+  // Stored, because the next process may have to write the mark.
   if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }
@@ -346,8 +347,8 @@ void Writer::drop_batch() {
 
 // Signs checkpoints, starts the next file and removes old files.
 void Writer::maintain(bool ending) {
-  // The store is not open if the next file could not be created and the previous file could not be
-  // reopened yet.
+  // The store is not open if neither creating the next file nor reopening the previous file has
+  // succeeded.
   if (failing_ || ending || !store_->is_open()) return;
   const auto now = Clock::now();
   const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||

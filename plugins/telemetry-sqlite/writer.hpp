@@ -1,7 +1,8 @@
-// The writer thread. The reactor thread adds rows to a limited queue; the writer thread writes them
-// to the store in batches. While the store cannot be written, rows wait or go to the spill file.
+// The writer thread. The reactor thread adds rows to a limited queue, and the writer thread writes
+// them to the store in batches. If the store cannot be written, rows wait or are moved to the spill
+// file.
 //
-// Owner: the plugin. Threads: see each function. The counters can be read from any thread.
+// Owner: the plugin. Threads: see each function. Any thread may read the counters.
 #pragma once
 
 #include <atomic>
@@ -30,20 +31,21 @@ class Writer {
  public:
   static constexpr std::size_t max_rows = 16'384;  // including rows being written
   static constexpr std::size_t max_bytes = 64u << 20;
-  // Limit for a transaction. If the queue has this many rows, or exceeds half of max_bytes, it is
-  // written immediately.
+  // Maximum rows per transaction. If the queue has this many rows or exceeds half of max_bytes, it
+  // is written immediately.
   static constexpr std::size_t batch_rows = 512;
   static constexpr std::uint64_t retry_ms = 500;
-  // Interval after which even a few rows are signed.
+  // Interval after which checkpoints are signed even for a few rows.
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;
   static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing failed
 
   static constexpr std::uint64_t rotate_again_ms = 60'000;  // retry interval for the next file
 
-  // Called when all queued records with numbers below `below` are committed. Runs on the writer
-  // thread.
+  // Called when all queued records with numbers below `below` have been committed. Runs on the
+  // writer thread.
   using Committed = std::function<void(std::uint64_t below)>;
-  // Masks the credentials of the profile and returns their number. Runs on the writer thread.
+  // Masks the credentials of the profile and returns the number of masked values. Runs on the
+  // writer thread.
   using MaskOwn = std::function<std::uint64_t(std::string *text)>;
   // `log` may be called on any thread. `sign` is called on the writer thread and may block.
   Writer(
@@ -53,11 +55,10 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. If the disk is merely full,
-  // records wait or are spilled until it is writable. Returns the error, or an empty string on
-  // success.
+  // [control] Opens the files in `folder` and starts the thread. If the disk is only full, records
+  // wait or are spilled until it is writable. Returns the error, or an empty string on success.
   std::string start(const std::string &folder);
-  // [control] Writes the queue, signs it, closes the files and ends the thread.
+  // [control] Writes and signs the queued rows, closes the files and ends the thread.
   void stop();
   // [io] Returns false if the queue is full.
   bool put(Row &&row);
@@ -72,7 +73,7 @@ class Writer {
   bool is_much() const noexcept;
   void dequeue_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
-  // `replayed` is set if the rows were spilled and may be older than recorded rows.
+  // `replayed` means that the rows were spilled and may be older than recorded rows.
   bool write_rows(std::vector<Row> *rows, bool replayed);
   bool try_rows(std::vector<Row> *rows, bool replayed);
   bool write_begin();
@@ -99,17 +100,17 @@ class Writer {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Row> queue_;
-  std::size_t held_rows_ = 0, held_bytes_ = 0;  // for queue_ and batch_
+  std::size_t held_rows_ = 0, held_bytes_ = 0;  // rows in queue_ and batch_
   bool stopping_ = false;
 
-  // Used on the writer thread.
+  // Used only on the writer thread.
   std::thread thread_;
   std::vector<Row> batch_;
   std::size_t batch_bytes_ = 0;
   bool begun_ = false;  // the files are open and contain the `start` mark
   bool failing_ = false;
   std::uint64_t lost_unmarked_ = 0;
-  std::uint64_t next_number_ = 0;  // next number expected; 0 if unknown
+  std::uint64_t next_number_ = 0;  // next expected number; 0 if unknown
   Clock::time_point retry_at_, signed_at_, sign_not_before_, rotate_not_before_;
   bool sign_failed_ = false;
 

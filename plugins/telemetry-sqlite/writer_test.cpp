@@ -44,7 +44,7 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // Rows that are put before a failure is detected must fit into the queue.
+  // All rows put before a failure is detected must fit into the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -75,7 +75,7 @@ struct World {
   record_store::VerifyReport check() { return verify(folder, &signer); }
 };
 
-// Simulates a full disk: limits the size of files that this process writes.
+// Simulates a full disk by limiting the size of files that this process writes.
 struct FullDisk {
   rlimit before{};
   explicit FullDisk(std::uint64_t bytes) {
@@ -114,7 +114,7 @@ TEST_CASE("rows are written once, chained and signed at the end") {
   CHECK(one(w.file(), "SELECT policy_mode || coalesce(policy_action, '-')" + of) == "audit_only-");
 }
 
-TEST_CASE("the files are private") {
+TEST_CASE("the files have private permissions") {
   World w;
   w.start();
   w.put(1, 1);
@@ -140,14 +140,14 @@ TEST_CASE("the next process continues the chain") {
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("records that are offered again are not written again") {
+TEST_CASE("repeated records are not written again") {
   World w;
   w.start();
   w.put(1, 10);
   w.stop();
   w.start();
   w.put(6, 10);
-  // The same number at another time is a different record, because the clock went back.
+  // The clock went back, so the same number at another time is a different record.
   Row other = row(3);
   other.start_unix_ns += 1'000'000'000;
   REQUIRE(w.writer->put(std::move(other)));
@@ -167,7 +167,7 @@ TEST_CASE("a missing number is recorded as a gap") {
   CHECK(w.check().notes.size() == 1);
 }
 
-TEST_CASE("numbers that went back are recorded as a gap, and counting continues from there") {
+TEST_CASE("numbers that go back are recorded as a gap, and counting continues from there") {
   World w;
   w.start();
   w.put(2'000'000'000, 5);
@@ -179,7 +179,7 @@ TEST_CASE("numbers that went back are recorded as a gap, and counting continues 
             .find("its clock went back: numbers continue at 1000000000 ") != std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
-  // Rows that already exist are not a gap.
+  // Repeated rows are not a gap.
   w.start();
   w.put(2'000'000'005, 1);
   w.put(1'000'000'000, 5);
@@ -203,7 +203,7 @@ TEST_CASE("large texts do not wait for flush_ms") {
   CHECK(w.calls() == "40");
 }
 
-TEST_CASE("without an open file no checkpoint is signed") {
+TEST_CASE("without an open file, no checkpoint is signed") {
   World w;
   Store store(w.folder.path, 1, "book", w.config, [](std::int32_t, const std::string &) {});
   REQUIRE(store.open() == "");
@@ -217,18 +217,18 @@ TEST_CASE("without an open file no checkpoint is signed") {
   CHECK(store.checkpoint(w.signer.function()));
 }
 
-TEST_CASE("an unused next file does not indicate how the process ended") {
+TEST_CASE("an unused next file does not affect the detection of a crash") {
   World w;
   w.start();
   w.put(1, 5);
   w.stop();
-  SECTION("the process before ended regularly") {
+  SECTION("the previous process shut down cleanly") {
     std::ofstream(w.file(2)).close();
     w.start();
     w.stop();
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
   }
-  SECTION("the process before crashed") {
+  SECTION("the previous process crashed") {
     record_store::Database db;
     REQUIRE(db.open(w.file(), SQLITE_OPEN_READWRITE) == SQLITE_OK);
     REQUIRE(db.run("DROP TRIGGER audit_marks_no_delete; "
@@ -241,7 +241,7 @@ TEST_CASE("an unused next file does not indicate how the process ended") {
   }
 }
 
-TEST_CASE("policy, lists and credentials in a row") {
+TEST_CASE("a row contains the policy, lists are recorded, and credentials are masked") {
   World w;
   w.start();
   Row blocked = row(1);
@@ -269,7 +269,7 @@ TEST_CASE("policy, lists and credentials in a row") {
   CHECK(w.writer == nullptr);
 }
 
-TEST_CASE("an error that is JSON, and texts that were cut, are masked") {
+TEST_CASE("a JSON error and truncated texts are masked") {
   World w;
   w.start();
   Row json = row(1);
@@ -287,7 +287,7 @@ TEST_CASE("an error that is JSON, and texts that were cut, are masked") {
             .find("hunter") == std::string::npos);
 }
 
-TEST_CASE("two gateways with one folder write two chains") {
+TEST_CASE("two gateways that share a folder write two chains") {
   World w;
   w.start();
   Writer other(w.config, "book", [](std::int32_t, const std::string &) {}, w.signer.function());
@@ -305,7 +305,7 @@ TEST_CASE("two gateways with one folder write two chains") {
   }
 }
 
-TEST_CASE("full files are followed by new ones; the oldest are removed") {
+TEST_CASE("full files are followed by new files, and the oldest files are removed") {
   World w;
   w.config.segment_bytes = 1u << 20;
   w.config.max_bytes = 4u << 20;
@@ -358,7 +358,7 @@ TEST_CASE("without a signature, recording continues with a warning") {
   CHECK(w.check().unsigned_rows == 0);
 }
 
-TEST_CASE("a signature of another key or for other rows is reported") {
+TEST_CASE("a signature with another key or for other rows is reported") {
   World w;
   w.start();
   w.put(1, 10);
@@ -383,7 +383,7 @@ TEST_CASE("rows that cannot be written go to the spill file and are replayed") {
     while (w.writer->counters().write_errors == 0 || w.writer->counters().spilled == 0) {
       w.put_slowly(number++);
     }
-    CHECK(w.writer->counters().written > 100);  // the disk is full by now
+    CHECK(w.writer->counters().written > 100);  // the disk is full now
     CHECK(w.writer->counters().lost == 0);
     w.put(number, 100);
     w.stop();
@@ -400,7 +400,7 @@ TEST_CASE("rows that cannot be written go to the spill file and are replayed") {
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("rows that do not fit into the spill file are counted, and the loss is recorded") {
+TEST_CASE("rows that do not fit into the spill file are counted and recorded as lost") {
   World w;
   w.config.spill_bytes = 65'536;
   w.start();
@@ -423,7 +423,7 @@ TEST_CASE("rows that do not fit into the spill file are counted, and the loss is
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("block: rows wait, and rows beyond the queue are rejected") {
+TEST_CASE("block: rows wait, and rows that exceed the queue are rejected") {
   World w;
   w.config.block = true;
   w.start();
@@ -444,7 +444,7 @@ TEST_CASE("block: rows wait, and rows beyond the queue are rejected") {
   CHECK(w.kinds() == "start,end");
 }
 
-TEST_CASE("block: a process can start while the database is not writable, and rows wait") {
+TEST_CASE("block: a process can start if the database is not writable, and rows wait") {
   World w;
   w.config.block = true;
   w.start();
@@ -475,7 +475,7 @@ TEST_CASE("an unusable folder is reported at start") {
   CHECK(writer.start(w.folder.path).find("cannot be opened") != std::string::npos);
 }
 
-TEST_CASE("a row that is spilled at shutdown and offered again is written once") {
+TEST_CASE("a row that is spilled at shutdown and repeated later is written once") {
   World w;
   w.config.full = w.config.block = true;
   w.start();
@@ -526,7 +526,7 @@ TEST_CASE("lost rows are recorded, if necessary by the next process") {
   CHECK(one(w.file(), "SELECT count(*) FROM audit_marks WHERE kind = 'lost'") == "1");
 }
 
-TEST_CASE("a damaged file is left in place, and the next one continues after the readable rows") {
+TEST_CASE("a damaged file is left in place, and the next file continues after the readable rows") {
   World w;
   w.config.segment_bytes = 256u << 10;
   w.start();
@@ -554,7 +554,7 @@ TEST_CASE("a damaged file is left in place, and the next one continues after the
     CHECK(record_store::segment_files(w.folder.path).back().number == last);
     CHECK(w.check().broken == "");
   }
-  SECTION("a file that is no longer a database") {
+  SECTION("a file that is not a database anymore is replaced") {
     std::filesystem::resize_file(files.back().path, 0);
     std::ofstream(files.back().path) << std::string(5000, 'x');
     const std::string before = one(files[files.size() - 2].path, "SELECT max(seq) FROM mcp_calls");
@@ -569,7 +569,7 @@ TEST_CASE("a damaged file is left in place, and the next one continues after the
 
 namespace {
 
-// Overwrites the first page of a table or an index, or only `bytes` at offset `at` of the page. The
+// Overwrites the first page of a table or index, or only `bytes` at offset `at` of the page. The
 // file must not be open.
 void damage(const std::string &path, const std::string &what, std::uint64_t at = 0,
             std::string bytes = {}) {
@@ -583,7 +583,7 @@ void damage(const std::string &path, const std::string &what, std::uint64_t at =
 
 }  // namespace
 
-TEST_CASE("a file damaged in pages that only writes read is left in place, and no row is missing") {
+TEST_CASE("a file with damage that only writes detect is left in place, and no row is missing") {
   World w;
   w.start();
   w.put(1, 300);
@@ -618,7 +618,7 @@ TEST_CASE("a file damaged in pages that only writes read is left in place, and n
   if (!kinds.empty()) {
     CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
     CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
-    // The start mark of this process is the last row of the damaged file.
+    // The last row of the damaged file is the start mark of this process.
     CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
   }
   CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);
@@ -637,7 +637,7 @@ TEST_CASE("a file damaged in pages that only writes read is left in place, and n
   CHECK(record_store::segment_files(w.folder.path).size() == 2);
 }
 
-TEST_CASE("while the next file cannot be created, no others are, and queued rows are kept") {
+TEST_CASE("if the next file cannot be created, no others are created, and queued rows are kept") {
   World w;
   w.start();
   w.put(1, 300);
@@ -656,12 +656,12 @@ TEST_CASE("while the next file cannot be created, no others are, and queued rows
   CHECK(record_store::segment_files(w.folder.path).size() == 2);
 }
 
-TEST_CASE("a process starts even if no mark can be written to its damaged file") {
+TEST_CASE("a process can start even if no mark can be written to its damaged file") {
   World w;
   w.start();
   w.put(1, 300);
   w.stop();
-  // Damages the free space of the page, which reads do not check.
+  // Damages the free space of the page, which only writes check.
   damage(w.file(), "audit_marks", 1, "\xff\xff");
   const std::string before = one(w.file(), "SELECT max(seq) FROM audit_marks");
   w.start();
@@ -673,7 +673,7 @@ TEST_CASE("a process starts even if no mark can be written to its damaged file")
   CHECK(one(w.file(2), "SELECT previous_seq FROM audit_segment") == before);
 }
 
-TEST_CASE("a file of another schema version is left unchanged, and the next one follows it") {
+TEST_CASE("a file of another schema version is left unchanged, and a new file follows it") {
   World w;
   w.start();
   w.put(1, 10);
@@ -687,7 +687,7 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
     return std::stoull(one(w.file(2), "SELECT previous_seq FROM audit_segment"));
   };
   run("PRAGMA user_version = 1");
-  SECTION("after its last row") {
+  SECTION("the new file starts after its last row") {
     w.start();
     w.put(6, 10);  // five of these rows already exist
     w.stop();
@@ -704,7 +704,7 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
     CHECK(w.check().broken == "");
     CHECK(w.check().rows == 12 + 7);
   }
-  SECTION("with a table missing in the first version") {
+  SECTION("an earlier version without a table") {
     run("DROP TABLE call_intents");
     w.start();
     w.put(6, 10);
@@ -714,7 +714,7 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
     CHECK(w.logged.at(0).find("written by schema 1") != std::string::npos);
   }
-  SECTION("with a leap if it is unreadable") {
+  SECTION("seq skips ahead if the file is unreadable") {
     run("ALTER TABLE mcp_calls RENAME TO requests");
     w.start();
     w.put(11, 1);
@@ -724,7 +724,7 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
   }
 }
 
-TEST_CASE("the WAL stays near its limit, independently of the page size") {
+TEST_CASE("the WAL stays near its limit, regardless of the page size") {
   World w;
   w.config.full = GENERATE(false, true);
   w.start();
@@ -744,7 +744,7 @@ TEST_CASE("the WAL stays near its limit, independently of the page size") {
 #ifndef BH_NO_THREADS_AFTER_FORK
 namespace {
 
-// Counts how often WAL files are synced.
+// Counts the syncs of WAL files.
 struct CountedLogs {
   static inline sqlite3_vfs *real = nullptr;
   static inline sqlite3_vfs vfs{};
@@ -778,7 +778,7 @@ struct CountedLogs {
 
 }  // namespace
 
-TEST_CASE("signed rows are on the disk, also while another process prevents copying the WAL") {
+TEST_CASE("signed rows are on disk, even if another process prevents copying the WAL") {
   World w;
   const CountedLogs logs;
   w.config.checkpoint_rows = 5;
@@ -786,7 +786,7 @@ TEST_CASE("signed rows are on the disk, also while another process prevents copy
   w.start();
   w.put(1, 1);
   REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
-  // Holds the lock of another process's checkpoint.
+  // A child process holds the checkpoint lock.
   int tell[2], end[2];
   REQUIRE(::pipe(tell) == 0);
   REQUIRE(::pipe(end) == 0);
@@ -815,7 +815,7 @@ TEST_CASE("signed rows are on the disk, also while another process prevents copy
   w.stop();
 }
 
-TEST_CASE("killed at any moment: no file is damaged, and missing rows are detected") {
+TEST_CASE("after a kill at any time, no file is damaged, and missing rows are detected") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;

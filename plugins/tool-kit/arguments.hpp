@@ -19,20 +19,20 @@ class Arguments {
   // by the maximum message size.
   explicit Arguments(std::string_view json);
 
-  // Each getter returns the fallback if the argument is absent or null, and records an error if it
-  // is invalid.
+  // Each getter returns the fallback if the argument is missing or null. If the argument is
+  // invalid, it stores an error.
   std::string text(std::string_view name, std::string_view fallback = {});
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);
   bool flag(std::string_view name, bool fallback);
   // Returns one of the choices; the first is the fallback.
   std::string choice(std::string_view name, const std::vector<std::string_view> &choices);
-  // Returns an array of strings, which is empty if the argument is absent.
+  // Returns an array of strings, which is empty if the argument is missing.
   std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
-  // Must be called after all getters, because arguments that were not read count as unknown.
-  // Returns the first error, or an empty string.
+  // Returns the first error, or an empty string. Must be called after all getters, because
+  // arguments that were not read are reported as unknown.
   const std::string &problem();
 
  private:

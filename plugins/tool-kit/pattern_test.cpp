@@ -24,7 +24,7 @@ std::string problem_of(std::string_view text) {
   return pattern.parse("p", text, Case::counts, &problem) ? std::string() : problem;
 }
 
-// A pattern that takes the maximum number of steps for each byte.
+// A pattern that needs the maximum number of steps per byte.
 constexpr const char *laborious = "[a-q][^u-z]{500}x";
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("invalid patterns are rejected, and catastrophic backtracking does not
   CHECK_FALSE(parsed("(a+)+$").finds(std::string(100'000, 'a') + "!", never));
 }
 
-TEST_CASE("case-insensitive patterns") {
+TEST_CASE("patterns can be case-insensitive") {
   CHECK_FALSE(parsed("\xC3\xBC")
                   .finds("\xC3\x9C"
                          "ber",
@@ -68,7 +68,7 @@ TEST_CASE("a long line is searched in windows, and matches across boundaries are
   CHECK(asked >= 10);
 }
 
-TEST_CASE("anchors match at the ends of a long line, not of a window") {
+TEST_CASE("anchors match at the ends of a long line, but not of a window") {
   const std::string line = "b" + std::string(5u << 20, 'a') + "c";
   CHECK_FALSE(parsed("^a").finds(line, never));
   CHECK_FALSE(parsed("a$").finds(line, never));
@@ -79,7 +79,7 @@ TEST_CASE("anchors match at the ends of a long line, not of a window") {
   CHECK(parsed("^$").finds("", never));
 }
 
-TEST_CASE("a search ends when must_stop returns true") {
+TEST_CASE("a search stops when must_stop returns true") {
   int asked = 0;
   const auto now = [&] {
     ++asked;

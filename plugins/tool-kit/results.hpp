@@ -12,8 +12,8 @@ namespace tool_kit {
 // structuredContent, or empty.
 std::string text_result(std::string_view text, std::string_view structured = {});
 
-// Like text_result, but with isError, and "Error: " before the sentence. The model reads the
-// sentence.
+// Like text_result, but with isError, and with "Error: " before the sentence. The sentence is read
+// by the model.
 std::string error_result(std::string_view sentence);
 
 }  // namespace tool_kit

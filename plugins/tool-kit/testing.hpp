@@ -16,7 +16,6 @@
 
 namespace tool_kit::testing {
 
-// The parsed result of a tool call.
 class Answer {
  public:
   explicit Answer(const std::string &json) {
@@ -26,7 +25,7 @@ class Answer {
 
   const rapidjson::Document &json() const { return document_; }
   bool is_error() const { return document_.HasMember("isError") && document_["isError"].IsTrue(); }
-  // Returns the text of content[i], or an empty string if it is absent.
+  // Returns the text of content[i], or an empty string if it is missing.
   std::string text(unsigned i = 0) const {
     const auto &content = document_["content"];
     if (content.Size() <= i || !content[i].HasMember("text")) return {};
@@ -79,7 +78,7 @@ class ToolsHost {
   ToolsHost(const ToolsHost &) = delete;
   ToolsHost &operator=(const ToolsHost &) = delete;
 
-  // Begins a call and returns its number. `arguments` must stay valid until the call has ended.
+  // Begins a call and returns its number. `arguments` must remain valid until the call ends.
   bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0,
                 std::string_view method = "tools/call") {
     bh_call_info info{};
@@ -108,7 +107,7 @@ class ToolsHost {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
-    // The host keeps the plugin until blocking work has ended.
+    // The host keeps the plugin until all blocking work has ended.
     host.run_until([this] { return host.blocking() == 0; }, 20'000);
     host.forget();
   }
@@ -120,7 +119,7 @@ class ToolsHost {
     return more ? tools_->features(plugin_->self) : 0;
   }
   // Returns the result or error object of a resource method. If the call is rejected, returns an
-  // empty string; error_text then has the error.
+  // empty string and sets error_text.
   std::string resource(std::string_view method, std::string_view uri) {
     const bh_call call = begin(uri, {}, 0, method);
     if (status < 0) return {};
@@ -141,7 +140,7 @@ class ToolsHost {
   bh::testing::FakeHost host;
   bh_status status = BH_OK;  // status of the last begin() or list()
   std::string error_text;
-  std::vector<std::string> updates;  // URIs of resources
+  std::vector<std::string> updates;  // URIs of updated resources
   std::vector<double> progress;      // progress values reported by calls
 
  private:

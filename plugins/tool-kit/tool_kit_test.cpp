@@ -21,7 +21,7 @@ TEST_CASE("arguments are read with their types") {
   CHECK(Arguments("{}").problem().empty());
 }
 
-TEST_CASE("arrays of strings are accepted, other arrays are rejected") {
+TEST_CASE("arrays of strings are accepted, and other arrays are rejected") {
   Arguments a(R"({"a":["x","y\n"],"b":[]})");
   CHECK(a.texts("a") == std::vector<std::string>{"x", "y\n"});
   CHECK(a.texts("b").empty());
@@ -65,7 +65,7 @@ TEST_CASE("argument errors are reported") {
   CHECK(problem(R"({"path":"a","path":"b"})") == "the argument \"path\" is given twice");
 }
 
-TEST_CASE("results are JSON") {
+TEST_CASE("results are valid JSON") {
   CHECK(text_result("x") == R"({"content":[{"type":"text","text":"x"}]})");
   CHECK(text_result("x", "{}") ==
         R"({"content":[{"type":"text","text":"x"}],"structuredContent":{}})");

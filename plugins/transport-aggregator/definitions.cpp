@@ -17,7 +17,8 @@ void note(std::vector<std::string> *notes, std::string text) {
   if (notes->size() < max_notes) notes->push_back(std::move(text));
 }
 
-// Values that senders with optional fields write for an absent member. A name is never absent.
+// Returns true for values that senders with optional fields write instead of omitting the member. A
+// name is never omitted.
 bool not_given(std::string_view key, std::string_view value) {
   if (value == "null") return true;
   if (key == "\"name\"") return false;
@@ -54,7 +55,7 @@ class Translation {
     const std::string name = path.substr(path.find_last_of('/') + 1);
     const auto &names = slow_.commands;
     if (std::find(names.begin(), names.end(), name) == names.end()) return false;
-    bool told = false;  // a time-out is given, under either name
+    bool told = false;  // a time-out is set, under either name
     json::for_each_member(server_, [&told](std::string_view key, std::string_view) {
       told = key.starts_with("\"connect") || key.starts_with("\"startup_timeout");
       return !told;

@@ -8,17 +8,17 @@
 
 namespace transport_aggregator {
 
-// Commands that may have to download their server before it answers (npx, uvx ...), and the connect
-// time-out for their definitions without a time-out. A server that is killed during the download
-// would start over each time.
+// Commands that may download their server before it answers (npx, uvx ...), and the connect
+// time-out for definitions with these commands and no time-out. If a server were killed during the
+// download, each attempt would start the download again.
 struct SlowStarters {
   std::vector<std::string> commands;  // names without a folder
-  std::uint64_t connect_ms = 0;       // 0: disabled
+  std::uint64_t connect_ms = 0;       // 0 if disabled
 };
 
-// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers: absent
-// values of the protocol (null, "", [], {}) are removed, and timeout_secs becomes timeout. *notes
-// receives lines for the operator; they contain names of servers and members, never values.
+// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers, without
+// empty values of the protocol (null, "", [], {}), and with timeout instead of timeout_secs. *notes
+// receives lines for the operator. They contain names of servers and members, but no values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

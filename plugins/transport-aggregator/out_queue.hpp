@@ -1,4 +1,4 @@
-// An output queue for a descriptor that may block. Used on the reactor thread.
+// An output queue for a descriptor that may block. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,14 @@ class OutQueue {
  public:
   enum class Flush : std::uint8_t {
     done,     // the queue is empty
-    blocked,  // the rest is queued until the descriptor is writable
-    broken    // errno has the reason; no more data may be written to the descriptor
+    blocked,  // unwritten bytes stay queued until the descriptor is writable
+    broken    // errno has the reason; the descriptor must not be used again
   };
 
-  // Returns the buffer to append to; the caller enforces its limit with waiting().
+  // Returns the buffer to append to. The caller enforces its limit, using waiting().
   std::string &bytes() noexcept { return bytes_; }
   std::size_t waiting() const noexcept { return bytes_.size() - head_; }
 
-  // Writes the queue.
   Flush flush(int fd);
   void drop() noexcept;
 

@@ -41,7 +41,7 @@ std::string refusal(std::string_view bytes) {
   return why == nullptr ? "" : why;
 }
 
-// Returns random JSON in the format of the transcoder.
+// Returns random JSON in the format that the transcoder writes.
 std::string random_value(std::mt19937 &random, int depth) {
   const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   switch (pick(depth > 0 ? 8 : 6)) {
@@ -88,7 +88,7 @@ Request parsed(std::string_view text) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-TEST_CASE("JSON: valid and invalid texts") {
+TEST_CASE("JSON: valid and invalid texts are distinguished") {
   for (const char *good :
        {"0", "-0", "-1.5e+3", "1E2", "\"\"", "\"\\u00e4\\n\\/\"", "null", " [ ] ", "{}", "[[],{}]",
         "{\"a\":1,\"b\":[true,false]}", "\"\xf4\x8f\xbf\xbf\"", "\"\\ud800\"", "\t1\r\n"}) {
@@ -139,7 +139,7 @@ TEST_CASE("JSON: valid and invalid texts") {
   CHECK_FALSE(json::valid(nested(4), 3));
 }
 
-TEST_CASE("JSON: slices and texts") {
+TEST_CASE("JSON: members are returned as slices and texts") {
   const std::string_view text = R"( { "a\u0062" : [ 1 , "]}\"" , {"x":{}} ] , "n" : -2.5e1 } )";
   REQUIRE(json::valid(text));
   CHECK(json::member(text, "ab") == R"([ 1 , "]}\"" , {"x":{}} ])");
@@ -161,7 +161,7 @@ TEST_CASE("JSON: slices and texts") {
 
 // ---- MessagePack -------------------------------------------------------------------------------
 
-TEST_CASE("MessagePack: values have the bytes of the specification") {
+TEST_CASE("MessagePack: values are encoded as in the specification") {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"null", "\xc0"},
       {"true", "\xc3"},
@@ -194,7 +194,7 @@ TEST_CASE("MessagePack: values have the bytes of the specification") {
   CHECK(bh::msgpack::from_json("[1", &out) != nullptr);
 }
 
-TEST_CASE("MessagePack: random values are unchanged") {
+TEST_CASE("MessagePack: random values are unchanged after encoding and decoding") {
   std::mt19937 random(20261122);
   for (int i = 0; i < 400; ++i) {
     const std::string text = random_value(random, 6);
@@ -229,7 +229,7 @@ TEST_CASE("MessagePack: untrusted input costs its actual size, not its claimed s
         std::string_view("its JSON would be too large"));
 }
 
-TEST_CASE("MessagePack: random bytes are rejected or become JSON") {
+TEST_CASE("MessagePack: random bytes are rejected or converted to JSON") {
   std::mt19937 random(7);
   for (int i = 0; i < 200'000; ++i) {
     std::string bytes(1 + random() % 24, '\0');
@@ -243,8 +243,8 @@ TEST_CASE("MessagePack: random bytes are rejected or become JSON") {
 
 namespace {
 
-// Returns all messages of the stream, with "!" for a message that is too long and "X" where the
-// stream becomes unreadable. The stream is split into pieces of the given size.
+// Returns all messages of the stream, with "!" for a message that is too long and "X" if the stream
+// becomes unreadable. The stream is split into pieces of the given size.
 std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec codec) {
   FrameCutter cutter(codec);
   std::vector<std::string> out;
@@ -267,7 +267,9 @@ std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec c
 
 }  // namespace
 
-TEST_CASE("A05 lines: any split, at most 1 MiB, the next line is read") {
+TEST_CASE(
+    "A05 lines of up to 1 MiB are read, however they are split, and the next line is read after a "
+    "longer one") {
   const std::size_t piece = GENERATE(1, 7, 4096, 300'000);
   if (piece > 1) {
     const std::string fits(1'048'576, 'a'), over(1'048'577, 'b');
@@ -280,7 +282,7 @@ TEST_CASE("A05 lines: any split, at most 1 MiB, the next line is read") {
         std::vector<std::string>{"[1]", "{\"a\":2}", "3"});
 }
 
-TEST_CASE("A06 packed messages: any split, at most 16 MiB") {
+TEST_CASE("A06 packed messages of up to 16 MiB are read, however they are split") {
   const std::size_t piece = GENERATE(1, 7, 4096, 300'000);
   std::string stream;
   REQUIRE(append_message(Codec::msgpack, R"([{"name":"a"}])", &stream) == nullptr);
@@ -295,7 +297,7 @@ TEST_CASE("A06 packed messages: any split, at most 16 MiB") {
   CHECK(cut("\x02\x00\x00\x00", piece, Codec::msgpack) == std::vector<std::string>{});
 }
 
-TEST_CASE("messages above the limit are rejected and leave no partial output") {
+TEST_CASE("messages above the limit are rejected without partial output") {
   std::string out = "before";
   const std::string text = "\"" + std::string(1'048'576, 'x') + "\"";
   CHECK(append_message(Codec::ndjson, text, &out) != nullptr);
@@ -312,7 +314,7 @@ TEST_CASE("messages above the limit are rejected and leave no partial output") {
 
 // ---- requests, definitions, replies ------------------------------------------------------------
 
-TEST_CASE("requests: all nine methods") {
+TEST_CASE("requests: all nine methods are parsed") {
   CHECK(parsed(R"({"id":0,"method":"list_servers"})").method == Method::list_servers);
   CHECK(parsed(R"({"id":1,"method":"list_tools","params":null})").method == Method::list_tools);
   CHECK(parsed(R"({"id":1,"method":"list_resources","params":{}})").method ==
@@ -337,7 +339,7 @@ TEST_CASE("requests: arguments that are empty or not an object are dropped") {
   CHECK(call.arguments.empty());
 }
 
-TEST_CASE("A21 requests: errors, and whether they can be answered") {
+TEST_CASE("A21 requests: invalid requests are reported, with an answer if they have an id") {
   struct Case {
     const char *text;
     bool has_id;
@@ -364,7 +366,7 @@ TEST_CASE("A21 requests: errors, and whether they can be answered") {
   CHECK(error.has_id == each.has_id);
 }
 
-TEST_CASE("definitions: absent values are removed, the rest is passed on") {
+TEST_CASE("definitions: empty values are removed, and other values are kept") {
   std::vector<std::string> notes;
   CHECK(translate_definitions(
             R"([{"name":"a","url":"","command":"x","args":[ ],"env":{},"headers":{},
@@ -383,7 +385,7 @@ TEST_CASE("definitions: absent values are removed, the rest is passed on") {
   for (const std::string &note : notes) CHECK(note.find("CANARY") == std::string::npos);
 }
 
-TEST_CASE("definitions: slow starters get the longer time-out, unless they have one") {
+TEST_CASE("definitions: slow starters get the longer time-out, unless they set one") {
   std::vector<std::string> notes;
   const SlowStarters slow{{"npx", "uvx"}, 120'000};
   CHECK(translate_definitions(
@@ -394,7 +396,7 @@ TEST_CASE("definitions: slow starters get the longer time-out, unless they have 
                              R"({"command":"/a/uvx","startup_timeout_sec":9},{"url":"npx"}])");
 }
 
-TEST_CASE("A07 A08 A09 replies: records and their fields") {
+TEST_CASE("A07 A08 A09 replies: records have the fields of the protocol") {
   CHECK(error_reply(7, "no \"x\"") == R"({"id":7,"error":"no \"x\""})");
   CHECK(servers_reply(1, "[]") == R"({"id":1,"servers":[]})");
   CHECK(

@@ -14,12 +14,13 @@ std::string reply(std::uint64_t id, std::string_view member, std::string_view va
 // Returns {"id":id,"error":"text"}.
 std::string error_reply(std::uint64_t id, std::string_view text);
 
-// Returns the kind of items of a list method (BH_LIST_...), or 0 for other methods.
+// Returns the item kind (BH_LIST_...) of a list method, or 0 for other methods.
 std::uint32_t listed_kind(Method method) noexcept;
 
-// Returns the reply to list_servers, from the array of bh_host_control.list_servers.
+// Returns the reply to list_servers. `listed` is the array of bh_host_control.list_servers.
 std::string servers_reply(std::uint64_t id, std::string_view listed);
-// Returns the reply to list_tools, list_resources or list_prompts, from the array of list_items.
+// Returns the reply to list_tools, list_resources or list_prompts. `listed` is the array of
+// list_items.
 std::string items_reply(std::uint64_t id, Method method, std::string_view listed);
 
 }  // namespace transport_aggregator

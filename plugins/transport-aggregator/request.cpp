@@ -27,7 +27,7 @@ bool has_members(std::string_view value) {
   return any;
 }
 
-// Finds members by name. Returns false if a member occurs twice.
+// Finds members by name. Returns false if a member is duplicated.
 template <std::size_t N>
 bool collect(std::string_view object, const std::string_view (&wanted)[N],
              std::string_view (&found)[N]) {
@@ -56,7 +56,8 @@ const char *read_params(std::string_view params, Request *out) {
     case Method::get_prompt:
       if (!is_string(name)) return "params.name is not a string";
       out->target = name;
-      // Arguments that are empty or not an object are dropped: servers treat them differently.
+      // Arguments that are empty or not an object are dropped, because servers treat them
+      // differently.
       if (arguments.starts_with('{') && has_members(arguments)) out->arguments = arguments;
       return nullptr;
     case Method::read_resource:

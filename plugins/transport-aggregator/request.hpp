@@ -1,4 +1,4 @@
-// The requests of the aggregator's protocol.
+// The requests of the aggregator protocol.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,22 @@ enum class Method : std::uint8_t {
 };
 std::string_view method_name(Method method) noexcept;
 
-// The fields point into the text of the message.
+// The fields refer to the text of the message.
 struct Request {
   std::uint64_t id = 0;
   Method method = Method::list_servers;
-  std::string_view target;     // string token of the name (call_tool, get_prompt) or the uri
-                               // (read_resource)
+  std::string_view target;     // JSON string: name (call_tool, get_prompt) or uri (read_resource)
   std::string_view arguments;  // an object with members, or empty
-  std::string_view servers;    // refresh: an array
+  std::string_view servers;    // an array, in a refresh request
 };
 
 struct RequestError {
-  const char *what = nullptr;  // null: the request is valid
-  bool has_id = false;         // request.id is set: the error can be sent
+  const char *what = nullptr;  // null if the request is valid
+  bool has_id = false;         // request.id is set, so the error can be sent
 };
 
-// `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, since parsers
-// do not agree on which value applies.
+// `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, because
+// parsers do not agree on which value applies.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

@@ -12,14 +12,15 @@ namespace {
 
 namespace json = bh::json;
 
-// No capabilities are declared: this client cannot answer server-initiated requests.
+// Declares no capabilities, because this client cannot answer server-initiated requests.
 constexpr std::string_view initialize =
     R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
     R"("capabilities":{},"clientInfo":{"name":"aggregator","version":"0.1.0"}}})";
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-// Longer than a server's connect time-out, so that the server's own failure is reported.
+// Makes the time-out longer than a server's connect time-out, so the server's own failure is
+// reported.
 constexpr std::uint64_t connect_margin_ms = 1'000;
 
 }  // namespace
@@ -56,7 +57,7 @@ void TransportAggregator::on_text(std::string_view text) {
   handle(text);
 }
 
-// A first message without definitions ends the session, since all later answers would be wrong.
+// A first message without definitions ends the session, because all later answers would be wrong.
 void TransportAggregator::first_message(std::string_view text) {
   if (text.starts_with('[')) {
     phase_ = Phase::connecting;
@@ -130,7 +131,7 @@ void TransportAggregator::list(const Request &request, std::string_view text) {
   const bh_status status = kind == 0
                                ? control_->list_servers(host_.ctx(), &listed, &error)
                                : control_->list_items(host_.ctx(), session_, kind, &listed, &error);
-  if (status == BH_WOULD_BLOCK) {  // the list may be available soon
+  if (status == BH_WOULD_BLOCK) {  // the list may become available soon
     if (retry_timer_ == 0) {
       retry_timer_ = host_.timer_start(
           retry_ms, bh::contained_callback<&TransportAggregator::run_waiting>(this));
@@ -159,7 +160,7 @@ void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bo
   end();
 }
 
-// [io], from the host.
+// Called by the host. [io]
 void TransportAggregator::replaced(void *arg, bh_str report) {
   bh::guarded(nullptr, [&] {
     const Replacing done = *static_cast<Replacing *>(arg);
@@ -178,7 +179,7 @@ void TransportAggregator::replaced(void *arg, bh_str report) {
   });
 }
 
-// Logs skipped definitions, which are not listed. list_servers reports failed servers.
+// Logs skipped definitions, which are not listed. Failed servers are reported by list_servers.
 void TransportAggregator::log_report(std::string_view report) const {
   if (!json::valid(report)) return;
   json::for_each_element(json::member(report, "refused"), [this](std::string_view entry) {
@@ -233,7 +234,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
     initialized_ = !result.empty();
     if (!initialized_) {
       host_.log(BH_LOG_ERROR, "the handshake with the host failed");
-      disconnected_ = true;  // deferred, because the host is inside a call
+      disconnected_ = true;  // deferred, because the host is on the stack
       flush_later();
       return BH_OK;
     }
@@ -264,7 +265,7 @@ void TransportAggregator::fail_all(std::string_view why) {
   for (const auto &[stream, open] : std::exchange(open_, {})) fail(open.id, why);
   for (const Waiting &waiting : std::exchange(waiting_, {})) fail(waiting.id, why);
   waiting_bytes_ = 0;
-  for (const auto &replacing : replacing_) {  // the host still holds their addresses
+  for (const auto &replacing : replacing_) {  // the host still has their addresses
     if (!replacing->first) fail(replacing->id, why);
   }
 }

@@ -21,7 +21,7 @@ namespace {
 using bh::aggregator::Codec;
 using bh::aggregator::FrameCutter;
 
-// Blocks SIGPIPE for this thread, so that a write to a disconnected client fails with EPIPE.
+// Blocks SIGPIPE in this thread, so a write to a disconnected client fails with EPIPE.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -119,16 +119,16 @@ bh_status TransportAggregator::listen(bh_error *error) {
 
 void TransportAggregator::begin() {
   block_pipe_signal();
-  // The flags of both descriptors are read before either is changed, since the descriptors may
-  // share one open file (a terminal, a socket).
+  // The flags of both descriptors are read before either is changed, because both may refer to the
+  // same open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
   open_session();
   if (session_ == 0) return end();
   input_open_ = true;
-  // Without events, the watch reports only that the client has closed its end. Regular files cannot
-  // be watched and never block.
+  // Without requested events, the watch reports only that the client has disconnected. Regular
+  // files cannot be watched and never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportAggregator::on_output_event>(this),
               &out_watch_);
   const bh_status status = host_.watch(
@@ -144,8 +144,8 @@ void TransportAggregator::on_input() {
   }
 }
 
-// A regular file (or /dev/null) is always readable and cannot be watched: one read per turn of the
-// loop.
+// A regular file (or /dev/null) is always readable and cannot be watched, so it is read once per
+// event loop iteration.
 void TransportAggregator::on_plain_input() {
   if (!input_open_) return;
   read_some();
@@ -155,7 +155,7 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// Returns false if there is no data now, or at the end of the file.
+// Returns false if no data is available, or at the end of the file.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -174,7 +174,7 @@ bool TransportAggregator::read_some() {
   return static_cast<std::size_t>(n) == read_size;
 }
 
-// Returns false if the rest of the stream is unreadable.
+// Returns false if the stream has become unreadable.
 bool TransportAggregator::process_messages() {
   while (phase_ != Phase::ended) {
     switch (cutter_.next()) {
@@ -198,13 +198,13 @@ bool TransportAggregator::process_messages() {
 void TransportAggregator::input_ended() {
   if (!input_open_) return;
   if (cutter_.last_line()) on_message(cutter_.message());
-  if (!std::exchange(input_open_, false)) return;  // after a shutdown request
+  if (!std::exchange(input_open_, false)) return;  // already ended by a shutdown request
   host_.unwatch(in_watch_);
   draining_ = true;
   if (phase_ == Phase::definitions) return end();
   drain_timer_ =
       host_.timer_start(drain_ms, bh::contained_callback<&TransportAggregator::drain_over>(this));
-  flush_later();  // ends the session if no request is open
+  flush_later();  // ends the session if no requests are open
 }
 
 void TransportAggregator::drain_over() {
@@ -232,7 +232,7 @@ void TransportAggregator::queue(std::string_view text) {
   flush_later();
 }
 
-// The client waits for this id, so an error is sent instead.
+// The client waits for a reply with this id, so an error is sent.
 void TransportAggregator::queue_instead(std::string_view text, const char *why) {
   host_.log(BH_LOG_WARN, std::string("a reply cannot be sent: ") + why);
   std::uint64_t id = 0;
@@ -280,7 +280,7 @@ void TransportAggregator::after_flush(OutQueue::Flush result) {
   }
 }
 
-// One timer runs while output is blocked, instead of one per write.
+// One timer runs while output is blocked, instead of one timer per write.
 void TransportAggregator::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -339,9 +339,9 @@ void TransportAggregator::unwatch() noexcept {
   }
 }
 
-// The host ends when every answer has been forwarded; the last answers may still be queued.
+// The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // this may be a different thread
+  block_pipe_signal();  // the thread may be a different one
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          bh::monotonic_ns() < end) {

@@ -1,17 +1,17 @@
-// transport-aggregator: the program that started the gateway uses it as an aggregator subprocess,
-// over standard input and output. docs/aggregator.md describes the protocol.
+// transport-aggregator: lets the program that started the gateway use it as an aggregator
+// subprocess, over standard input and output. docs/aggregator.md describes the protocol.
 //
 // The transport opens one session, performs the handshake itself, and converts the protocol's
-// methods to MCP requests. Servers come from the first message and from `refresh`, through
+// methods to MCP requests. Servers are defined by the first message and by `refresh`, through
 // bh.host.control/1, which the profile must grant.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack", "slow_commands":
-// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The descriptors belong to the program;
-// they are non-blocking between listen() and stop().
+// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The program owns the descriptors. They
+// are non-blocking between listen() and stop().
 //
-// Limits: lines of 1 MiB, packed messages of 16 MiB; max_open requests without a reply, of which
-// limits->message_bytes may wait for the first servers; limits->write_queue_bytes of queued
-// replies, and limits->write_stall_ms without progress; drain_ms for in-flight requests at the end
+// Limits: 1 MiB per line, and 16 MiB per packed message. max_open requests without a reply, of
+// which limits->message_bytes may wait for the first servers. limits->write_queue_bytes of queued
+// replies, and limits->write_stall_ms without progress. drain_ms for in-flight requests at the end
 // of the input.
 #pragma once
 
@@ -48,14 +48,14 @@ class TransportAggregator {
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
-  static constexpr std::size_t read_budget = 1u << 20;  // approximate limit per turn of the loop
+  static constexpr std::size_t read_budget = 1u << 20;  // approximate limit per iteration
   static constexpr std::size_t max_open = 4096;
-  // Time for in-flight requests after the end of the input. Together with the shutdown of children
-  // it is less than two seconds.
+  // Time for in-flight requests after the end of the input. Including the shutdown of children, it
+  // is less than two seconds.
   static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // for a list that the host cannot return yet
   static constexpr std::uint32_t max_skip_logs = 100;
-  // stop() writes the queue: maximum time without progress, and maximum total time.
+  // Limits for writing the queue in stop(): time without progress, and total time.
   static constexpr int last_stall_ms = 300;
   static constexpr std::uint64_t last_write_ms = 1'000;
 
@@ -76,17 +76,17 @@ class TransportAggregator {
 
  private:
   enum class Phase : std::uint8_t {
-    definitions,  // the first message has not arrived yet
-    connecting,   // the first servers are still connecting
+    definitions,  // waiting for the first message
+    connecting,   // the first servers are connecting
     serving,
     ended
   };
-  // A request to the host that has not been answered yet.
+  // A request that the host has not answered yet.
   struct Open {
     std::uint64_t id;  // the client's id
     Method method;
   };
-  // A pending replacement of servers; the host holds its address.
+  // A pending replacement of servers. The host has its address.
   struct Replacing {
     TransportAggregator *self;
     std::uint64_t id;
@@ -144,8 +144,8 @@ class TransportAggregator {
   const bh_host_transport *const up_;
   const bh_host_control *const control_;
   int in_ = 0, out_ = 1;
-  bool own_out_ = false;                // out_ is a duplicate, because in_ is the same descriptor
-  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1: unchanged
+  bool own_out_ = false;                // out_ is a duplicate of in_
+  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1 if unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0, drain_timer_ = 0, retry_timer_ = 0;
   std::uint64_t progress_ns_ = 0;  // time of the last output progress
@@ -153,7 +153,7 @@ class TransportAggregator {
   bool blocked_ = false, deferred_ = false, disconnected_ = false, finished_ = false;
   bool input_open_ = false, draining_ = false;
 
-  bh_session session_ = 0;  // 0 if there is no session (not yet, or no longer)
+  bh_session session_ = 0;  // 0 if there is no session
   bool initialized_ = false;
   Phase phase_ = Phase::definitions;
   std::uint64_t next_stream_ = handshake_stream;
@@ -162,7 +162,7 @@ class TransportAggregator {
     std::uint64_t id;
     std::string text;
   };
-  std::deque<Waiting> waiting_;  // for the first servers, or for a list
+  std::deque<Waiting> waiting_;  // requests waiting for the first servers or for a list
   std::size_t waiting_bytes_ = 0;
   std::vector<std::unique_ptr<Replacing>> replacing_;
   std::uint32_t skip_logs_ = 0;

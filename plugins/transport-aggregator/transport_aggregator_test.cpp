@@ -20,7 +20,7 @@ namespace {
 constexpr bh_session the_session = 42;
 constexpr std::string_view definitions = R"([{"name":"a","command":"x"}])";
 
-// The host's side, and the client's ends of two pipes.
+// The host, and the client's ends of two pipes.
 class Fixture {
  public:
   Fixture() {
@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // With `configured`, the codec is set in the configuration.
+  // With `configured`, the configuration sets the codec.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
@@ -56,7 +56,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Sends the first message and reports the servers as settled.
+  // Sends the first message and completes the replacement of servers.
   void serve(bool configured = false) {
     begin(configured);
     client_says(definitions);
@@ -82,7 +82,7 @@ class Fixture {
     client_writes(bytes);
     host.turn(0);
   }
-  // Returns all replies that the client can read now, as JSON texts.
+  // Returns all available replies as JSON texts.
   std::vector<std::string> replies() {
     host.turn(0);
     char piece[65'536];
@@ -130,7 +130,7 @@ class Fixture {
   bh_limits limits = bh::testing::limits();
   bh::testing::FakeHost host;
   std::unique_ptr<TransportAggregator> plugin;
-  std::vector<std::pair<std::uint64_t, std::string>> delivered;  // after the handshake
+  std::vector<std::pair<std::uint64_t, std::string>> delivered;  // requests after the handshake
   std::vector<std::string> defined;
   std::vector<std::pair<bh_control_done, void *>> replacements;
   std::function<bh_status(std::uint32_t kind, std::string *out)> on_list;
@@ -219,7 +219,8 @@ TEST_CASE("a missing grant and an invalid configuration are reported") {
   CHECK(bh::text(error).find("grants") != std::string_view::npos);
 }
 
-TEST_CASE("A04 the first message goes to the host; requests wait until the servers have answered") {
+TEST_CASE(
+    "A04 the first message is passed to the host; requests wait until the servers have answered") {
   Fixture f;
   f.begin();
   f.client_says(definitions);
@@ -250,7 +251,7 @@ TEST_CASE("A04 a first message that is not an array is rejected and ends the ses
   }
 }
 
-TEST_CASE("A05 A06 each codec is recognised by its first byte, and answered in kind") {
+TEST_CASE("A05 A06 each codec is recognized by its first byte and used for replies") {
   Fixture f;
   f.codec = GENERATE(Codec::ndjson, Codec::msgpack);
   f.serve(GENERATE(false, true));
@@ -258,7 +259,7 @@ TEST_CASE("A05 A06 each codec is recognised by its first byte, and answered in k
   CHECK(f.replies() == Texts{R"({"id":2,"tools":[]})"});
 }
 
-TEST_CASE("A05 a line that is too long is logged and skipped, the next one is answered") {
+TEST_CASE("A05 a line that is too long is logged and skipped, and the next line is answered") {
   Fixture f;
   f.serve();
   f.client_writes(std::string(1'048'577, 'x') + "\n");
@@ -267,7 +268,7 @@ TEST_CASE("A05 a line that is too long is logged and skipped, the next one is an
   CHECK(f.host.logged("a message is skipped: it is longer than 1 MiB"));
 }
 
-TEST_CASE("A06 a length above the limit ends the input; requests in flight are answered") {
+TEST_CASE("A06 a length above the limit ends the input, and in-flight requests are answered") {
   Fixture f;
   f.codec = Codec::msgpack;
   f.serve();
@@ -322,7 +323,7 @@ TEST_CASE("a list that is not available yet is requested again") {
   CHECK(f.replies() == Texts{R"({"id":1,"tools":[]})"});
 }
 
-TEST_CASE("A10 A11 calls, resources and prompts become MCP requests, with unchanged text") {
+TEST_CASE("A10 A11 calls, resources and prompts are sent as MCP requests, with unchanged text") {
   Fixture f;
   f.serve();
   f.client_says(
@@ -363,7 +364,7 @@ TEST_CASE("A15 replies are sent in order of arrival, each with its id") {
   CHECK(f.replies() == expected);
 }
 
-TEST_CASE("errors of the host become error texts") {
+TEST_CASE("errors of the host are returned as error texts") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":1,"method":"call_tool","params":{"name":"a__t"}})");
@@ -372,7 +373,7 @@ TEST_CASE("errors of the host become error texts") {
   CHECK(f.replies() == Texts{R"({"id":1,"error":"server \"a\" is not connected"})"});
 }
 
-TEST_CASE("A12 refresh is answered when the host has replaced or rejected the servers") {
+TEST_CASE("A12 refresh is answered after the host has replaced or rejected the servers") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":1,"method":"refresh","params":{"servers":[{"name":"b","url":""}]}})");
@@ -387,7 +388,7 @@ TEST_CASE("A12 refresh is answered when the host has replaced or rejected the se
   CHECK(f.replies() == Texts{R"({"id":3,"error":"refused so"})"});
 }
 
-TEST_CASE("A13 shutdown is answered at once, even while servers connect; other requests fail") {
+TEST_CASE("A13 shutdown is answered immediately, even while servers connect; other requests fail") {
   Fixture f;
   f.begin();
   f.client_says(definitions);
@@ -399,7 +400,7 @@ TEST_CASE("A13 shutdown is answered at once, even while servers connect; other r
   CHECK(f.closes == std::vector<std::uint32_t>{BH_SESSION_GONE});
 }
 
-TEST_CASE("A14 end of input: at once without requests in flight, otherwise after the answers") {
+TEST_CASE("A14 at the end of input, the session ends after in-flight requests are answered") {
   Fixture f;
   f.serve();
   const bool busy = GENERATE(false, true);
@@ -414,7 +415,7 @@ TEST_CASE("A14 end of input: at once without requests in flight, otherwise after
   CHECK(f.finished == 1);
 }
 
-TEST_CASE("A14 requests in flight after the end of input are limited in time, then fail") {
+TEST_CASE("A14 after the end of input, in-flight requests fail after a time limit") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":1,"method":"call_tool","params":{"name":"a__t"}})");
@@ -425,7 +426,7 @@ TEST_CASE("A14 requests in flight after the end of input are limited in time, th
                              R"({"id":2,"error":"the aggregator's input has ended"})"});
 }
 
-TEST_CASE("A21 garbage between two requests is skipped with one log line") {
+TEST_CASE("A21 garbage between two requests is skipped and logged once") {
   Fixture f;
   f.codec = GENERATE(Codec::ndjson, Codec::msgpack);
   f.serve();
@@ -439,7 +440,7 @@ TEST_CASE("A21 garbage between two requests is skipped with one log line") {
   CHECK(f.host.logged("a message is skipped: "));
 }
 
-TEST_CASE("A22 a reply that the codec cannot carry becomes an error with its id") {
+TEST_CASE("A22 a reply that the codec cannot encode is replaced with an error with the same id") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":9,"method":"call_tool","params":{"name":"a__t"}})");
@@ -450,7 +451,7 @@ TEST_CASE("A22 a reply that the codec cannot carry becomes an error with its id"
   CHECK(f.replies() == Texts{R"({"id":10,"tools":[]})"});
 }
 
-TEST_CASE("requests without a reply are limited") {
+TEST_CASE("the number of requests without a reply is limited") {
   Fixture f;
   f.serve();
   for (std::size_t i = 0; i < TransportAggregator::max_open; ++i) {
@@ -464,7 +465,7 @@ TEST_CASE("requests without a reply are limited") {
   CHECK(f.delivered.size() == TransportAggregator::max_open);
 }
 
-TEST_CASE("requests that wait for the first servers are limited in bytes") {
+TEST_CASE("the total size of requests waiting for the first servers is limited") {
   Fixture f;
   f.limits.message_bytes = 1'000;
   f.begin();
@@ -500,7 +501,7 @@ TEST_CASE("a disconnected client is detected without writing") {
   REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
 }
 
-TEST_CASE("the host ends the session or rejects the handshake") {
+TEST_CASE("the session ends if the host ends it or rejects the handshake") {
   Fixture f;
   f.refuse_handshake = GENERATE(false, true);
   f.begin();

@@ -14,9 +14,9 @@ namespace transport_http {
 struct Config {
   std::string listen = "127.0.0.1:8808";  // host:port, [v6]:port or unix:/path
   std::string path = "/mcp";
-  std::string sse_path = "/sse";         // path of HTTP+SSE; empty if it is not offered
-  std::string message_path;              // sibling of sse_path: "/messages"
-  std::uint64_t keep_alive_ms = 25'000;  // interval of keep-alive comments on a silent event stream
+  std::string sse_path = "/sse";         // path of HTTP+SSE; empty if HTTP+SSE is disabled
+  std::string message_path;              // sibling of sse_path, such as "/messages"
+  std::uint64_t keep_alive_ms = 25'000;  // interval of keep-alive comments on an idle event stream
   GuardConfig guard;                     // its token may still be "auto"
 };
 
@@ -36,7 +36,7 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Reads one JSON object. One error contains all faults. [control]
+// Parses the configuration, a JSON object. One error contains all faults. [control]
 bh_status parse_config(std::string_view json, Config &out, bh_error *error);
 
 struct ListenAddress {
@@ -45,14 +45,15 @@ struct ListenAddress {
   bool loopback = false;  // reachable only from this machine; true for a Unix socket
   std::string unix_path;  // not empty for a Unix socket
 
-  // Parses a `listen` text into the address. Returns BH_E_INVALID with the allowed forms.
+  // Parses a `listen` text. On failure, returns BH_E_INVALID and an error with the allowed forms.
   static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
 };
 
-// Returns "127.0.0.1:4711", "[::1]:4711" or "unix".
+// Returns text such as "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Returns the owner of a connection, for fair shares: the address without the port for IPv4, the
-// /64 network for IPv6, the user for a Unix socket. The result is bytes, not for display.
+// Returns a key for the owner of a connection, for fair sharing: the address without the port for
+// IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and not for
+// display.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

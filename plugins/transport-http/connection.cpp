@@ -67,7 +67,7 @@ void Connection::on_readable() {
     return;
   }
   if (n == 0) {
-    // A pending last answer is still sent to a peer that closed only its sending side.
+    // A peer that closed only its sending side still receives a pending last answer.
     if (mode_ == Mode::closing) return set_events(BH_FD_WRITE);
     return doom();
   }
@@ -77,7 +77,7 @@ void Connection::on_readable() {
 }
 
 void Connection::received(std::string_view bytes) {
-  if (mode_ == Mode::closing || mode_ == Mode::lingering) return;  // read and discarded
+  if (mode_ == Mode::closing || mode_ == Mode::lingering) return;  // input is discarded
   if (mode_ == Mode::reading) {
     consume(bytes);
   } else {
@@ -109,7 +109,7 @@ void Connection::on_partial() {
   }
   if (!feed_.head_known() || reply.admitted) return;
   mode_ = Mode::busy;
-  if (!owner_.on_head(*this, feed_)) return feed_.next();  // the result is discarded
+  if (!owner_.on_head(*this, feed_)) return feed_.next();  // already answered
   mode_ = Mode::reading;
   if (feed_.head().expects_continue && feed_.head().minor == 1) {
     const std::string_view text = http_codec::continue_head;
@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // The kernel keeps the remaining bytes; reading resumes after the answer.
+  // More bytes stay in the kernel's buffer. Reading resumes after the answer.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 
@@ -212,9 +212,8 @@ void Connection::finish_answer() {
   if (!backlog_.empty()) owner_.on_ready(*this);
 }
 
-// If the socket were closed now, the kernel would answer more bytes of the peer with a reset, which
-// can overtake the last answer. Therefore only the sending side is closed, and input is read until
-// the peer closes the connection.
+// Closes only the sending side, and reads until the peer closes the connection. If the socket were
+// closed now, the kernel would answer more input with a reset, which can overtake the last answer.
 void Connection::linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
   mode_ = Mode::lingering;

@@ -1,5 +1,5 @@
 // One client connection: its input and output, with limits for both. It handles HTTP's framing of
-// requests (RequestFeed) and their order; its owner handles the requests themselves.
+// requests (RequestFeed) and their order. Its owner handles the requests themselves.
 //
 // One request is processed at a time. Pipelined requests wait, up to a limit, and are answered in
 // order. Runs on the reactor thread.
@@ -26,56 +26,59 @@ using http_codec::RequestHead;
 class Connection;
 struct Session;
 
-// Set once, before the first connection.
+// Limits of connections. Set once, before the first connection.
 struct ConnectionBounds {
   http_codec::FeedLimits feed;
-  std::uint64_t queue_bytes = 80ull << 20;    // unsent output
-  std::uint64_t stall_ns = 60'000'000'000;    // a peer that reads nothing for this long is dropped
-  std::uint64_t request_ns = 30'000'000'000;  // for a whole request
+  std::uint64_t queue_bytes = 80ull << 20;        // unsent output
+  std::uint64_t stall_ns = 60'000'000'000;        // a peer that reads nothing for this long is
+                                                  // dropped
+  std::uint64_t request_ns = 30'000'000'000;      // limit for receiving a whole request
   std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this
-  std::uint64_t quiet_ns = 25'000'000'000;  // on_quiet is called for an open answer without output
-                                            // for this long
-  std::uint64_t linger_ns = 2'000'000'000;  // time for the peer to read the last answer
+  std::uint64_t quiet_ns = 25'000'000'000;        // limit for an open answer without output before
+                                                  // on_quiet
+  std::uint64_t linger_ns = 2'000'000'000;        // time for the peer to read the last answer
 };
 
 class ConnectionOwner {
  public:
-  // Shared by all connections: received bytes are consumed before the handler returns.
+  // Returns the receive buffer shared by all connections. Received bytes are consumed before the
+  // handler returns.
   virtual std::span<char> scratch() noexcept = 0;
-  // Called when the head has arrived and the body has not. Returns false if the request was refused
-  // (and answered).
+  // Called when the head has arrived but the body has not. Returns false if the request was
+  // rejected and answered.
   virtual bool on_head(Connection &connection, const RequestFeed &feed) = 0;
   virtual void on_request(Connection &connection, const RequestFeed &feed) = 0;
-  // Called if the framing is invalid or the request arrived too slowly: answer with this status and
-  // close.
+  // Called if the framing is invalid or the request arrived too slowly. The owner must answer with
+  // this status and close the connection.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // Called if an answer is still open and had no output for quiet_ns.
+  // Called if an open answer had no output for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
-  // Called if the connection can no longer be used; destroy it at the end of the event.
+  // Called if the connection cannot be used anymore. The owner must destroy it at the end of the
+  // event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
-  // Called if pipelined bytes are pending and the connection is idle: call resume() at the end of
-  // the event.
+  // Called if pipelined bytes are pending and the connection is idle. The owner must call resume()
+  // at the end of the event.
   virtual void on_ready(Connection &connection) noexcept = 0;
-  // Called at the end of a reactor event; the connection may be destroyed afterwards.
+  // Called at the end of a reactor event, when connections may be destroyed.
   virtual void on_event_end() = 0;
-  // Requests a call of check() at this time at the latest.
+  // Requests that check() is called at this time or earlier.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
 
  protected:
   ~ConnectionOwner() = default;
 };
 
-// The data of a request that its answer needs after the request's bytes are released.
+// The request data that the answer needs after the request's bytes are released.
 struct ReplyContext {
   bool admitted = false;   // the head has passed the guard
-  bool body_less = false;  // HEAD
+  bool body_less = false;  // true for HEAD
   bool persistent = true;  // the connection may be reused after the answer
   bool chunkable = true;   // HTTP/1.1
-  bool primed = false;     // revision 2025-11-25: event streams start with an empty event
+  bool primed = false;     // since revision 2025-11-25: event streams start with an empty event
   std::string origin;      // an allowed Origin, for Access-Control-Allow-Origin
 };
 
-// The stream of the open request.
+// The stream that the open request belongs to.
 struct Attachment {
   enum class Role : std::uint8_t { none, post, general, http_sse, sessionless };
   Role role = Role::none;
@@ -93,40 +96,40 @@ class Connection {
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
-  // Registers the descriptor. Returns false if the host refused.
+  // Registers the descriptor. Returns false if the host rejects it.
   bool start() noexcept;
-  // Processes the bytes pipelined after the answered request.
+  // Processes bytes that were pipelined after the answered request.
   void resume();
-  // Checks the time-outs; returns when the next check is due.
+  // Checks the time-outs. Returns the time of the next check.
   std::uint64_t check(std::uint64_t now_ns);
 
-  // Sends as much as possible and queues the rest. Returns false if the connection must be
-  // destroyed.
+  // Writes as much as possible and queues the remaining bytes. Returns false if the connection must
+  // be destroyed.
   bool write(iovec *parts, std::size_t count);
-  // Called when the answer to a request has been written completely; the next request may follow.
+  // Called when an answer has been written completely. The next request may follow.
   void finish_answer();
-  // Begins an answer that consists of several writes.
+  // Begins an answer that is sent in several writes.
   void begin_stream() noexcept { mode_ = Mode::streaming; }
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The harm of closing the connection, from least to most.
+  // The use of the connection, in order of the harm done by closing it, least first.
   enum class Use : std::uint8_t {
-    silent,     // has never sent a complete request head, or has received its last answer
+    silent,     // no complete request head has arrived, or the last answer was sent
     idle,       // between two requests
-    receiving,  // a request's body, or another head
-    answering   // waits for an answer; closed only if one peer has several such connections
+    receiving,  // a request's body or another head is arriving
+    answering   // a call is pending; closed only if one peer has several of these
   };
   Use use() const noexcept;
-  // Start of the current use.
+  // Returns the start of the current use.
   std::uint64_t since_ns() const noexcept { return since_ns_; }
   std::uint64_t unsent() const noexcept { return queue_.size() - sent_; }
   std::string_view peer() const noexcept { return peer_; }
 
   ReplyContext reply;
   Attachment attached;
-  std::size_t index = 0;  // position in its owner's list
-  std::string peer_key;   // set by its owner
+  std::size_t index = 0;  // position in the owner's list
+  std::string peer_key;   // set by the owner
 
  private:
   enum class Mode : std::uint8_t { reading, busy, streaming, closing, lingering };
@@ -152,7 +155,7 @@ class Connection {
   ByteBuffer backlog_;  // pipelined bytes after the current request
   ByteBuffer queue_;    // unsent bytes, starting at sent_
   std::size_t sent_ = 0;
-  std::uint64_t since_ns_ = 0;  // start of the mode, or of the request being read
+  std::uint64_t since_ns_ = 0;  // start of the mode, or of the request that is arriving
   std::uint64_t last_write_ns_ = 0;
   Mode mode_ = Mode::reading;
   bool doomed_ = false;

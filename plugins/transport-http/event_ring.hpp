@@ -1,5 +1,5 @@
 // Events of a session's streams, kept for clients that resume. Limited in bytes: the oldest events
-// are dropped first, and counted.
+// are dropped first and counted.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace transport_http {
 
 class EventRing {
  public:
-  // Memory of one event in addition to its data.
+  // Memory used per event in addition to its data.
   static constexpr std::size_t overhead = 96;
 
   struct Entry {
     std::uint64_t stream;
     std::uint32_t sequence;
-    bool written;  // written to a connection that may have lost it
+    bool written;  // written to a connection, which may have lost it
     std::uint64_t at_ns;
     std::string data;
   };
 
-  // Adds an event. Returns the number of dropped events (including the new event if it exceeds the
-  // limit).
+  // Adds an event. Returns the number of dropped events, including the new event if it exceeds the
+  // limit.
   std::uint32_t add(Entry entry, std::uint64_t bound) {
     const std::size_t cost = entry.data.size() + overhead;
     if (cost > bound) return 1;
@@ -47,7 +47,7 @@ class EventRing {
     }
   }
 
-  // Returns true if an event of the stream is still kept.
+  // Returns true if any event of the stream is kept.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {
@@ -56,12 +56,12 @@ class EventRing {
     return false;
   }
 
-  // Drops events written before at_ns; unwritten events are kept.
+  // Drops events written before at_ns. Unwritten events are kept.
   void expire(std::uint64_t at_ns) {
     while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
   }
 
-  // Returns the time when the oldest event was written, or UINT64_MAX if no event can expire.
+  // Returns when the oldest event was written, or UINT64_MAX if no event can expire.
   std::uint64_t oldest_ns() const {
     return entries_ && entries_->front().written ? entries_->front().at_ns : UINT64_MAX;
   }

@@ -1,10 +1,9 @@
-// Selects the session to evict when the table of sessions is full.
+// Selects the session to evict when the session table is full.
 //
 // The order is: sessions whose client has not sent notifications/initialized, sessions without an
-// open stream, sessions with only a GET stream, sessions with in-flight calls. Among equals, the
-// least recently used session of the peer with the most such sessions is selected. A few handshakes
-// that have just begun are spared, so that clients that connect at the same time do not evict each
-// other.
+// open stream, sessions with only a GET stream, sessions with in-flight calls. Within a category,
+// the peer with the most sessions loses its least recently used session. A few recent handshakes
+// are spared; otherwise, clients that connect at the same time could evict each other.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +16,11 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit` is the maximum number of sessions; one handshake per 64 sessions is spared.
+  // `limit` is the maximum number of sessions. One recent handshake per 64 sessions is spared.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
-  // Returns null if there is no session. Checks all sessions, except during a flood of handshakes,
-  // when it checks them once in 64 calls. The result is valid until the table changes.
+  // Returns null if there is no session. Scans all sessions; during a flood of handshakes, only on
+  // every 64th call. The result is valid until the table changes.
   Session *pick(Sessions &sessions, std::uint64_t now_ns);
 
  private:
@@ -33,8 +32,7 @@ class Eviction {
   Session *next_known(Sessions &sessions);
 
   std::uint64_t spared_;
-  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, and the times of their
-                                                            // last use
+  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, with their last use
 };
 
 }  // namespace transport_http

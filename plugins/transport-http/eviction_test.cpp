@@ -33,12 +33,13 @@ struct Table {
     sessions.forget(session);
     sessions.reap();
   }
-  Connection *any() { return reinterpret_cast<Connection *>(this); }  // only compared with null
+  // The result may only be compared with null.
+  Connection *any() { return reinterpret_cast<Connection *>(this); }
 };
 
 }  // namespace
 
-TEST_CASE("sessions are evicted in the order of the harm") {
+TEST_CASE("the sessions whose eviction does the least harm are evicted first") {
   Table table;
   Eviction eviction(8);
   Session &calling = table.add("a", 1 * second);
@@ -57,7 +58,7 @@ TEST_CASE("sessions are evicted in the order of the harm") {
   CHECK(eviction.pick(table.sessions, 100 * second) == nullptr);
 }
 
-TEST_CASE("among equals the peer with most sessions loses its least recently used one") {
+TEST_CASE("the peer with the most sessions loses its least recently used session") {
   Table table;
   Eviction eviction(8);
   table.add("few", 1 * second);
@@ -66,17 +67,19 @@ TEST_CASE("among equals the peer with most sessions loses its least recently use
   Session &second_oldest = table.add("many", 11 * second), &oldest = table.add("many", 10 * second);
   REQUIRE(eviction.pick(table.sessions, 20 * second) == &oldest);
   table.remove(oldest);
-  // Now both peers have the same number.
+  // Now both peers have the same number of sessions.
   Session *next = eviction.pick(table.sessions, 20 * second);
   CHECK(next->last_used_ns == 1 * second);
   CHECK(next != &second_oldest);
-  // A peer's sessions of another category do not count.
+  // Sessions of other categories are not counted.
   for (int i = 0; i < 5; ++i) table.add("few", 30 * second).general = table.any();
   table.remove(*next);
   CHECK(eviction.pick(table.sessions, 40 * second) == &second_oldest);
 }
 
-TEST_CASE("handshakes that have been answered since the last check are not evicted") {
+TEST_CASE(
+    "a session that has completed its handshake since the last scan is not evicted as a "
+    "handshake") {
   Table table;
   Eviction eviction(8);
   std::vector<Session *> handshakes;
@@ -104,15 +107,15 @@ TEST_CASE("a few clients that connect at the same time do not evict each other")
   table.add("b", 10 * second, false);
   Session &listening = table.add("a", 1 * second);
   listening.general = table.any();
-  SECTION("for five seconds") {
+  SECTION("recent handshakes are spared for five seconds") {
     CHECK(eviction.pick(table.sessions, 11 * second) == &used);
     CHECK(eviction.pick(table.sessions, 16 * second)->ready == false);
   }
-  SECTION("not more than two") {
+  SECTION("at most two handshakes are spared") {
     table.add("a", 10 * second + 1, false);
     CHECK(eviction.pick(table.sessions, 11 * second) == &first);
   }
-  SECTION("unless there is no other session") {
+  SECTION("a handshake is evicted if there is no other session") {
     table.remove(used);
     CHECK(eviction.pick(table.sessions, 11 * second) == &listening);
     table.remove(listening);

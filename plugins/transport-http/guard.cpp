@@ -104,8 +104,8 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
-// same-site is rejected: another port or subdomain is a different page, whose Origin would be
-// checked.
+// same-site is rejected: a page on another port or subdomain is not trusted unless its Origin is
+// allowed.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
   return site.empty() || equal_ignoring_case(site, "none") ||
          equal_ignoring_case(site, "same-origin");

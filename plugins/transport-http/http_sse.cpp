@@ -1,12 +1,12 @@
 // The HTTP+SSE transport of revision 2024-11-05: one event stream per session carries all messages
-// to the client, and each message of the client is a POST.
+// to the client. The client sends each message in a POST.
 #include "server.hpp"
 
 namespace transport_http {
 
 namespace {
 
-// Returns `sessionId` from a query; its digits need no decoding.
+// Returns `sessionId` from a query. It consists of digits, so it needs no decoding.
 std::string_view session_of(std::string_view query) noexcept {
   constexpr std::string_view name = "sessionId=";
   while (!query.empty()) {
@@ -64,7 +64,7 @@ void Server::post_http_sse(Connection &c, const RequestFeed &feed) {
 bh_status Server::send_http_sse(Session &session, const bh_outgoing &message) {
   Connection *c = session.general;
   if (c == nullptr || message.stream != 0) return BH_STALE;
-  if (message.part_count == 0) return BH_OK;  // ended without an answer; no POST is waiting for one
+  if (message.part_count == 0) return BH_OK;  // ended without an answer; no POST is waiting
   const Event event{.name = "message", .parts = {message.parts, message.part_count}};
   // If the connection breaks or its queue is full, lost() ends the session.
   return send_event(*c, event) ? BH_OK : BH_E_LIMIT;

@@ -1,4 +1,4 @@
-// Tests of session resumption after a restart, and of sessions that end together.
+// Tests of session resumption after a restart, and of sessions that end at the same time.
 #include <vector>
 
 #include "testing.hpp"
@@ -31,11 +31,11 @@ std::string last_event(const std::string &id) {
 
 }  // namespace
 
-TEST_CASE("event ids of an earlier process do not match events of this one") {
+TEST_CASE("event ids of an earlier process do not match events of the current process") {
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);
-  // The session's first request in this process; the earlier process also had a first request.
+  // The first request of the session in this process. The earlier process also had a first request.
   broken.send(post(rig, "later", sealed));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 5000));
   rig.event(rig.delivered[0], "of this process");
@@ -55,7 +55,7 @@ TEST_CASE("event ids of an earlier process do not match events of this one") {
   }
 }
 
-TEST_CASE("the client that resumes gets an error for an answer too large to be kept") {
+TEST_CASE("a client that resumes gets an error instead of an answer that was too large to keep") {
   Rig rig;
   Client client(rig), broken(rig);
   const std::string id = initialize(rig, client);
@@ -75,7 +75,7 @@ TEST_CASE("the client that resumes gets an error for an answer too large to be k
   CHECK(rig.host.metric("http.events_dropped") == 1);
 }
 
-TEST_CASE("the host may end other sessions while it is notified of one") {
+TEST_CASE("the host may end other sessions when it is notified of the end of a session") {
   bh_limits limits = test_limits();
   limits.session_idle_ms = 100;
   Rig rig(any_port, limits);

@@ -1,4 +1,4 @@
-// Tests of limits and of the behaviour when they are reached.
+// Tests of limits, and of the behaviour when a limit is reached.
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ std::size_t open_descriptors() {
   return n;
 }
 
-// While an object of this class exists, this process can open no more descriptors.
+// While an object of this class exists, this process cannot open more descriptors.
 class FewDescriptors {
  public:
   FewDescriptors() {
@@ -39,7 +39,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-// Returns the size of this process's private writable memory.
+// Returns the size of this process's private writable memory in KiB.
 std::size_t data_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -55,13 +55,13 @@ TEST_CASE("a request that arrives too slowly is answered with 408") {
   limits.request_read_ms = 100;
   Rig rig(any_port, limits);
   std::string text = post(rig, "now");
-  SECTION("the head") {
+  SECTION("during the head") {
     text.resize(40);
   }
-  SECTION("the body") {
+  SECTION("during the body") {
     text.resize(text.size() - 1);
   }
-  SECTION("a chunked body") {
+  SECTION("during a chunked body") {
     text = "POST /mcp HTTP/1.1\r\n" + host_line(rig) +
            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
   }
@@ -69,7 +69,7 @@ TEST_CASE("a request that arrives too slowly is answered with 408") {
   const std::string id = initialize(rig, other);
   slow.send(text.substr(0, text.size() - 10));
   for (std::size_t i = text.size() - 10; i < text.size(); ++i) {
-    slow.send(text.substr(i, 1));  // steadily, but not forever
+    slow.send(text.substr(i, 1));  // makes steady progress, but is too slow
     rig.host.run_for(5);
   }
   CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
@@ -87,7 +87,7 @@ TEST_CASE("a connection without a request is closed") {
   CHECK(client.bytes().empty());
 }
 
-TEST_CASE("an unused session ends, and a used one does not") {
+TEST_CASE("an unused session ends, but a session in use does not") {
   bh_limits limits = test_limits();
   limits.session_idle_ms = 150;
   Rig rig(any_port, limits);
@@ -106,7 +106,7 @@ TEST_CASE("an unused session ends, and a used one does not") {
   CHECK(waiting.response().body == "x");
 }
 
-TEST_CASE("a peer that does not read is dropped, and delays no other") {
+TEST_CASE("a peer that does not read is disconnected without delaying others") {
   bh_limits limits = test_limits();
   limits.write_stall_ms = 200;
   Rig rig(any_port, limits);
@@ -131,7 +131,7 @@ TEST_CASE("unread output for a slow peer is limited") {
   Client client(rig);
   const std::string id = initialize(rig, client);
   const bh_session session = rig.last_session;
-  SECTION("the general stream: the connection is closed, the session stays") {
+  SECTION("on the general stream, the connection is closed and the session is kept") {
     Client slow(rig, 4096);
     slow.send(get(rig, id));
     REQUIRE(slow.wait_for("\r\n\r\n"));
@@ -143,7 +143,7 @@ TEST_CASE("unread output for a slow peer is limited") {
     CHECK(client.request(post(rig, "echo 1", id)).body == "echo 1");
     CHECK(rig.closed.empty());
   }
-  SECTION("HTTP+SSE: the session ends") {
+  SECTION("with HTTP+SSE, the session ends") {
     Client slow(rig, 4096);
     slow.send(get(rig, {}, {}, "/sse"));
     REQUIRE(slow.wait_for("endpoint"));
@@ -152,13 +152,13 @@ TEST_CASE("unread output for a slow peer is limited") {
       status = rig.send(BH_OUT_EVENT, rig.last_session, 0, std::string(1000, 'x'));
     }
     CHECK(status == BH_E_LIMIT);
-    CHECK(rig.closed.empty());  // not inside send()
+    CHECK(rig.closed.empty());  // not reported inside send()
     REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
     CHECK(rig.closed[0].session == rig.last_session);
   }
 }
 
-TEST_CASE("a Content-Length without a body takes no memory") {
+TEST_CASE("a Content-Length without a body reserves no memory") {
   Rig rig(any_port);
   Client keeper(rig);
   const std::string id = initialize(rig, keeper);
@@ -173,10 +173,10 @@ TEST_CASE("a Content-Length without a body takes no memory") {
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 62; }, 5000));
   rig.host.run_for(20);
   for (const auto &client : clients) CHECK_FALSE(client->pump());
-  CHECK(data_kib() - before < 512u << 10);  // of the announced 960 MiB
+  CHECK(data_kib() - before < 512u << 10);  // the announced lengths add up to 960 MiB
 }
 
-TEST_CASE("connections leave no descriptors behind") {
+TEST_CASE("closed connections leave no descriptors open") {
   Rig rig(any_port);
   Client keeper(rig);
   const std::string id = initialize(rig, keeper);
@@ -196,7 +196,7 @@ TEST_CASE("connections leave no descriptors behind") {
   CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
 }
 
-TEST_CASE("above the limit of connections, unused ones are closed") {
+TEST_CASE("at the limit for connections, unused connections are closed") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(any_port, limits);
@@ -222,20 +222,20 @@ TEST_CASE("above the limit of connections, unused ones are closed") {
     CHECK(rig.host.metric("http.connections_refused") == 0);
     CHECK(user.request(post(rig, "echo 1", id)).body == "echo 1");
   };
-  SECTION("silent connections, the oldest first") {
+  SECTION("silent connections, oldest first") {
     fill("");
     first_closes();
   }
-  SECTION("with half a head") {
+  SECTION("with an incomplete head") {
     fill("POST /mcp HTTP/1.1\r\nHost:");
     first_closes();
   }
-  SECTION("between two requests, before that of a client that is used later") {
+  SECTION("idle, if their last request is older than that of other clients") {
     fill(post(rig, "now", id));
     CHECK(user.request(post(rig, "now", id)).status == 200);
     first_closes();
   }
-  SECTION("already closed by their clients: no other one is closed") {
+  SECTION("already closed by their clients, in which case no others are closed") {
     fill("");
     clients.clear();
     REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 2; }, 5000));
@@ -243,7 +243,7 @@ TEST_CASE("above the limit of connections, unused ones are closed") {
     CHECK(late.request(post(rig, "now", id)).status == 200);
     CHECK(rig.host.metric("http.connections_evicted") == 0);
   }
-  SECTION("with half a body, if there is no other") {
+  SECTION("with an incomplete body, if there are no others") {
     const std::string half = post(rig, "later", id);
     CHECK(user.request(post(rig, "now", id)).status == 200);
     fill(half.substr(0, half.size() - 1));
@@ -255,7 +255,7 @@ TEST_CASE("above the limit of connections, unused ones are closed") {
   }
 }
 
-TEST_CASE("connections that wait for answers are closed if one session has many of them") {
+TEST_CASE("connections waiting for answers are closed if one session has many of them") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -272,7 +272,7 @@ TEST_CASE("connections that wait for answers are closed if one session has many 
   }
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
   rig.host.run_for(20);
-  // Closes neither the new connection, nor the connection of a session that has only one.
+  // Neither the new connection nor the only connection of another session is closed.
   for (std::size_t i = 1; i <= 8; ++i) {
     Client late(rig);
     CHECK(late.request(post(rig, "now", other)).status == 200);
@@ -285,7 +285,7 @@ TEST_CASE("connections that wait for answers are closed if one session has many 
           answer.npos);
     clients.pop_back();
     CHECK(rig.host.metric("http.connections_evicted") == i);
-    // The greedy session takes the free capacity again.
+    // The session with many connections uses the freed capacity again.
     late.close();
     rig.host.run_for(20);
     clients.push_back(std::make_unique<Client>(rig));
@@ -297,7 +297,7 @@ TEST_CASE("connections that wait for answers are closed if one session has many 
   CHECK_FALSE(greedy.pump());
 }
 
-TEST_CASE("a slowly arriving request is kept, regardless of the number of waiting calls") {
+TEST_CASE("a request that arrives slowly is kept, whatever the number of waiting calls") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -317,7 +317,7 @@ TEST_CASE("a slowly arriving request is kept, regardless of the number of waitin
   CHECK(slow.request(text.substr(text.size() - 3)).body == "echo arrived");
 }
 
-TEST_CASE("the oldest calls without a session are closed, not those of the new client") {
+TEST_CASE("the oldest calls without a session are closed, but not those of the new client") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -345,7 +345,7 @@ TEST_CASE("the oldest calls without a session are closed, not those of the new c
   CHECK(calls[mine]->response().body == "answer");
 }
 
-TEST_CASE("without free descriptors waiting calls are closed, too") {
+TEST_CASE("without free descriptors, connections of waiting calls are also closed") {
   Rig rig(any_port);
   Client user(rig);
   const std::string id = initialize(rig, user);
@@ -356,21 +356,21 @@ TEST_CASE("without free descriptors waiting calls are closed, too") {
   }
   user.send(post(rig, "later", id));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 22; }, 5000));
-  Client late(rig);  // only in the kernel's backlog
+  Client late(rig);  // remains in the kernel's backlog
   late.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(late.response().body == "echo 1");
   CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
-TEST_CASE("without free descriptors silent connections are closed") {
+TEST_CASE("without free descriptors, silent connections are closed") {
   Rig rig(any_port);
   Client user(rig);
   const std::string id = initialize(rig, user);
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(rig));
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
-  Client waiting(rig);  // only in the kernel's backlog
+  Client waiting(rig);  // remains in the kernel's backlog
   waiting.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(waiting.response().body == "echo 1");
@@ -378,12 +378,12 @@ TEST_CASE("without free descriptors silent connections are closed") {
   CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
-TEST_CASE("without free descriptors the server waits and does not spin") {
+TEST_CASE("without free descriptors, the server waits without spinning") {
   Rig rig(any_port);
   Client client(rig), other(rig);
   const std::string id = initialize(rig, client);
   other.request(post(rig, "now", id));
-  Client waiting(rig);  // only in the kernel's backlog
+  Client waiting(rig);  // remains in the kernel's backlog
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
@@ -397,10 +397,10 @@ TEST_CASE("without free descriptors the server waits and does not spin") {
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(warned);
   CHECK(spent < 20);
-  // One connection was closed, which was not enough.
+  // Closing one connection was not sufficient.
   CHECK(rig.host.metric("http.connections_evicted") == 1);
   CHECK(client.wait_closed());
   CHECK_FALSE(other.pump());
   CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
-  CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // after the pause
+  CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // served after the pause
 }

@@ -1,4 +1,4 @@
-// The replacement for an answer that is too large to be kept for clients that resume.
+// Replaces an answer that is too large to keep for clients that resume.
 #pragma once
 
 #include <string>
@@ -6,8 +6,7 @@
 
 namespace transport_http {
 
-// Returns a JSON-RPC error with the answer's id, or null as the id if none is found (as in a
-// batch).
+// Returns a JSON-RPC error with the answer's id. The id is null if none is found (as in a batch).
 std::string lost_answer(std::string_view answer);
 
 }  // namespace transport_http

@@ -1,5 +1,5 @@
 // The headers of a request that are forwarded to the host: MCP-Protocol-Version, Mcp-Method,
-// Mcp-Name and Mcp-Param-*. No allocation; the views point into the request.
+// Mcp-Name and Mcp-Param-*. No allocation; the views refer to the request.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace transport_http {
 
 class McpHeaders {
  public:
-  // `head` is complete, as accepted by HeadParser.
+  // `head` is a complete head that HeadParser has accepted.
   explicit McpHeaders(std::string_view head) noexcept;
 
   // Returns true if their number or size exceeds the limits of bh_header.

@@ -1,4 +1,4 @@
-// Messages from the host: answers and events, each to the stream of its client.
+// Messages from the host: answers and events for the streams of clients.
 #include "lost_answer.hpp"
 #include "server.hpp"
 
@@ -51,7 +51,7 @@ bh_status Server::send_now(Session &session, const bh_outgoing &message) {
                                                      : send_on_stream(session, *stream, message);
   if (answer) {
     session.last_used_ns = host_.now_ns();
-    // During deliver() the caller handles it.
+    // Within deliver(), the caller does this.
     if (!session.kept && session.streams.empty() && in_send_) close_session(session);
   }
   return status;
@@ -68,7 +68,7 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
   return c.doomed() ? BH_STALE : BH_OK;
 }
 
-// Returns the header line with the session id, once: it is sent with the answer to initialize.
+// Returns the header line with the session id. It is sent only once, with the answer to initialize.
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
@@ -96,7 +96,8 @@ bh_status Server::send_on_stream(Session &session, Stream &stream, const bh_outg
   if (c == nullptr) return BH_OK;
   if (last) c->attached = {};
   const bool sent = send_event(*c, event, last);
-  // With the session's id, a client can resume output that a broken connection did not send.
+  // If the session has an id, the client can resume output that was not sent because the connection
+  // broke.
   return sent || session.kept ? BH_OK : BH_STALE;
 }
 
@@ -116,7 +117,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (!session.kept) return;
   const std::uint64_t bound = transport_->limits->event_buffer_bytes;
   std::string data = data_of(message);
-  // Without the answer or an error in its place, a client that resumes would wait forever.
+  // Without the answer or an error, a client that resumes would wait forever.
   const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
   if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
@@ -124,7 +125,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// Sends messages that arrived inside deliver(), once it is known whether the session has an id.
+// Sends the messages that arrived inside deliver(). It is now known whether the session has an id.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {
     const bh_str part = bh::str(held.data);
@@ -140,7 +141,7 @@ void Server::replay_held(Session &session) {
   }
 }
 
-// Converts a slow answer to an event stream, so that clients and proxies see that it is alive and
+// Converts a slow answer to an event stream. Clients and proxies can then see that it is alive, and
 // the client can resume it.
 void Server::on_quiet(Connection &c) {
   if (c.attached.role == Attachment::Role::sessionless) {

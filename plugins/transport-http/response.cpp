@@ -14,14 +14,15 @@ namespace {
 using http_codec::HeadText;
 using Head = HeadText<1536>;
 
-// Maximum number of parts in one system call; more parts are joined first.
+// Maximum number of parts in one system call. If there are more, they are joined first.
 constexpr std::size_t max_parts = 60;
 
 iovec io(std::string_view s) noexcept {
   return {const_cast<char *>(s.data()), s.size()};
 }
 
-// RFC 9110 requires a Date header from every server with a clock; updated once per second.
+// Returns the Date header, which RFC 9110 requires from servers with a clock. Updated once per
+// second.
 std::string_view date_line() noexcept {
   static thread_local std::time_t made_for = -1;
   static thread_local std::array<char, 48> line;
@@ -56,7 +57,7 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// JSON may contain line breaks between its tokens; in an event, each line needs its own "data:".
+// JSON may contain line breaks between tokens. In an event, each line needs its own "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);
@@ -131,8 +132,7 @@ void respond_error(Connection &c, int status, int code, std::string_view message
 
 bool begin_events(Connection &c, std::string_view extra, const Event *prime) {
   if (!c.reply.chunkable)
-    c.reply.persistent = false;  // the end of the body is the end of the
-                                 // connection
+    c.reply.persistent = false;  // the body ends when the connection is closed
   Head head;
   head << http_codec::status_line(200)
        << "Content-Type: text/event-stream\r\n"
@@ -162,7 +162,7 @@ bool send_event(Connection &c, const Event &event, bool last) {
   HeadText<160> lines;
   if (!event.name.empty()) lines << "event: " << event.name << "\n";
   if (event.parts.empty()) {
-    lines << ": no answer";  // a comment, because there is no message for the client
+    lines << ": no answer";  // a comment, because there is no message to send
   } else {
     if (event.has_id) {
       (lines << "id: ").number(event.stream) << "-";

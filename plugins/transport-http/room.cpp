@@ -15,7 +15,7 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// Returns true for a session's event stream for messages without a call.
+// Returns true for a session's event stream for messages that belong to no call.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;
@@ -33,10 +33,10 @@ bool goes_before(const Connection *a, const Connection *b) noexcept {
 
 struct Largest {
   std::vector<Connection *> members;
-  std::size_t ahead = 0;  // difference in size from the next largest group
+  std::size_t ahead = 0;  // its size minus the size of the next largest group
 };
 
-// key(c) is the group of a connection.
+// key(c) identifies the group of a connection.
 template <class Key>
 Largest largest_group(const std::vector<Connection *> &all, const Key &key) {
   std::map<decltype(key(*all.front())), std::vector<Connection *>> groups;

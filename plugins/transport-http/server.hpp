@@ -1,12 +1,12 @@
 // The server: connections, sessions and routes. Its sources:
-//   server.cpp      lifetime, connections, the clock sweep
+//   server.cpp      lifecycle, connections, time-outs
 //   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
 //   http_sse.cpp    requests: GET /sse and POST /messages of 2024-11-05
 //   sessionless.cpp requests without a session
 //   outgoing.cpp    messages from the host
 //
 // The host is called (deliver, session_close ...) only in reactor events of this plugin, never
-// inside send(): the consequences of send() are handled in settle(). Runs on the reactor thread.
+// inside send(). The consequences of send() are handled in settle(). Runs on the reactor thread.
 #pragma once
 
 #include <memory>
@@ -34,14 +34,14 @@ class Server final : public ConnectionOwner {
   Server(const bh::Host &host, const bh_host_transport *transport, Config config);
   ~Server();
 
-  // `token` is required of clients; empty if no token is required.
+  // `token` is the token that clients must send; empty if no token is required.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
-  // From now on, connections are closed after their answer.
+  // Closes each connection after its current answer.
   void drain() noexcept;
-  // True if drain() was called and answers are still unsent.
+  // Returns true if drain() was called and answers are still unsent.
   bool sends_after_drain() const noexcept;
-  // Ends all streams, connections and sessions; afterwards no resources of the reactor are held.
+  // Ends all streams, connections and sessions, and releases all reactor resources.
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
@@ -73,8 +73,7 @@ class Server final : public ConnectionOwner {
   void sweep();
   std::uint64_t sweep_sessions(std::uint64_t now_ns);
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
-  // Removes the session and notifies the host (immediately, or in settle() if called inside
-  // send()).
+  // Removes the session and notifies the host: immediately, or in settle() if called inside send().
   void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session, std::uint32_t how);
@@ -87,18 +86,18 @@ class Server final : public ConnectionOwner {
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
-  // Evicts one session to make room for another. Returns false if there is none.
+  // Evicts one session. Returns false if there is none.
   bool evict_session();
   Session *reopen(Connection &c, std::string_view text);
   void seal(Session &session);
   Session *named_session(Connection &c, const RequestFeed &feed);
   bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
   void post(Connection &c, const RequestFeed &feed);
-  // The arguments of a message's delivery.
+  // The arguments for delivering a message.
   struct Delivery {
     bh_session session;  // 0 if there is none
     std::uint64_t stream;
-    const bh_peer *peer;  // if there is no session
+    const bh_peer *peer;  // set if there is no session
     const McpHeaders &headers;
   };
   bh_status hand_over(const Delivery &with, std::string_view body, bh_delivery *out);
@@ -133,8 +132,7 @@ class Server final : public ConnectionOwner {
   void replay_held(Session &session);
 
   static constexpr std::size_t scratch_bytes = 256u << 10;
-  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // written events are kept this
-                                                                  // long
+  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // for written events
 
   const bh::Host &host_;
   const bh_host_transport *transport_;
@@ -153,8 +151,7 @@ class Server final : public ConnectionOwner {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection *> doomed_;
   std::vector<Connection *> ready_;
-  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // to be reported to the host in
-                                                               // settle()
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // reported by settle()
   Sessions sessions_;
   std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream; one per connection
   std::uint64_t next_sessionless_ = 1;

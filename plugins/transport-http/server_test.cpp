@@ -15,7 +15,7 @@ std::string with_host(std::string_view host) {
 
 }  // namespace
 
-TEST_CASE("the lifetime of a session: initialize, call, notification, delete, 404") {
+TEST_CASE("a session is initialized, used and deleted, and then unknown") {
   Rig rig;
   REQUIRE(rig.status == BH_OK);
   CHECK(rig.endpoint == "http://127.0.0.1:" + std::to_string(rig.port) + "/mcp");
@@ -46,7 +46,7 @@ TEST_CASE("the lifetime of a session: initialize, call, notification, delete, 40
   CHECK(client.request(get(rig, id, {}, "/mcp", "DELETE")).status == 404);
 }
 
-TEST_CASE("a later answer reaches its request") {
+TEST_CASE("a late answer reaches its request") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -64,7 +64,7 @@ TEST_CASE("a later answer reaches its request") {
   CHECK(rig.send(BH_OUT_EVENT, 999, 1, "x") == BH_STALE);
 }
 
-TEST_CASE("a session opened by the host for a request without one ends with its answer") {
+TEST_CASE("a session that the host opens for a single request ends with its answer") {
   Rig rig;
   rig.refusal = BH_E_UNSUPPORTED;
   Client client(rig);
@@ -73,7 +73,7 @@ TEST_CASE("a session opened by the host for a request without one ends with its 
     CHECK(r.status == 200);
     CHECK(r.field("Mcp-Session-Id").empty());
   }
-  SECTION("answered later") {
+  SECTION("answered late") {
     client.send(post(rig, "later"));
     REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 5000));
     CHECK(rig.closed.empty());
@@ -83,7 +83,7 @@ TEST_CASE("a session opened by the host for a request without one ends with its 
   SECTION("a notification") {
     CHECK(client.request(post(rig, "notify")).status == 202);
   }
-  SECTION("with an event first") {
+  SECTION("answered after an event") {
     const Response r = client.request(post(rig, "progress now"));
     CHECK(r.chunked);
     CHECK(r.body == "data: {\"method\":\"progress\"}\n\ndata: {\"result\":\"ok\"}\n\n");
@@ -100,14 +100,14 @@ TEST_CASE("a session opened by the host for a request without one ends with its 
   CHECK(rig.open.empty());
 }
 
-TEST_CASE("an initialize whose client has disconnected leaves no session") {
+TEST_CASE("if the client of an initialize request disconnects, no session remains") {
   Rig rig;
   Client client(rig);
   initialize(rig, client);
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // Answered late, so that the client cannot know the id yet.
+  // Answered late, so the client cannot know the id yet.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();
@@ -115,7 +115,7 @@ TEST_CASE("an initialize whose client has disconnected leaves no session") {
   CHECK(rig.open.size() == 1);
 }
 
-TEST_CASE("statuses of refused requests") {
+TEST_CASE("rejected requests have the specified statuses") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -130,7 +130,7 @@ TEST_CASE("statuses of refused requests") {
   CHECK(status(post(rig, "now", "nonsense")) == 404);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 1999-01-01\r\n")) == 400);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 2025-06-18\r\n")) == 200);
-  // Without a session, the message determines the revision, not the header.
+  // Without a session, the revision comes from the message, not the header.
   CHECK(status(post(rig, "now", {}, "MCP-Protocol-Version: 1999-01-01\r\n")) == 200);
   CHECK(status(post(rig, "status-400", id)) == 400);
   CHECK(status(post(rig, "status-404", id)) == 404);
@@ -151,7 +151,7 @@ TEST_CASE("statuses of refused requests") {
   const Response options = client.request(raw(rig, "OPTIONS /mcp HTTP/1.1"));
   CHECK(options.status == 204);
   CHECK(options.field("Allow") == "GET, POST, DELETE, OPTIONS");
-  // All requests use one connection; the session is unchanged.
+  // All requests use one connection, and the session is unchanged.
   CHECK(client.request(post(rig, "echo x", id)).body == "echo x");
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("an answer to HEAD has no body") {
   CHECK(bytes.find("\r\n\r\nHTTP/1.1 200 OK") != bytes.npos);
 }
 
-TEST_CASE("invalid framing is answered and the connection closed") {
+TEST_CASE("invalid framing is answered, and the connection is closed") {
   Rig rig;
   const auto refused = [&](std::string_view text, int status) {
     Client client(rig);
@@ -187,12 +187,12 @@ TEST_CASE("invalid framing is answered and the connection closed") {
   CHECK(rig.delivered.empty());
 }
 
-TEST_CASE("Host is validated") {
+TEST_CASE("the Host header is validated") {
   Rig rig(R"({"listen":"127.0.0.1:0","allowed_hosts":["Gateway.test","other.test:99"]})");
   const std::string port = ":" + std::to_string(rig.port);
   Client client(rig);
   const auto status = [&](std::string_view host) { return client.request(with_host(host)).status; };
-  // 406: accepted by the guard, but not an acceptable GET.
+  // 406 means that the guard accepted the request, but not the GET itself.
   for (const std::string &good :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port,
         std::string("gateway.test"), std::string("gateway.test:1"), std::string("other.test:99")}) {
@@ -212,7 +212,7 @@ TEST_CASE("Host is validated") {
       403);
 }
 
-TEST_CASE("Origin is validated, and allowed origins may read the answers") {
+TEST_CASE("the Origin header is validated, and allowed origins may read answers") {
   Rig rig(R"({"listen":"127.0.0.1:0","allowed_origins":["https://app.test"]})");
   Client client(rig);
   const auto ask = [&](std::string_view origin) {
@@ -263,7 +263,7 @@ TEST_CASE("a configured token is required") {
   }
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // Discovery without a token reports that there is no metadata, not that a login is required.
+  // Without a token, discovery reports missing metadata, not that authentication is required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))
@@ -286,8 +286,9 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
         200);
 }
 
-TEST_CASE("beyond loopback a token is mandatory") {
-  // Bound to all addresses of this machine for a moment; without the token, no client is admitted.
+TEST_CASE("a token is mandatory on non-loopback addresses") {
+  // The port is open on all addresses of this machine for a moment, but clients without the token
+  // are rejected.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -305,7 +306,7 @@ TEST_CASE("one error contains all configuration errors") {
   CHECK(rig.fault.find("a b") == std::string::npos);
 }
 
-TEST_CASE("an address in use is named") {
+TEST_CASE("the error for an address in use names the address") {
   Rig first;
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   Rig second(R"({"listen":")" + address + R"("})");
@@ -313,7 +314,7 @@ TEST_CASE("an address in use is named") {
   CHECK(second.fault.find(address) != std::string::npos);
 }
 
-TEST_CASE("chunked, pipelined and 100-continue requests") {
+TEST_CASE("chunked, pipelined and 100-continue requests are accepted") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -325,7 +326,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
                 "5\r\necho \r\n3\r\nabc\r\n0\r\n\r\n");
     CHECK(client.response().body == "echo abc");
   }
-  SECTION("pipelined, answered in order although the first answer comes last") {
+  SECTION("pipelined requests are answered in order, even if the first answer comes last") {
     client.send(post(rig, "later", id) + post(rig, "echo 2", id) + post(rig, "echo 3", id));
     REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
     rig.host.run_for(20);
@@ -336,7 +337,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
     CHECK(client.response().body == "echo 2");
     CHECK(client.response().body == "echo 3");
   }
-  SECTION("more is pipelined than the limit") {
+  SECTION("pipelined bytes above the limit") {
     client.send(post(rig, "later", id));
     std::string many;
     for (int i = 0; i < 1000; ++i) many += post(rig, "echo " + std::to_string(i), id);
@@ -366,7 +367,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
   }
 }
 
-TEST_CASE("a body of 8 MB is carried in both directions") {
+TEST_CASE("bodies of 8 MB are transferred in both directions") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -378,7 +379,8 @@ TEST_CASE("a body of 8 MB is carried in both directions") {
   CHECK(client.request(post(rig, "echo small", id)).body == "echo small");
 }
 
-TEST_CASE("above the host's limit of sessions, the one with the least harm is evicted") {
+TEST_CASE(
+    "at the host's session limit, the session whose eviction does the least harm is evicted") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
@@ -391,8 +393,7 @@ TEST_CASE("above the host's limit of sessions, the one with the least harm is ev
   CHECK(rig.closed[0].session == handle);
   CHECK(rig.closed[0].how == BH_SESSION_EVICTED);
   CHECK(rig.host.metric("http.sessions_evicted") == 1);
-  CHECK(client.request(post(rig, "now", first)).status == 404);  // this host does not resume
-                                                                 // sessions
+  CHECK(client.request(post(rig, "now", first)).status == 404);  // not resumed by this host
   CHECK(client.request(post(rig, "now", second)).status == 200);
   CHECK(client.request(get(rig, third, {}, "/mcp", "DELETE")).status == 204);
   CHECK(rig.closed[1].how == BH_SESSION_GONE);
@@ -400,7 +401,7 @@ TEST_CASE("above the host's limit of sessions, the one with the least harm is ev
   CHECK(rig.closed.size() == 2);
 }
 
-TEST_CASE("calls of an evicted session get 503, since it can be restored") {
+TEST_CASE("calls of an evicted session get status 503, because it can be restored") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
@@ -416,26 +417,26 @@ TEST_CASE("calls of an evicted session get 503, since it can be restored") {
     CHECK(r.field("Retry-After") == "5");
     CHECK(r.body.find(R"("code":-32000)") != r.body.npos);
   }
-  // A session that its client ends is not restored.
+  // A session that its client has ended is not restored.
   calling.send(post(rig, "later c", other));
   rig.host.run_for(20);
   CHECK(late.request(get(rig, other, {}, "/mcp", "DELETE")).status == 204);
   CHECK(calling.response().status == 404);
 }
 
-TEST_CASE("a host that accepts no session is named as the cause") {
+TEST_CASE("if the host rejects a session, the answer is 503 with Retry-After") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
   Client client(rig);
-  rig.limits.sessions = 0;  // all sessions are used by other transports
+  rig.limits.sessions = 0;  // other transports use all sessions
   const Response r = client.request(post(rig, "initialize"));
   CHECK(r.status == 503);
   CHECK_FALSE(r.field("Retry-After").empty());
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("a Unix socket is served, too") {
+TEST_CASE("requests over a Unix socket are answered") {
   std::string folder = (std::filesystem::temp_directory_path() / "bulkhead-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/socket";
@@ -445,5 +446,5 @@ TEST_CASE("a Unix socket is served, too") {
     CHECK(rig.endpoint == "unix:" + path);
     CHECK(::access(path.c_str(), F_OK) == 0);
   }
-  std::filesystem::remove_all(folder);  // the host removes the socket's file
+  std::filesystem::remove_all(folder);  // the host removes the socket file
 }

@@ -1,5 +1,5 @@
-// Requests without a session: the host answers each on a separate stream, which lasts as long as
-// its connection waits.
+// Requests without a session. The host answers each one on a separate stream, which lasts as long
+// as the connection waits.
 #include <utility>
 
 #include "server.hpp"
@@ -24,7 +24,7 @@ bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   if (status == BH_OK && delivery.kind == BH_DELIVERED_ANSWER) return true;
   sessionless_.erase(number);
   c.attached = {};
-  // A host older than minor 2 requires a session for every message.
+  // Hosts older than minor version 2 require a session for every message.
   if (status == BH_E_SESSION_LOST || status == BH_E_UNSUPPORTED) return false;
   if (status == BH_OK) {
     respond(c, {.status = 202, .parts = {}});

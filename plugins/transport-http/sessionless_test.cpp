@@ -41,7 +41,7 @@ TEST_CASE("a request without a session is delivered with its peer and answered")
   CHECK(rig.last_session == 0);
 }
 
-TEST_CASE("events of a request without a session come before its answer") {
+TEST_CASE("events of a request without a session are sent before its answer") {
   Rig rig;
   Client client(rig);
   client.send(post(rig, "later"));
@@ -66,7 +66,7 @@ TEST_CASE("the host is notified when the connection of a request without a sessi
         std::vector<std::pair<bh_session, std::uint64_t>>{{0, rig.delivered[0].stream}});
   CHECK(rig.answer(rig.delivered[0], "{}") == BH_STALE);
 
-  // The same if the transport is stopped.
+  // The host is also notified when the transport is stopped.
   Client other(rig);
   other.send(post(rig, "later"));
   REQUIRE(other.wait([&] { return rig.delivered.size() == 2; }));
@@ -75,7 +75,7 @@ TEST_CASE("the host is notified when the connection of a request without a sessi
   CHECK(rig.gone[1].second == rig.delivered[1].stream);
 }
 
-TEST_CASE("a request without a session that is answered late becomes an event stream") {
+TEST_CASE("a request without a session that is answered late is converted to an event stream") {
   Rig rig(R"({"listen":"127.0.0.1:0","keep_alive_ms":100})");
   Client client(rig);
   client.send(post(rig, "later"));
@@ -88,7 +88,7 @@ TEST_CASE("a request without a session that is answered late becomes an event st
   CHECK(rig.gone.empty());
 }
 
-TEST_CASE("a client that reads too slowly loses its request without a session") {
+TEST_CASE("a request without a session is cancelled if its client reads too slowly") {
   bh_limits limits = test_limits();
   limits.write_queue_bytes = 64u << 10;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
@@ -105,7 +105,7 @@ TEST_CASE("a client that reads too slowly loses its request without a session") 
   CHECK(rig.gone.size() == 1);
 }
 
-TEST_CASE("a host without capacity, or without support for requests without a session") {
+TEST_CASE("the host rejects requests without a session, or does not support them") {
   Rig rig;
   Client client(rig);
   rig.refusal = BH_E_LIMIT;
@@ -119,9 +119,9 @@ TEST_CASE("a host without capacity, or without support for requests without a se
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 1);
   CHECK(rig.delivered[0].session != 0);
-  CHECK(rig.open.empty());  // the stream has ended with its request
+  CHECK(rig.open.empty());  // the stream ended with its request
 
-  // A host that was built before such requests existed.
+  // A host built before such requests existed.
   rig.table.size = offsetof(bh_host_transport, deliver_message);
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("a host without capacity, or without support for requests without a se
   CHECK(rig.delivered.back().headers.empty());
 }
 
-TEST_CASE("the host receives the headers that MCP defines, and no others") {
+TEST_CASE("the host receives only the headers that MCP defines") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -152,7 +152,8 @@ TEST_CASE("the host receives the headers that MCP defines, and no others") {
   CHECK(rig.delivered.back().headers.empty());
 }
 
-TEST_CASE("a request with too many headers is refused, or forwards none if it has a session") {
+TEST_CASE(
+    "a request with too many headers is rejected, or forwarded without them if it has a session") {
   bh_limits limits = test_limits();
   limits.header_bytes = 128u << 10;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);

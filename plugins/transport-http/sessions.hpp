@@ -1,5 +1,5 @@
-// The client sessions of this transport, indexed by the host's handle and by the clients' id. Used
-// on the reactor thread.
+// The client sessions of this transport, indexed by the host's handle and the client's id. Runs on
+// the reactor thread.
 #pragma once
 
 #include <array>
@@ -18,28 +18,27 @@ namespace transport_http {
 
 class Connection;
 
-// 128 bits of the operating system's random source: 32 hex digits for clients, followed by a dot
-// and the state that the host has sealed for its next process.
+// 128 bits from the operating system's random source. Clients receive 32 hex digits, followed by a
+// dot and the state that the host has sealed for its next process.
 struct SessionId {
   std::uint64_t high = 0, low = 0;
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
-  // Parses the id in a client's text: alone, or followed by a dot and sealed state.
+  // Parses the id sent by a client: digits only, or digits followed by a dot and sealed state.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
 
-// One POST with a pending answer.
+// A POST with a pending answer.
 struct Stream {
   std::uint64_t number = 0;
-  Connection *connection = nullptr;  // null: the connection broke, and the client has not resumed
-                                     // the stream
-  std::uint32_t sequence = 0;        // sequence number of its newest event
-  bool events = false;               // answered as an event stream
+  Connection *connection = nullptr;  // null if the connection broke, until the client resumes
+  std::uint32_t sequence = 0;        // sequence of its newest event
+  bool events = false;               // the answer is an event stream
 };
 
-// A message that arrived before it was known whether its session will be kept.
+// A message that arrived before it was known whether its session has an id.
 struct HeldMessage {
   std::uint32_t kind = 0;
   std::uint64_t stream = 0;
@@ -55,16 +54,16 @@ struct Session {
   std::string sealed;  // ".…", sent to the client after the id
   Kind kind = Kind::streamable;
   std::string peer;        // see peer_key()
-  bool ready = false;      // its client has sent notifications/initialized
+  bool ready = false;      // the client has sent notifications/initialized
   bool kept = false;       // opened by initialize; otherwise it ends with its only request
   bool announced = false;  // the id was sent to the client
-  bool hold = false;       // messages are stored in `held` for now
-  bool ended = false;      // removed; the object lives until the end of the event
+  bool hold = false;       // messages are stored in `held`
+  bool ended = false;      // removed; the object is freed at the end of the event
   std::uint64_t last_used_ns = 0;
   std::uint64_t next_stream = 1;
   Connection *general = nullptr;  // the GET stream, or the stream of HTTP+SSE
   std::uint32_t general_sequence = 0;
-  std::uint32_t general_written = 0;  // sequence of the last event written to a general stream
+  std::uint32_t general_written = 0;  // last event written to a general stream
   std::vector<Stream> streams;
   std::vector<HeldMessage> held;
   EventRing ring;
@@ -77,16 +76,16 @@ struct Session {
 class Sessions {
  public:
   Session &add(bh_session handle, const SessionId &id);
-  // Makes the session findable by the clients' id.
+  // Makes the session findable by the client's id.
   void publish(Session &session) { by_id_[session.id] = &session; }
   Session *find(bh_session handle) noexcept;
   Session *find(std::string_view id) noexcept;
-  // Removes the session from the tables; reap() frees it.
+  // Removes the session from the tables. reap() frees it.
   void forget(Session &session);
   void reap() noexcept { forgotten_.clear(); }
   std::size_t size() const noexcept { return by_handle_.size(); }
 
-  // f may remove the session that it receives.
+  // f may remove the session passed to it.
   template <class F>
   void for_each(F &&f) {
     for (auto it = by_handle_.begin(); it != by_handle_.end();) {

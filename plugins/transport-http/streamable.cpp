@@ -1,4 +1,4 @@
-// Requests: access control, and POST, GET and DELETE of Streamable HTTP.
+// Requests of Streamable HTTP: access control, POST, GET and DELETE.
 #include <algorithm>
 #include <charconv>
 
@@ -13,10 +13,11 @@ namespace transport_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr int error_code = -32000;  // of the transport's own errors
+constexpr int error_code = -32000;  // code of the transport's own errors
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-// Nanoseconds shifted right by this give numbers greater than any stream or event number before.
+// A time in nanoseconds, shifted right by this many bits, is greater than all earlier stream and
+// event numbers.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -65,14 +66,14 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // A message that is too large is the client's error, whatever its encoding.
+  // A message that is too large is the client's error, in any encoding.
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }
 
 bool Server::on_head(Connection &c, const RequestFeed &feed) {
   c.reply = {};
-  c.reply.persistent = false;  // after a rejection the body is unread
+  c.reply.persistent = false;  // the body of a rejected request is not read
   if (!admit(c, feed)) return false;
   c.reply.persistent = feed.head().persistent() && !draining_;
   return true;
@@ -98,7 +99,7 @@ void Server::on_request(Connection &c, const RequestFeed &feed) {
   respond_error(c, 404, error_code, "Not found");
 }
 
-// Fills c.reply. Returns false if the request was rejected and answered.
+// Sets c.reply. Returns false if the request was rejected and answered.
 bool Server::admit(Connection &c, const RequestFeed &feed) {
   const RequestHead &head = feed.head();
   c.reply.body_less = head.method == Method::head;
@@ -213,7 +214,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// Resumes a session of the previous process, or an evicted session, if the host accepts it.
+// Resumes a session of the previous process or an evicted session, if the host accepts it.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -232,7 +233,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   session.peer = c.peer_key;
   session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
-  // New stream numbers must not match numbers that the client still knows.
+  // New stream numbers must not match numbers that the client already knows.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
   session.general_sequence = session.general_written =
       static_cast<std::uint32_t>(session.next_stream);
@@ -250,8 +251,8 @@ void Server::seal(Session &session) {
   session.sealed = "." + std::string(bh::Buf(buf).view());
 }
 
-// Returns the session that the request names, or null if the request was answered with 404, so that
-// the client initializes again.
+// Returns the session named in the request, or null if the request was answered with 404. The
+// client then initializes again.
 Session *Server::named_session(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(feed.text(Field::session));
   if (session == nullptr) session = reopen(c, feed.text(Field::session));
@@ -286,13 +287,13 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  // Without a session, the message contains its revision, and the host checks it.
+  // Without a session, the message contains its revision, which the host checks.
   if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed, fresh);
 }
 
-// With a session, headers beyond the limit are not forwarded at all: no revision with sessions
-// checks them.
+// With a session, headers above the limit are not forwarded at all, because no revision with
+// sessions uses them.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
   message.size = sizeof message;
@@ -373,15 +374,15 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// There is one general stream per session. The newest stream replaces the previous one: a client
-// that opens another stream has lost the first one, even if the loss was not detected.
+// Each session has one general stream. A new stream replaces the previous one: a client that opens
+// another stream has lost the first, even if the loss was not detected.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};
     end_events(*before);
   }
   if (after > session.general_sequence)
-    after = 0;  // from an earlier process: all events here are new
+    after = 0;  // from an earlier process, so all events here are new
   const Event prime{.stream = 0, .sequence = after};
   c.attached = {Attachment::Role::general, &session, 0};
   session.general = &c;
@@ -390,7 +391,7 @@ void Server::open_general(Connection &c, Session &session, std::uint32_t after) 
   session.general_written = session.general_sequence;
 }
 
-// Resumes the stream of a POST whose connection broke.
+// Resumes the stream of a POST after its connection broke.
 void Server::resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after) {
   Stream *stream = session.find(number);
   const bool open = stream != nullptr && stream->events;

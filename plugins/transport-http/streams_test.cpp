@@ -1,4 +1,4 @@
-// Tests of event streams: upgrade, the general stream, resumption, HTTP+SSE.
+// Tests of event streams: conversion of answers, the general stream, resumption, HTTP+SSE.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -7,7 +7,7 @@ namespace {
 
 using Delivered = Rig::Delivered;
 
-// Sends a message that is answered later, and returns what the host received.
+// Sends a message to be answered later. Returns the message as received by the host.
 Delivered start(Rig &rig, Client &client, const std::string &id, std::string_view fields = {}) {
   const std::size_t before = rig.delivered.size();
   client.send(post(rig, "later", id, fields));
@@ -26,7 +26,7 @@ std::string last_event(std::string_view id) {
 }  // namespace
 
 TEST_CASE(
-    "an event before the answer starts an event stream; the connection is reused afterwards") {
+    "an event before the answer starts an event stream, and the connection is reused afterwards") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -47,7 +47,7 @@ TEST_CASE(
   CHECK(client.request(post(rig, "echo on", id)).body == "echo on");
 }
 
-TEST_CASE("revision 2025-11-25 gets an empty first event") {
+TEST_CASE("clients of revision 2025-11-25 get an empty first event") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -62,7 +62,7 @@ TEST_CASE("revision 2025-11-25 gets an empty first event") {
   CHECK(client.wait_for("id: 0-0\nretry: 1000\ndata: \n\n"));
 }
 
-TEST_CASE("line breaks inside a message stay inside its event") {
+TEST_CASE("line breaks in a message do not split its event") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -72,7 +72,7 @@ TEST_CASE("line breaks inside a message stay inside its event") {
   CHECK(client.response().has("data: {\ndata: \"a\":\ndata: 1,\ndata: \"b\":2}\n\n"));
 }
 
-TEST_CASE("an initialize with an event first still names its session") {
+TEST_CASE("the answer to initialize contains the session id even if an event precedes it") {
   Rig rig;
   Client client(rig);
   const Response r = client.request(post(rig, "progress initialize"));
@@ -81,7 +81,7 @@ TEST_CASE("an initialize with an event first still names its session") {
   CHECK(client.request(post(rig, "echo 1", r.field("Mcp-Session-Id"))).body == "echo 1");
 }
 
-TEST_CASE("HTTP/1.0 gets its events until the connection ends") {
+TEST_CASE("HTTP/1.0 clients get events until the connection is closed") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -94,7 +94,8 @@ TEST_CASE("HTTP/1.0 gets its events until the connection ends") {
   CHECK(client.bytes().ends_with("data: {\"result\":\"ok\"}\n\n"));
 }
 
-TEST_CASE("the general stream: missed events, then live ones; the newest connection wins") {
+TEST_CASE(
+    "the general stream sends missed events, then new events; the newest connection is used") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -117,14 +118,14 @@ TEST_CASE("the general stream: missed events, then live ones; the newest connect
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // The client's last event id counts, not the last written event.
+  // Replay starts after the client's last event id, not after the last written event.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));
   CHECK(third.bytes().find("two") != std::string::npos);
   CHECK(third.bytes().find("one") == std::string::npos);
 
-  // Without a stream, events are queued; DELETE ends the open stream.
+  // Without a stream, events are queued. DELETE ends the open stream.
   third.close();
   rig.host.run_for(20);
   rig.send(BH_OUT_EVENT, session, 0, "four");
@@ -137,7 +138,7 @@ TEST_CASE("the general stream: missed events, then live ones; the newest connect
   CHECK(rig.send(BH_OUT_EVENT, session, 0, "five") == BH_STALE);
 }
 
-TEST_CASE("events that wait for the general stream are limited, and the oldest are dropped") {
+TEST_CASE("events waiting for the general stream are limited, and the oldest are dropped") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -153,7 +154,7 @@ TEST_CASE("events that wait for the general stream are limited, and the oldest a
   CHECK(rig.host.metric("http.events_dropped") > 50);
 }
 
-TEST_CASE("a broken event stream is resumed with its answer, and the host is not notified") {
+TEST_CASE("a broken event stream is resumed with its answer, without notifying the host") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -167,7 +168,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and the host is not
   rig.host.run_for(20);
   CHECK(rig.event(d, "three") == BH_OK);
 
-  SECTION("while it is open: replay, then live") {
+  SECTION("resumed before the answer: replay, then new events") {
     client.send(get(rig, id, last_event(n + "-1")));
     REQUIRE(client.wait_for("three"));
     CHECK(rig.event(d, "four") == BH_OK);
@@ -177,7 +178,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and the host is not
                         "-4\ndata: four\n\nid: " + n + "-5\ndata: answer\n\n");
     CHECK(client.request(post(rig, "echo on", id)).body == "echo on");
   }
-  SECTION("after the answer") {
+  SECTION("resumed after the answer") {
     CHECK(rig.answer(d, "answer") == BH_OK);
     rig.send(BH_OUT_EVENT, d.session, 0, "general");
     const Response r = client.request(get(rig, id, last_event(n + "-3")));
@@ -186,7 +187,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and the host is not
     CHECK(client.request(get(rig, id, last_event(n + "-3"))).has("answer"));
     CHECK(client.request(get(rig, id, last_event(n + "-4"))).body.empty());
   }
-  SECTION("twice") {
+  SECTION("resumed twice") {
     Client again(rig);
     again.send(get(rig, id, last_event(n + "-2")));
     REQUIRE(again.wait_for("three"));
@@ -200,7 +201,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and the host is not
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("the answer for a broken connection without an event stream is dropped") {
+TEST_CASE("an answer for a broken connection without an event stream is dropped") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -238,7 +239,7 @@ TEST_CASE("events of another session cannot be read") {
   CHECK(client.request(get(rig, other, last_event(std::to_string(d.stream) + "-0"))).status == 400);
 }
 
-TEST_CASE("the host ends a session: open answers end, the id is unknown") {
+TEST_CASE("when the host ends a session, open answers end, and the id becomes unknown") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -257,7 +258,7 @@ TEST_CASE("the host ends a session: open answers end, the id is unknown") {
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("a silent answer becomes an event stream and is kept alive") {
+TEST_CASE("an answer without output becomes an event stream and is kept alive") {
   Rig rig(R"({"listen":"127.0.0.1:0","keep_alive_ms":100})");
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -270,7 +271,8 @@ TEST_CASE("a silent answer becomes an event stream and is kept alive") {
   CHECK(client.response().has("data: at last\n\n"));
 }
 
-TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream; the session ends with it") {
+TEST_CASE(
+    "HTTP+SSE: the stream carries the endpoint, answers and events, and the session ends with it") {
   Rig rig;
   Client stream(rig);
   stream.send(get(rig, {}, {}, "/sse"));
@@ -306,8 +308,8 @@ TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream; the sessi
   CHECK(client.request(post(rig, "now", {}, {}, path)).status == 404);
 }
 
-TEST_CASE("HTTP+SSE can be moved and disabled") {
-  SECTION("moved") {
+TEST_CASE("the paths of HTTP+SSE can be changed or disabled") {
+  SECTION("changed paths") {
     Rig rig(R"({"listen":"127.0.0.1:0","sse_path":"/old/events"})");
     Client client(rig);
     client.send(get(rig, {}, {}, "/old/events"));
@@ -320,7 +322,7 @@ TEST_CASE("HTTP+SSE can be moved and disabled") {
   }
 }
 
-TEST_CASE("stop ends streams in order and notifies the host") {
+TEST_CASE("stop ends all streams and notifies the host") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -334,7 +336,7 @@ TEST_CASE("stop ends streams in order and notifies the host") {
   CHECK(rig.host.watches() == 0);
 }
 
-TEST_CASE("draining completes pending answers and accepts no new connection") {
+TEST_CASE("draining completes pending answers and accepts no new connections") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);

@@ -1,8 +1,8 @@
-// State of the client's two streams for session resumption by the next process. It is stored by the
-// host, which outlives this process. With a host that does not support this, nothing is stored and
-// there is no overhead.
+// State of the client's two streams, which the next process needs to resume the session. It is
+// stored by the host, which outlives this process. If the host does not support this, nothing is
+// stored, and there is no overhead.
 //
-// Used on the reactor thread.
+// Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/resume.h>
@@ -17,33 +17,33 @@ namespace transport_stdio {
 
 class Carried {
  public:
-  // If `host` is null or has no carry(), nothing is stored.
+  // If `host` is null or lacks carry(), nothing is stored.
   Carried(void *ctx, const bh_host_resume *host) noexcept;
 
   // Opens the session. Returns BH_E_UNSUPPORTED if the session must be opened without resumption.
   bh_status open(const bh_peer &peer, bh_session *out, bh_error *error);
   bool active() const noexcept { return session_ != 0; }
 
-  // State that the previous process left behind.
+  // The state left by the previous process.
   bool restored() const noexcept { return restored_; }
   bool input_was_cut() const noexcept { return (before_ & input_cut) != 0; }
   bool output_was_cut() const noexcept { return (before_ & output_cut) != 0; }
-  // The descriptors' flags before the first process changed them.
+  // Sets the descriptor flags from before the first process changed them.
   void flags(int *in, int *out) noexcept;
 
   // Returns a new stream number for a message from the client, or 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
-  // Returns input that the previous process read but did not deliver; it must be processed first.
+  // Returns input that the previous process read but did not deliver. It must be processed first.
   std::string dequeue_unread();
   // See LineSink.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;
-  // Called when a line was queued whose end is at offset `end` of the output. `stream` is the
-  // stream of the answered message, or 0 if there is none.
+  // Called when a line was queued. `end` is the offset of its end in the output. `stream` is the
+  // stream of the answered message, or 0 if the line is not an answer.
   void queued(std::uint64_t stream, std::uint64_t end);
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
-  // Called when the message will not be answered.
+  // Called if the message will not be answered.
   void settled(std::uint64_t stream) noexcept;
 
  private:
@@ -68,8 +68,8 @@ class Carried {
   std::uint64_t stream_ = 0;
   std::string unread_;       // left by the previous process
   std::size_t kept_ = 0;     // bytes stored by the host
-  bool too_much_ = false;    // the host could not store all of the current line
-  std::vector<Line> lines_;  // not completely written, from index first_
+  bool too_much_ = false;    // the current line was too long for the host to store
+  std::vector<Line> lines_;  // incompletely written lines, from index first_
   std::size_t first_ = 0;
 };
 

@@ -21,11 +21,11 @@ std::string read_file(const std::string &path) {
   return text;
 }
 
-// Removes an incomplete character at the end, where the kernel truncates.
+// Removes an incomplete character at the end, where the kernel may have truncated the text.
 std::string_view whole_characters(std::string_view text) noexcept {
   for (std::size_t behind = 1; behind <= 3 && behind <= text.size(); ++behind) {
     const auto byte = static_cast<unsigned char>(text[text.size() - behind]);
-    if ((byte & 0xC0) == 0x80) continue;  // inside a character
+    if ((byte & 0xC0) == 0x80) continue;  // a continuation byte
     const std::size_t size = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
     return size > behind ? text.substr(0, text.size() - behind) : text;
   }

@@ -1,4 +1,3 @@
-// The name of the parent process, for display.
 #pragma once
 
 #include <string>
@@ -8,11 +7,11 @@ namespace transport_stdio {
 
 inline constexpr std::size_t max_parent_name = 128;  // bytes
 
-// Returns the sanitized name of the parent process; empty if it cannot be read.
+// Returns the sanitized name of the parent process for display. Empty if it cannot be read.
 std::string parent_name();
 
-// Completes a process name, which the kernel truncates to 15 bytes (comm), from the command line
-// (NUL-separated), if the two agree.
+// Completes a process name (comm), which the kernel truncates to 15 bytes, from the NUL-separated
+// command line, if both match.
 std::string_view whole_name(std::string_view comm, std::string_view command_line) noexcept;
 
 }  // namespace transport_stdio

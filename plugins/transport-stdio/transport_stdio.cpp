@@ -97,8 +97,8 @@ bh_status TransportStdio::listen(bh_error *error) {
 
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
-  // The flags of both descriptors are read before either is changed, since the descriptors may
-  // share one open file (a terminal, a socket).
+  // The flags of both descriptors are read before either is changed, because both may refer to the
+  // same open file (a terminal, a socket).
   int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   open_session();
   carried_.flags(&in_before, &out_before);
@@ -107,11 +107,11 @@ void TransportStdio::begin() {
   if (session_ == 0) return finish();
   input_open_ = true;
   restore_streams();
-  // Without events, the watch reports only that the client has closed its end. Regular files cannot
-  // be watched and never block.
+  // Without requested events, the watch reports only that the client has disconnected. Regular
+  // files cannot be watched and never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportStdio::on_output_event>(this),
               &out_watch_);
-  // This follows the setup of the output, so that the answers can be written.
+  // Done after the output is set up, so that the answers can be written.
   const std::string unread = carried_.dequeue_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
   if (input_open_) watch_input();
@@ -140,7 +140,7 @@ void TransportStdio::open_session() {
                               std::string(bh::text(error)));
 }
 
-// Restores the state of the streams that the previous process left behind.
+// Restores the state of the streams left by the previous process.
 void TransportStdio::restore_streams() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
@@ -159,8 +159,8 @@ void TransportStdio::on_input() {
   if (end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped) input_ended();
 }
 
-// A regular file (or /dev/null) is always readable and cannot be watched: one read per turn of the
-// loop.
+// A regular file (or /dev/null) is always readable and cannot be watched, so it is read once per
+// event loop iteration.
 void TransportStdio::on_plain_input() {
   plain_queued_ = false;
   if (!input_open_ || held_) return;
@@ -172,8 +172,8 @@ void TransportStdio::on_plain_input() {
   if (!plain_queued_) input_ended();
 }
 
-// Held input is not watched at all: the end of a pipe would be reported in every turn, even without
-// requested events.
+// Held input is not watched at all. Otherwise, the end of a pipe would be reported in every event
+// loop iteration.
 void TransportStdio::hold_input(bh_session session, bool hold) {
   if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
   held_ = hold;
@@ -181,7 +181,7 @@ void TransportStdio::hold_input(bh_session session, bool hold) {
     reader_.pause();
     return host_.unwatch(in_watch_);
   }
-  // Deferred, because the host is inside a call.
+  // Deferred, because the host is on the stack.
   if (!std::exchange(resume_queued_, true))
     host_.defer(bh::contained_callback<&TransportStdio::resume_input>(this));
 }
@@ -249,7 +249,7 @@ bh_status TransportStdio::send(const bh_outgoing &message) {
     if (taken && !blocked_) flush_later();
   }
   if (taken) return BH_OK;
-  end_session_ = true;  // deferred, because the host is inside a call
+  end_session_ = true;  // deferred, because the host is on the stack
   flush_later();
   return BH_E_LIMIT;
 }
@@ -299,7 +299,7 @@ void TransportStdio::set_blocked(bool blocked) {
   if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
 
-// One timer runs while output is blocked, instead of one per write.
+// One timer runs while output is blocked, instead of one timer per write.
 void TransportStdio::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -345,9 +345,9 @@ void TransportStdio::unwatch() noexcept {
   host_.timer_cancel(stall_timer_);
 }
 
-// The host ends when every answer has been forwarded; the last answers may still be queued.
+// The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportStdio::write_last() noexcept {
-  stdio_lines::block_pipe_signal();  // this may be a different thread
+  stdio_lines::block_pipe_signal();  // the thread may be a different one
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (writer_.waiting() > 0 && flush() == Flush::blocked && bh::monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};

@@ -1,21 +1,21 @@
 // transport-stdio: one client on standard input and output, usually the process that started the
 // gateway. One message per line.
 //
-// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors belong to the program. They are
-// non-blocking between listen() and stop(); then their flags are restored, because a terminal
-// shares them with the shell. Pipes, sockets, terminals, files and /dev/null are supported.
+// Configuration: {"in_fd": 0, "out_fd": 1}. The program owns the descriptors. They are non-blocking
+// between listen() and stop(). Then their flags are restored, because a terminal shares them with
+// the shell. Pipes, sockets, terminals, files and /dev/null are supported.
 //
 // Limits: a line of more than limits->message_bytes is skipped and answered with an error. Queued
-// output is limited to limits->write_queue_bytes. A client that reads nothing for
-// limits->write_stall_ms while output is queued loses its session. A host with bh.host.flow/1 is
-// notified that output is blocked, and waits; the time-out then applies only after the end of the
-// input. Such a host may also hold the input (bh.flow/1).
+// output is limited to limits->write_queue_bytes. If output is queued and the client reads nothing
+// for limits->write_stall_ms, the session ends. A host with bh.host.flow/1 is notified that output
+// is blocked, and waits; the time-out then applies only after the end of the input. Such a host may
+// also hold the input (bh.flow/1).
 //
 // If the host keeps sessions beyond its process (bh.host.resume/1), the next process inherits the
 // two descriptors and resumes the client's session; see carried.hpp. It terminates a partially
-// written line, so that the client reads one invalid line, and delivers input that was read but not
-// delivered. If a partially read line exceeds the host's limit (256 KiB), its rest is skipped
-// instead.
+// written line, so the client reads one invalid line. It delivers input that was read but not
+// delivered. If a partially read line exceeds the host's limit (256 KiB), its remaining bytes are
+// skipped.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -42,9 +42,9 @@ class TransportStdio final : private stdio_lines::LineSink {
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
-  // Approximate limit of the bytes read per turn of the loop.
+  // Approximate limit for bytes read per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
-  // stop() writes the queue: maximum time without progress, and maximum total time.
+  // Limits for writing the queue in stop(): time without progress, and total time.
   static constexpr int last_stall_ms = 1'000;
   static constexpr std::uint64_t last_write_ms = 5'000;
 
@@ -90,16 +90,16 @@ class TransportStdio final : private stdio_lines::LineSink {
 
   bh::Host host_;
   const bh_host_transport *const up_;
-  const bh_host_flow *const flow_;  // null: the host does not support flow control
+  const bh_host_flow *const flow_;  // null if the host does not support flow control
   Carried carried_;
   int in_ = 0, out_ = 1;
-  bool own_out_ = false;                // out_ is a duplicate, because in_ is the same descriptor
-  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1: unchanged
+  bool own_out_ = false;                // out_ is a duplicate of in_
+  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1 if unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0;
   std::uint64_t progress_ns_ = 0;  // time of the last output progress
   std::size_t waiting_before_ = 0;
-  bh_session session_ = 0;  // 0 if there is no session (not yet, or no longer)
+  bh_session session_ = 0;  // 0 if there is no session
   bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;
   bool input_open_ = false, pipes_grown_ = false;
   bool held_ = false;  // the host holds the input

@@ -22,7 +22,7 @@ namespace {
 constexpr bh_session the_session = 42;
 constexpr std::size_t max_kept = 1000;
 
-// The host's side, and the client's ends of two pipes.
+// The host, and the client's ends of two pipes.
 class Fixture {
  public:
   explicit Fixture(const bh_limits &l = bh::testing::limits()) : limits(l) {
@@ -101,13 +101,13 @@ class Fixture {
         ->hold_input(plugin.get(), the_session, on ? 1 : 0);
   }
   void begin() { begin(in_[0], out_[1]); }
-  // Begins like a process of a host that keeps sessions; `carried` is the state that the previous
-  // process left behind.
+  // Begins as a process of a host that keeps sessions. `carried` is the state left by the previous
+  // process.
   void begin_carried() {
     if (!std::exchange(carries, true)) host.add_ext(BH_EXT_HOST_RESUME, &resume_);
     begin();
   }
-  // Simulates a killed process: the plugin stops without cleanup, and the descriptors stay
+  // Simulates a killed process: the plugin stops without cleanup, and the descriptors remain
   // unchanged.
   void crash() {
     const auto note = carried.note;
@@ -145,7 +145,7 @@ class Fixture {
       host.turn(0);
     }
   }
-  // Returns all output that the client can read now.
+  // Returns all available output.
   std::string client_reads() {
     char piece[65'536];
     const ssize_t n = ::read(out_[0], piece, sizeof piece);
@@ -199,7 +199,7 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // Discards the output, since stop() would still write it.
+  // Discards the output, because stop() would otherwise write it.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     const int real = ::dup(out_[1]);
@@ -222,7 +222,7 @@ const std::vector<std::uint32_t> gone{BH_SESSION_GONE};
 
 }  // namespace
 
-TEST_CASE("a host without required extensions and invalid numbers are rejected with a reason") {
+TEST_CASE("missing host extensions and invalid numbers are rejected with a reason") {
   bh::testing::FakeHost host;
   TransportStdio plugin(host.host());
   bh_error error = bh::make_error();
@@ -239,7 +239,7 @@ TEST_CASE("a host without required extensions and invalid numbers are rejected w
   REQUIRE(bh::text(error) == "descriptor 987654 is not open");
 }
 
-TEST_CASE("one session, named after the parent process") {
+TEST_CASE("there is one session, named after the parent process") {
   Fixture f;
   f.begin();
   REQUIRE(f.transport == "stdio");
@@ -250,7 +250,7 @@ TEST_CASE("one session, named after the parent process") {
   REQUIRE(bh::view(f.plugin->endpoint()) == "stdio");
 }
 
-TEST_CASE("lines are delivered, and answers of one turn are written together, one per line") {
+TEST_CASE("lines are delivered, and answers of one event loop iteration are written together") {
   Fixture f;
   f.on_deliver = [&](const std::string &text) {
     REQUIRE(f.send({"{\"a\":\n", text, "}"}) == BH_OK);
@@ -265,7 +265,7 @@ TEST_CASE("lines are delivered, and answers of one turn are written together, on
   REQUIRE(f.delivered[3] == "not JSON at all");  // the host answers with an error
 }
 
-TEST_CASE("another session's message is stale") {
+TEST_CASE("a message for another session is rejected as stale") {
   Fixture f;
   f.begin();
   REQUIRE(f.send({"{}"}, 41) == BH_STALE);
@@ -273,7 +273,7 @@ TEST_CASE("another session's message is stale") {
   REQUIRE(f.client_reads().empty());
 }
 
-TEST_CASE("end of input: a last line without newline is delivered, and answers are still written") {
+TEST_CASE("at the end of input, a last line without newline is delivered and answers are written") {
   Fixture f;
   f.begin();
   f.client_writes("{1}\n{last}");
@@ -312,7 +312,7 @@ TEST_CASE("writing to a disconnected client ends the session, not the program") 
   REQUIRE(f.finished == 1);
 }
 
-TEST_CASE("a message over the limit is answered and skipped, and the next one is delivered") {
+TEST_CASE("a message over the limit is answered and skipped, and the next message is delivered") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 100'000;
   Fixture f(limits);
@@ -363,7 +363,7 @@ TEST_CASE("queued output for a slow client is limited") {
   for (; sent < 100 && status == BH_OK; ++sent) status = f.send({text});
   REQUIRE(status == BH_E_LIMIT);
   REQUIRE(sent < 100);
-  REQUIRE(f.closes.empty());  // not from inside send()
+  REQUIRE(f.closes.empty());  // not reported inside send()
   REQUIRE(f.send({text}) == BH_STALE);
   f.host.turn(0);
   REQUIRE(f.closes == gone);
@@ -382,7 +382,7 @@ TEST_CASE("stop() writes queued output and restores the descriptor flags") {
   REQUIRE((::fcntl(f.out(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("after the host ends the session, queued output is still written") {
+TEST_CASE("queued output is written after the host ends the session") {
   Fixture f;
   f.begin();
   REQUIRE(f.send({"{1}"}) == BH_OK);
@@ -404,7 +404,7 @@ TEST_CASE("if no session can be opened, the host is notified") {
   REQUIRE(f.host.logged("too many sessions"));
 }
 
-TEST_CASE("regular files and /dev/null can be input and output") {
+TEST_CASE("regular files and /dev/null can be used as input and output") {
   Fixture f;
   const auto *store = bh::Host(f.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&f.host)));
@@ -426,7 +426,7 @@ TEST_CASE("regular files and /dev/null can be input and output") {
   ::close(out);
 }
 
-TEST_CASE("one socket can be input and output") {
+TEST_CASE("one socket can be used as input and output") {
   Fixture f;
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
@@ -454,7 +454,7 @@ TEST_CASE("a truncated process name is completed from the command line") {
         "a-very-long-name-indeed");
   CHECK(whole_name("a-very-long-nam\n", "a-very-long-name\0/x/y\0"sv) == "a-very-long-name");
   CHECK(whole_name("a-very-long-nam\n", "/usr/bin/python3\0"sv) == "a-very-long-nam");
-  // The kernel truncates at 15 bytes, possibly inside a character.
+  // The kernel truncates at 15 bytes, possibly in the middle of a character.
   CHECK(whole_name("a\u20AC\u20AC\u20AC\u20AC\xE2\x82\n", "/usr/bin/python3\0"sv) ==
         "a\u20AC\u20AC\u20AC\u20AC");
   CHECK(whole_name("aaa\u20AC\u20AC\u20AC\u20AC\n", "/usr/bin/python3\0"sv) ==
@@ -462,7 +462,7 @@ TEST_CASE("a truncated process name is completed from the command line") {
   CHECK(whole_name("", "").empty());
 }
 
-TEST_CASE("a host with flow control is notified when output blocks and when it is drained") {
+TEST_CASE("with flow control, the host is notified when output blocks and when it is written") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   limits.write_stall_ms = 20;
@@ -486,7 +486,7 @@ TEST_CASE("a host with flow control is notified when output blocks and when it i
   REQUIRE(taken == big + "\n");
 }
 
-TEST_CASE("after the end of the input, the stall time also applies with flow control") {
+TEST_CASE("after the end of the input, the time-out also applies with flow control") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   limits.write_stall_ms = 20;
@@ -512,7 +512,7 @@ TEST_CASE(
     f.close_client_input();
     for (int i = 0; i < 5; ++i) f.host.turn(0);
     REQUIRE(f.host.watches() ==
-            1);  // the watch of the output: the end of the input must not keep the loop busy
+            1);  // watches the output; the end of the input must not make the loop spin
     REQUIRE(f.delivered.size() == 2);
     f.hold(false);
   }
@@ -535,7 +535,7 @@ TEST_CASE(
   REQUIRE(f.closes == input_ended);
 }
 
-TEST_CASE("a client that disconnects while held is detected") {
+TEST_CASE("a client that disconnects while its input is held is detected") {
   Fixture f;
   f.begin();
   f.hold(true);
@@ -554,7 +554,7 @@ TEST_CASE("each message has a stream number and is settled when its answer is wr
   CHECK(f.last_stream == 42);
   CHECK(f.settled.empty());
   REQUIRE(f.send({"{a2}"}) == BH_OK);
-  CHECK(f.settled.empty());  // flushed at the end of the turn
+  CHECK(f.settled.empty());  // flushed at the end of the event loop iteration
   REQUIRE(f.host.run_until([&] { return f.settled.size() == 1; }, 10'000));
   CHECK(f.settled.front() == 42);
   CHECK(f.client_reads() == "{a2}\n");
@@ -563,7 +563,7 @@ TEST_CASE("each message has a stream number and is settled when its answer is wr
   CHECK(f.settled == std::vector<std::uint64_t>{42, 41});
 }
 
-TEST_CASE("a partly read line is completed by the next process") {
+TEST_CASE("the next process completes a partially read line") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n{hal");
@@ -581,7 +581,7 @@ TEST_CASE("a partly read line is completed by the next process") {
   CHECK(f.kept.empty());
 }
 
-TEST_CASE("lines after the one that crashed a process are delivered by the next process") {
+TEST_CASE("after a crash, the next process delivers the lines after the one that caused it") {
   Fixture f;
   std::string then;
   f.on_deliver = [&](const std::string &text) {
@@ -600,7 +600,7 @@ TEST_CASE("lines after the one that crashed a process are delivered by the next 
   CHECK(f.delivered == std::vector<std::string>{"{3}", "{4}"});
 }
 
-TEST_CASE("if a partial line is too long to keep, the next process skips the rest") {
+TEST_CASE("if a partial line is too long to keep, the next process skips its remaining bytes") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n{" + std::string(max_kept, 'x'));
@@ -626,7 +626,7 @@ TEST_CASE("if a partial line is too long to keep, the next process skips the res
   CHECK(f.delivered.back() == "{4}");
 }
 
-TEST_CASE("a partly written line is terminated by the next process, a complete one is not") {
+TEST_CASE("the next process terminates a partially written line, but not a complete line") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n");

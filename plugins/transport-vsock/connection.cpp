@@ -17,7 +17,7 @@ namespace {
 
 using bh::ns_per_ms;
 
-// The limit for a frame's total length.
+// Returns the maximum total length of a frame.
 std::size_t frame_limit(const ConnectionOwner &owner) {
   if (owner.config.local_token.empty()) return mcp_frame::max_total;
   constexpr std::uint64_t head = mcp_frame::header_bytes + mcp_frame::max_name;
@@ -87,7 +87,7 @@ void Connection::on_event(std::uint32_t events) noexcept {
     if (!doomed_) {
       flush();
     } else if (fd_ >= 0) {
-      writer_.flush(fd_);  // answers that were queued before the fault that ends the connection
+      writer_.flush(fd_);  // writes answers that were queued before the fault
     }
   }
   owner_.on_event_end();
@@ -127,7 +127,7 @@ void Connection::received(std::string_view bytes) {
   }
 }
 
-// The guest sends no more input; in-flight requests are still answered.
+// The guest sends no more input. In-flight requests are still answered.
 void Connection::input_ended() {
   input_ended_ = true;
   if (mode_ == Mode::lines) lines_.finish(*this);
@@ -152,8 +152,8 @@ void Connection::update_events() {
 
 // ---- out ---------------------------------------------------------------------------------------
 
-// Output of one event or one turn of the loop is written together. If the queue is full, it is
-// flushed and add() is called again.
+// The output of one event or event loop iteration is written together. If the queue is full, it is
+// flushed, and add() is called again.
 template <class Add>
 bool Connection::queue(Add add) {
   bool taken = add();
@@ -260,8 +260,8 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// Returns true if too much output is queued; `rest`, input that was already received, is kept until
-// then.
+// Returns true if too much output is queued. `rest` (input already received) is then kept until the
+// output is written.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -328,7 +328,7 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 }
 
 bool Connection::on_line(std::string_view line) {
-  // Only the message before the session may be an offer; parsing every line would be too slow.
+  // Only the message before the session can be an offer; parsing every line would be too slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
   if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
@@ -344,8 +344,8 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles messages in frames that need no answer. Returns true if the message is not forwarded to
-// the host.
+// Handles messages in frames that need no answer. Returns true if the message must not be forwarded
+// to the host.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
@@ -353,8 +353,8 @@ bool Connection::handle_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      duplex_ = duplex_ || session_ == 0;  // after the session is open, the capability could no
-                                           // longer be declared to servers
+      duplex_ = duplex_ || session_ == 0;  // once the session is open, the capability cannot be
+                                           // declared to servers anymore
       return true;
     case Envelope::request:
       if (mode_ == Mode::lines) return false;
@@ -367,8 +367,8 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process of the following messages. Returns false if there are too many processes; the
-// connection is then closed.
+// Sets the process that sends the following messages. Returns false, and closes the connection, if
+// there are too many processes.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
   const auto at =
@@ -427,13 +427,13 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// The host limits the in-flight requests of a session. Additional requests are queued here and then
-// in the guest's socket, as guests expect. Responses to server-initiated requests are delivered
-// before queued requests, since an in-flight request may depend on them.
+// The host limits the in-flight requests of a session. More requests are queued here and then in
+// the guest's socket, as guests expect. Responses to server-initiated requests are delivered before
+// queued requests, because an in-flight request may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
-  // A cancellation may refer to a queued request.
+  // A cancellation may refer to a queued request, so it is delivered again after it.
   if (parked_.empty() || doomed_ || awaited) return;
   if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
 }
@@ -455,7 +455,7 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// With `awaited`, the guest expects an answer on `stream`, which may be an empty frame.
+// `awaited` means that the guest expects an answer on `stream`, which may be an empty frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
@@ -485,7 +485,7 @@ bh_status Connection::send(const bh_outgoing &message) {
       status = taken ? BH_OK : BH_E_LIMIT;
     }
   }
-  // After the last answer to a guest that has closed its input, flush() ends the connection.
+  // If the guest has closed its input, flush() closes the connection after the last answer.
   if (input_ended_ && open_ == 0 && !in_event_) owner_.on_unflushed(*this);
   return status;
 }
@@ -501,13 +501,13 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
     if (too_large) return BH_E_LIMIT;
     return send_frame(0, name, parts) ? BH_OK : BH_E_LIMIT;
   }
-  if (stream == 0) return BH_OK;  // the answered message was in a frame that needs no answer
+  if (stream == 0) return BH_OK;  // the guest expects no answer to this message
   if (open_ > 0) --open_;
   if (too_large) return send_too_large(stream, name, parts);
   return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
 }
 
-// The protocol has no continuation frames.
+// The protocol has no continuation frames, so an error is sent.
 bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name,
                                      std::span<const bh_str> parts) {
   const std::string id = id_of(parts);
@@ -519,7 +519,7 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
 }
 
-// Stream 0 is for server-initiated messages.
+// Stream 0 is used for server-initiated messages.
 bool Connection::send_frame(std::uint32_t stream, std::string_view name,
                             std::span<const bh_str> parts) {
   char head[mcp_frame::max_head];

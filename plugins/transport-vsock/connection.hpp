@@ -1,8 +1,8 @@
 // One connection of a guest: protocol detection, its session, and the limits in both directions.
 //
 // The first bytes determine the protocol. All frames or lines of a connection belong to one session
-// of the host, opened with the first message. Other connections are handed to the owner for
-// hand-off. Runs on the reactor thread.
+// of the host, which the first message opens. Connections with other protocols are passed to the
+// owner for hand-off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -26,7 +26,7 @@ namespace transport_vsock {
 
 class Connection;
 
-inline constexpr std::size_t max_unsent = 256u << 20;  // bytes of all connections together
+inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, all connections together
 
 // State shared by all connections, and callbacks to the owner.
 class ConnectionOwner {
@@ -44,17 +44,19 @@ class ConnectionOwner {
 
   // Called when the connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;
-  // Called if the connection is not MCP: the owner takes its descriptor and the received bytes.
+  // Called if the connection is not MCP. The owner takes its descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Requests a call of flush() at the end of this turn.
+  // Requests a call of flush() at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Requests the destruction of the connection in on_event_end() or at the end of this turn.
+  // Requests that the connection is destroyed, in on_event_end() or at the end of this event loop
+  // iteration.
   virtual void on_doomed(Connection &connection) noexcept = 0;
   // Called if `unsent` exceeds max_unsent.
   virtual void on_too_much_unsent() = 0;
-  // Called at the end of a reactor event; the connection may be destroyed.
+  // Called at the end of a reactor event, when connections may be destroyed.
   virtual void on_event_end() = 0;
-  // A time-out is pending: requests periodic calls of check() for all connections.
+  // Called when a time-out is pending. The owner must then call check() for all connections
+  // periodically.
   virtual void want_checks() noexcept = 0;
 
  protected:
@@ -63,40 +65,41 @@ class ConnectionOwner {
 
 class Connection final : private stdio_lines::LineSink {
  public:
-  static constexpr std::size_t max_line = 1u << 20;     // bytes, line protocol
-  static constexpr std::size_t max_names = 256;         // of processes on one connection
-  static constexpr std::size_t pause_bytes = 1u << 20;  // queued output above this pauses reading
-  // Queued output above this (with a local_token: above write_queue_bytes) closes the connection.
+  static constexpr std::size_t max_line = 1u << 20;     // bytes, in the line protocol
+  static constexpr std::size_t max_names = 256;         // processes on one connection
+  static constexpr std::size_t pause_bytes = 1u << 20;  // queued output that pauses reading
+  // If queued output exceeds this (write_queue_bytes if there is a local_token), the connection is
+  // closed.
   static constexpr std::size_t max_waiting = 8u << 20;
-  // Limit for waiting requests; above it, reading pauses.
+  // Limits for waiting requests. If one is exceeded, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes ownership of the descriptor. `peer` is, for example, "cid:3".
+  // Takes ownership of the descriptor. An example of `peer` is "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
   bool start();                           // returns false if the host cannot watch the descriptor
-  void received(std::string_view bytes);  // bytes read before the object was created
+  void received(std::string_view bytes);  // processes bytes that were read earlier
 
   bh_status send(const bh_outgoing &message);
-  void session_ended() noexcept;  // by the host
+  void session_ended() noexcept;  // called when the host ends the session
   void flush();
   // Enforces time-outs. Returns true if a time-out is still pending.
   bool check(std::uint64_t now_ns);
 
-  // Returns the descriptor, unwatched and owned by the caller; the connection is doomed.
+  // Returns the unwatched descriptor, which the caller then owns. The connection is doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }
   std::size_t unsent() const noexcept { return counted_; }
   void too_slow() noexcept { doom(owner_.counters.too_slow); }
 
-  std::size_t index = 0;      // used by the owner
-  bool unflushed = false;     // used by the owner
-  bool from_dialer = false;   // used by the owner
-  std::uint32_t peer_id = 0;  // used by the owner
+  std::size_t index = 0;      // used only by the owner
+  bool unflushed = false;     // used only by the owner
+  bool from_dialer = false;   // used only by the owner
+  std::uint32_t peer_id = 0;  // used only by the owner
 
  private:
   enum class Mode : std::uint8_t { sniffing, frames, lines };
@@ -106,7 +109,7 @@ class Connection final : private stdio_lines::LineSink {
     bool awaited;
   };
   struct Name {
-    std::string raw, clean;  // as received in frames; sanitized for logs and policies
+    std::string raw, clean;  // as received in frames, and sanitized for logs and policies
   };
 
   void on_event(std::uint32_t events) noexcept;
@@ -154,24 +157,24 @@ class Connection final : private stdio_lines::LineSink {
   Mode mode_ = Mode::sniffing;
   bool doomed_ = false, input_ended_ = false, blocked_ = false;
   bool in_event_ = false;    // flush() is called at the end of the event
-  bool introduced_ = false;  // only a metadata line was received; the connection may stay idle
+  bool introduced_ = false;  // only a metadata line was received, so the connection may stay idle
   bool duplex_ = false;      // the guest accepts server-initiated messages
   bh_session session_ = 0;
   std::uint32_t last_stream_ = 0;
-  std::uint32_t open_ = 0;  // messages whose answer is pending
+  std::uint32_t open_ = 0;  // messages with a pending answer
   std::deque<Parked> parked_;
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
-  std::size_t name_ = 0;  // index in names_ of the newest frame's process
-  // While detecting the protocol: time of the first byte, of the connection or after the metadata
-  // line. While blocked: time of the last progress.
+  std::size_t name_ = 0;  // index in names_ of the process that sent the newest frame
+  // During protocol detection: the time of the first byte of the connection or after the metadata
+  // line. While blocked: the time of the last progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
-  std::string undecided_;        // bytes received while sniffing
-  bool paused_ = false;          // queued output must be written first
-  std::string held_;             // received input, processed after the pause
-  std::size_t counted_ = 0;      // part of the owner's unsent
-  const std::size_t max_total_;  // limit for the total length of a frame
+  std::string undecided_;        // bytes received during protocol detection
+  bool paused_ = false;          // reading waits until queued output is written
+  std::string held_;             // received input, to be processed after the pause
+  std::size_t counted_ = 0;      // this connection's part of the owner's `unsent`
+  const std::size_t max_total_;  // maximum total length of a frame
   mcp_frame::FrameReader frames_;
   stdio_lines::LineReader lines_;
   const std::size_t bound_, pause_at_;  // limits for queued output

@@ -37,7 +37,7 @@ class Counters {
   const bh_metric sniff_timeout = make("vsock.closed.sniff_timeout");
   const bh_metric not_mcp = make("vsock.closed.not_mcp");
   const bh_metric framing = make("vsock.closed.framing");      // a total length out of range
-  const bh_metric stream_order = make("vsock.closed.stream");  // an id is repeated or decreases
+  const bh_metric stream_order = make("vsock.closed.stream");  // a number repeats or decreases
   const bh_metric too_slow = make("vsock.closed.too_slow");  // the guest does not read its answers
   const bh_metric host_ended = make("vsock.closed.host");
 };

@@ -1,4 +1,4 @@
-// Connections that the host opens, since a confined gateway cannot connect by itself.
+// Connections that the host opens, because a confined gateway cannot connect by itself.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -12,7 +12,6 @@
 
 namespace transport_vsock {
 
-// An owned descriptor.
 class Socket {
  public:
   Socket() noexcept = default;
@@ -30,15 +29,15 @@ class Socket {
   int fd_ = -1;
 };
 
-// Called once on the reactor thread with a socket that is connected or connecting, or with the
+// Called once on the reactor thread with a socket that is connected or connecting, or with an
 // error.
 using Dialled = std::function<void(Socket socket, const std::string &error)>;
 
-// Declares the addresses that dial() uses. Valid only inside listen(). [control]
+// Declares the address that dial() will use. May be called only inside listen(). [control]
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
-// Requests the connection on a thread of the host's pool. If `alive` is false, the result is
-// discarded. After an error, no request was started. [io]
+// Requests a connection, which a thread of the host's pool opens. If `alive` is false, the result
+// is discarded. On an error, no request was started. [io]
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

@@ -9,8 +9,8 @@
 namespace transport_vsock {
 namespace {
 
-// Returns true if allow_uids has users other than the gateway's and root. The socket file must then
-// be accessible to all users, and the list restricts access.
+// Returns true if allow_uids contains users other than the gateway's user and root. The socket file
+// must then be accessible to all users, and the list restricts access.
 bool names_other_users(const Config &config) {
   return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
            return uid != 0 && uid != ::geteuid();
@@ -65,7 +65,7 @@ void Endpoint::stop_accepting() noexcept {
 
 void Endpoint::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
-  stdio_lines::block_pipe_signal();  // the last flush may be on a different thread
+  stdio_lines::block_pipe_signal();  // the last flush may run on a different thread
   stop_accepting();
   *alive_ = false;
   host.timer_cancel(check_timer_);
@@ -114,7 +114,8 @@ bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-// Linear: there are at most a few hundred connections, and this runs once per connection.
+// A linear search, because there are at most a few hundred connections, and it runs once per
+// connection.
 std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
   for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;
@@ -122,7 +123,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// The connection was dialled if there is no id.
+// A connection without an id was dialled.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();
@@ -258,7 +259,7 @@ void Endpoint::on_other(Connection &connection, std::string_view bytes) {
   }
 }
 
-// Logged once until a hand-off succeeds again, since guests control how often hand-offs fail.
+// Logged once until a hand-off succeeds, because guests can cause any number of failures.
 void Endpoint::handoff_failed(const std::string &why) {
   counters.add(counters.handoff_failed);
   if (handoff_failures_++ != 0) return;

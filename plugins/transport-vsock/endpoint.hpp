@@ -17,7 +17,7 @@ namespace transport_vsock {
 
 class Endpoint final : public ConnectionOwner {
  public:
-  // All three arguments must outlive the endpoint.
+  // All arguments must outlive the endpoint.
   Endpoint(const bh::Host &host, const bh_host_transport *up, const Config &config);
   ~Endpoint();
   Endpoint(const Endpoint &) = delete;
@@ -25,7 +25,7 @@ class Endpoint final : public ConnectionOwner {
 
   bh_status listen(bh_error *error);  // [control]
   void stop_accepting() noexcept;
-  // Closes every connection and releases all reactor resources.
+  // Closes all connections and releases all reactor resources.
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
@@ -65,8 +65,7 @@ class Endpoint final : public ConnectionOwner {
   std::vector<std::unique_ptr<Splice>> splices_;
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
-  std::vector<std::uint32_t> handing_off_;  // ids of peers whose connections wait for the service's
-                                            // socket
+  std::vector<std::uint32_t> handing_off_;  // peers whose connections wait for the service's socket
   LogLimiter not_listed_, too_many_of_peer_, too_many_;
   std::uint64_t handoff_failures_ = 0;  // since the last success
   std::uint64_t check_ms_;              // resolution of time-outs

@@ -87,7 +87,7 @@ void GuestDialer::reply_overdue() {
   failed("the monitor did not respond in time");
 }
 
-// Logs each new reason once.
+// Logs a failure unless it has the same reason as the previous failure.
 void GuestDialer::failed(const std::string &why) {
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);

@@ -1,6 +1,6 @@
-// Connects to a port inside a guest through the Unix socket of its monitor (Firecracker, Cloud
-// Hypervisor): it sends the line "CONNECT 5002" and receives the line "OK 1073741824". Reconnects
-// when the connection has ended. Runs on the reactor thread.
+// Connects to a port in a guest through the Unix socket of its monitor (Firecracker, Cloud
+// Hypervisor): sends "CONNECT 5002" and receives "OK 1073741824". Reconnects when the connection
+// ends. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ class GuestDialer {
   static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
   static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
 
-  // `connected` takes ownership of the descriptor; `early` has bytes already received from the
-  // guest.
+  // Receives the connected descriptor, which it owns. `early` contains bytes already received from
+  // the guest.
   using Connected = std::function<void(int fd, std::string_view early)>;
 
   GuestDialer(const bh::Host &host, std::shared_ptr<const bool> alive, Connected connected)
@@ -28,7 +28,7 @@ class GuestDialer {
 
   // reply_ms is the time limit for the monitor's answer.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
-  // Reconnects; called when the connection passed to `connected` has ended.
+  // Must be called when the connection passed to `connected` has ended. Reconnects.
   void connection_ended();
   void stop() noexcept;
 

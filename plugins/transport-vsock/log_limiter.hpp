@@ -1,5 +1,5 @@
-// Limits log lines that guests can cause. The first line is logged at once, later lines at most
-// once a minute with the number of suppressed lines. Used on one thread.
+// Limits log lines that guests can cause. The first line is logged immediately. Later lines are
+// logged at most once a minute, with the number of suppressed lines. Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class LogLimiter {
     logged_ns_ = now_ns;
     return true;
   }
-  // Returns the text for the end of the line and resets the count; empty if no line was suppressed.
+  // Returns text to append to the line, and resets the count. Empty if no lines were suppressed.
   std::string suppressed() {
     const std::uint64_t n = std::exchange(suppressed_, 0);
     return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";

@@ -11,7 +11,7 @@ using rapidjson::SizeType;
 
 constexpr std::size_t max_id = 1'024;
 
-// Collects the members of a message's envelope, and params.version.
+// Collects the top-level members of a message, and params.version.
 class Top : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Top> {
  public:
   bool object = false, has_id = false, has_method = false;

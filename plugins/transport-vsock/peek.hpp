@@ -1,4 +1,4 @@
-// Minimal parsing of messages for special cases. This plugin does not parse ordinary calls.
+// Minimal parsing of messages for special cases. Ordinary calls are not parsed in this plugin.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -15,14 +15,14 @@ enum class Envelope : std::uint8_t {
   request,     // `method` and `id`
   notification,
   response,  // `id` and no `method`
-  duplex     // the notification that announces support for server-initiated messages, version 1
+  duplex     // notification that announces support for server-initiated messages, version 1
 };
 inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex";
 
 Envelope peek(std::string_view message);
 
-// Returns the JSON text of the member `id` of an object given in parts ("7", "\"a\""); empty if
-// absent.
+// Returns the JSON text of the member `id` ("7", "\"a\"") of an object given in parts. Empty if it
+// is missing.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

@@ -36,8 +36,8 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // Errors are reported in every turn, so the socket is not watched until there is buffer space to
-  // read the rest.
+  // Errors would be reported in every event loop iteration, so the socket is not watched until
+  // there is buffer space for the remaining data.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -52,7 +52,7 @@ void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if (over() || !want(side, other) || !want(other, side)) events_.ended(events_.arg, *this);
 }
 
-// Reads only up to the free buffer space; the kernel buffers the rest.
+// Reads only as much as fits into the buffer; the kernel buffers the remaining data.
 void Splice::read(Side &from, Side &to) {
   if (from.ended || to.out.size() >= buffer_bytes) return;
   const std::size_t room = buffer_bytes - to.out.size();
@@ -85,7 +85,7 @@ void Splice::write(Side &to) {
   }
 }
 
-// Half-closes `to` after all data of `from` has been written.
+// Half-closes `to` after all data from `from` has been written.
 void Splice::pass_end(Side &from, Side &to) {
   if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;
@@ -106,7 +106,7 @@ void Splice::lose(Side &side) {
   side.done = 0;
 }
 
-// Returns true if each side is closed or was half-closed.
+// Returns true if each side is closed or half-closed.
 bool Splice::over() const noexcept {
   const auto done = [](const Side &side) { return side.told || side.gone; };
   return done(sides_[0]) && done(sides_[1]);

@@ -1,5 +1,5 @@
-// Forwards data between two sockets in both directions, with limited buffers: a connection that is
-// not MCP, and the service that it is handed off to. Runs on the reactor thread.
+// Forwards data between two sockets in both directions, with limited buffers. Used for a connection
+// that is not MCP and the service to which it is handed off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -14,16 +14,17 @@ class Splice {
  public:
   static constexpr std::size_t buffer_bytes = 64u << 10;  // per direction
 
-  // Called from a reactor event. `reached` is called once, when the service has accepted data.
-  // `ended` is called once, when the connection is over; the owner then destroys the splice.
+  // Callbacks, called in a reactor event. `reached` is called once, when the service has accepted
+  // data. `ended` is called once, when the connection has ended; the owner then destroys the
+  // splice.
   struct Events {
     void (*reached)(void *arg);
     void (*ended)(void *arg, Splice &splice);
     void *arg;
   };
 
-  // Takes ownership of both descriptors. `early` has bytes already received from the guest. The
-  // connection to the service may still be in progress.
+  // Takes ownership of both descriptors. `early` contains bytes already received from the guest.
+  // The connection to the service may still be in progress.
   Splice(const bh::Host &host, int guest, int service, std::string_view early,
          const Events &events);
   ~Splice();
@@ -31,12 +32,12 @@ class Splice {
   Splice &operator=(const Splice &) = delete;
 
   bool start();  // returns false if the host cannot watch the sockets
-  // Returns the errno of a service that was never reached, or 0 if it was reached or the guest
-  // disconnected before that.
+  // Returns the errno if the service could not be reached. Returns 0 if it was reached or the guest
+  // disconnected first.
   int unreached() const noexcept { return reached_ ? 0 : error_; }
 
-  std::size_t index = 0;      // used by the owner
-  std::uint32_t peer_id = 0;  // used by the owner
+  std::size_t index = 0;      // used only by the owner
+  std::uint32_t peer_id = 0;  // used only by the owner
 
  private:
   struct Side {
@@ -44,10 +45,10 @@ class Splice {
     bh_watch watch = 0;
     std::uint32_t events = 0;
     bool ended = false;      // end of input
-    bool told = false;       // half-closed after the other side's end of input
+    bool told = false;       // half-closed, because the input of the other side has ended
     bool gone = false;       // write error; remaining input is still read
     stdio_lines::Bytes out;  // queued output
-    std::size_t done = 0;    // written bytes of out
+    std::size_t done = 0;    // bytes of `out` that have been written
   };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
@@ -65,7 +66,7 @@ class Splice {
   Side sides_[2];  // guest, service
   const Events events_;
   bool reached_ = false;
-  int error_ = 0;  // error of the service before it was reached
+  int error_ = 0;  // the error before the service was reached
 };
 
 }  // namespace transport_vsock

@@ -1,9 +1,10 @@
-// transport-vsock: clients in virtual machines, over AF_VSOCK or Unix sockets of a hypervisor. See
-// docs/guest.md for the protocol and config.hpp for the configuration.
+// transport-vsock: accepts clients in virtual machines, over AF_VSOCK or Unix sockets of a
+// hypervisor. See docs/guest.md for the protocol and config.hpp for the configuration.
 //
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
 // write_timeout_ms for guests that do not read. The host is called only in reactor events of this
-// plugin, never inside send(). Runs on the reactor thread, except as documented in bh_transport.
+// plugin, never inside send(). Runs on the reactor thread, unless documented otherwise in
+// bh_transport.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>
@@ -45,7 +46,7 @@ class TransportVsock {
     if (running_) running_->session_ended(session);
   }
   bh_str endpoint() noexcept {
-    if (!config_.local_token.empty()) return {};  // not for clients' configurations
+    if (!config_.local_token.empty()) return {};  // the address is not for client configurations
     return bh::str(config_.listen.empty() ? config_.dial : config_.listen);
   }
 
@@ -53,7 +54,7 @@ class TransportVsock {
   bh::Host host_;
   const bh_host_transport *const up_;
   Config config_;
-  std::unique_ptr<Endpoint> running_;  // between listen() and stop()
+  std::unique_ptr<Endpoint> running_;  // set between listen() and stop()
 };
 
 }  // namespace transport_vsock

@@ -184,7 +184,7 @@ class Guest {
       world.host.turn(0);
     }
   }
-  // Returns false at the end of the connection.
+  // Returns false if the connection has ended.
   bool read() {
     char bytes[65'536];
     const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
@@ -223,7 +223,7 @@ class Guest {
 
 }  // namespace
 
-TEST_CASE("a request in a frame, its answer on the same stream and with the same name") {
+TEST_CASE("a request in a frame is answered on the same stream and with the same process name") {
   World w;
   Guest g(w);
   g.write(line + frame(1, request(7), "other") + frame(3, request(8), ""));
@@ -231,7 +231,7 @@ TEST_CASE("a request in a frame, its answer on the same stream and with the same
   CHECK((got[0].stream == 1 && got[0].name == "other" && !got[0].notification));
   CHECK(got[0].payload == "{\"to\":" + request(7) + "}");
   CHECK((got[1].stream == 3 && got[1].name.empty()));
-  CHECK(w.delivered[0].process == "other");  // not the name of the metadata line
+  CHECK(w.delivered[0].process == "other");  // not the name in the metadata line
   CHECK(w.delivered[1].process == "unknown");
   CHECK(w.address == "uid:" + std::to_string(::getuid()));
   CHECK(w.flags == (BH_PEER_HANDSHAKE_OPTIONAL | BH_PEER_ANSWERS_ONLY));
@@ -240,7 +240,7 @@ TEST_CASE("a request in a frame, its answer on the same stream and with the same
   CHECK(w.until([&] { return !w.closes.empty(); }));
 }
 
-TEST_CASE("names for policies and logs are sanitized, in frames they are echoed unchanged") {
+TEST_CASE("process names are sanitized for policies and logs, and echoed unchanged in frames") {
   World w;
   Guest g(w);
   g.write(frame(1, request(1), "my agent\n"));
@@ -248,7 +248,7 @@ TEST_CASE("names for policies and logs are sanitized, in frames they are echoed 
   CHECK(w.delivered[0].process == "my_agent_");
 }
 
-TEST_CASE("messages are read independently of how the bytes are split") {
+TEST_CASE("messages are read regardless of how the bytes are split") {
   const std::string bytes =
       line + frame(1, request(1)) + frame(0, notification("n")) + frame(2, request(2));
   World w;
@@ -261,7 +261,7 @@ TEST_CASE("messages are read independently of how the bytes are split") {
   }
 }
 
-TEST_CASE("a repeated or decreasing stream closes only its own connection") {
+TEST_CASE("a repeated or decreasing stream number closes only its own connection") {
   World w;
   Guest good(w);
   good.write(line + frame(1, request(1)));
@@ -276,7 +276,8 @@ TEST_CASE("a repeated or decreasing stream closes only its own connection") {
 }
 
 TEST_CASE(
-    "an invalid inner header is answered on its stream, an invalid length closes the connection") {
+    "an invalid inner header is answered on its stream, and an invalid length closes the "
+    "connection") {
   World w;
   Guest g(w);
   std::string bad = frame(7, request(1));
@@ -294,7 +295,7 @@ TEST_CASE(
   CHECK(w.host.metric("vsock.closed.framing") == 1);
 }
 
-TEST_CASE("requests without answer get the empty frame, notifications get none") {
+TEST_CASE("requests without an answer get an empty frame, and notifications get none") {
   World w;
   Guest g(w);
   g.write(frame(0, notification("notifications/initialized")) + frame(0, request(1)) +
@@ -306,7 +307,8 @@ TEST_CASE("requests without answer get the empty frame, notifications get none")
   CHECK(w.host.metric("vsock.mixed_up") == 2);
 }
 
-TEST_CASE("a cancelled call's stream is released by the empty frame; answers come in any order") {
+TEST_CASE(
+    "an empty frame releases the stream of a cancelled call; answers may arrive in any order") {
   World w("", false);
   Guest g(w);
   g.write(frame(1, request(1)) + frame(2, request(2)));
@@ -318,14 +320,14 @@ TEST_CASE("a cancelled call's stream is released by the empty frame; answers com
   CHECK((got[1].stream == 1 && got[1].payload.empty()));
 }
 
-TEST_CASE("requests beyond the limit in flight wait, each with its process") {
+TEST_CASE("requests above the in-flight limit wait, each with its process name") {
   World w("", false);
   w.limits.in_flight_per_session = 2;
   Guest g(w);
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before queued requests; a cancellation is delivered again after
+  // Notifications are delivered before queued requests. A cancellation is delivered again after
   // them.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
@@ -349,13 +351,13 @@ TEST_CASE("requests beyond the limit in flight wait, each with its process") {
   CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
 }
 
-TEST_CASE("server-initiated messages are sent only after the guest's offer") {
+TEST_CASE("server-initiated messages are sent only if the guest has offered to accept them") {
   const bool offered = GENERATE(false, true);
   World w;
   Guest g(w);
   g.write(line + (offered ? frame(0, duplex) : "") + frame(1, request(1)));
   REQUIRE(g.frames(1).size() == 1);
-  CHECK(w.delivered.size() == 1);  // the offer is not forwarded to the host
+  CHECK(w.delivered.size() == 1);  // the host does not see the offer
   CHECK(((w.flags & BH_PEER_ANSWERS_ONLY) == 0) == offered);
   CHECK(w.send(BH_OUT_EVENT, 1, 0, "{event}") == BH_OK);
   CHECK(w.send(BH_OUT_ASK, 1, w.delivered[0].stream, "{ask}") == BH_OK);
@@ -369,7 +371,7 @@ TEST_CASE("server-initiated messages are sent only after the guest's offer") {
   }
 }
 
-TEST_CASE("an offer after the session has begun is ignored") {
+TEST_CASE("an offer after the start of the session is ignored") {
   World w;
   Guest g(w);
   g.write(frame(1, request(1)) + frame(0, duplex) + frame(2, request(2)));
@@ -380,7 +382,7 @@ TEST_CASE("an offer after the session has begun is ignored") {
   CHECK(g.frames(3)[2].stream == 3);
 }
 
-TEST_CASE("end of input: answers are still sent, then the connection is closed") {
+TEST_CASE("at the end of input, answers are sent and the connection is closed") {
   World w("", false);
   Guest g(w);
   g.write(line + frame(1, request(1)));
@@ -393,7 +395,7 @@ TEST_CASE("end of input: answers are still sent, then the connection is closed")
   CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
 }
 
-TEST_CASE("an answer that no frame can carry becomes an error with its id") {
+TEST_CASE("an answer that does not fit into a frame is replaced with an error with its id") {
   World w("", false);
   Guest g(w);
   g.write(frame(1, request(1)));
@@ -415,7 +417,7 @@ TEST_CASE("the largest frame is accepted in both directions") {
   CHECK(g.frames(1)[0].payload == payload);
 }
 
-TEST_CASE("the older generation: a message per line") {
+TEST_CASE("the older protocol has one message per line") {
   World w;
   Guest g(w);
   g.write(line + request(1) + "\n" + notification("x") + "\n" + request(2) + "\n");
@@ -429,7 +431,7 @@ TEST_CASE("the older generation: a message per line") {
   CHECK(after.ends_with("{\"to\":" + request(3) + "}\n"));
 }
 
-TEST_CASE("a silent connection is closed after sniff_timeout_ms, others are served") {
+TEST_CASE("a silent connection is closed after sniff_timeout_ms without affecting others") {
   World w(R"(,"sniff_timeout_ms":50)");
   Guest silent(w), half(w), good(w);
   half.write(line + std::string("\0\0", 2));
@@ -457,7 +459,7 @@ TEST_CASE("a connection may stay idle after the metadata line, but not after a p
   CHECK(w.host.metric("vsock.closed.sniff_timeout") == 1);
 }
 
-TEST_CASE("a guest that reads nothing is disconnected, others are served") {
+TEST_CASE("a guest that reads nothing is disconnected without affecting others") {
   World w(R"(,"write_timeout_ms":60)");
   Guest slow(w), good(w);
   const std::string payload = request(1) + std::string(200'000, ' ');
@@ -470,7 +472,7 @@ TEST_CASE("a guest that reads nothing is disconnected, others are served") {
       if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
       w.host.turn(0);
     }
-    if (!rest.empty()) break;  // the plugin no longer reads it
+    if (!rest.empty()) break;  // the plugin has stopped reading
   }
   good.write(frame(1, request(1)));
   CHECK(good.frames(1)[0].stream == 1);
@@ -487,7 +489,7 @@ TEST_CASE("requests of a slow reader are processed at its reading speed, and all
   for (std::uint32_t i = 1; i <= 2'000; ++i) {
     asked += frames ? frame(i, request(1)) : request(1) + "\n";
   }
-  // Each request is answered at once with 10 KB, 20 MB in total.
+  // Each request is answered immediately with 10 KB, which is 20 MB in total.
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   w.at_once = large;
   g.write(asked);
@@ -582,7 +584,7 @@ class Service {
   int fd_ = -1;
 };
 
-TEST_CASE("hand-off: more data than the buffers hold, before and after the service connects") {
+TEST_CASE("hand-off: more data than fits into the buffers, before and after the service connects") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   Service service(w);
   Guest g(w);
@@ -591,7 +593,7 @@ TEST_CASE("hand-off: more data than the buffers hold, before and after the servi
           static_cast<ssize_t>(early.size()));
   REQUIRE(w.until([&] { return w.host.metric("vsock.connections") == 1; }));
   w.host.turn(0);
-  std::string_view rest = late;  // the part that is accepted before the next event
+  std::string_view rest = late;  // bytes that have not been sent yet
   const ssize_t sent = ::send(g.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
   if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
   service.accept();
@@ -600,13 +602,13 @@ TEST_CASE("hand-off: more data than the buffers hold, before and after the servi
   CHECK(service.read_all() == early + late);
 }
 
-TEST_CASE("hand-off: all data of a service that closes at once is forwarded") {
+TEST_CASE("hand-off: all data is forwarded if the service closes the connection immediately") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   Service service(w);
   Guest g(w);
   g.write("\x16 hello");
   service.accept();
-  const std::string said(300'000, 's');  // more than the kernel's and the plugin's buffers
+  const std::string said(300'000, 's');  // more than all buffers hold
   service.send(said);
   service.shut();
   for (int i = 0; i < 20; ++i) w.host.turn(0);  // the guest reads slowly
@@ -623,7 +625,7 @@ std::vector<std::string> logged(const World &w, std::string_view part) {
   return out;
 }
 
-TEST_CASE("an unavailable service is logged once, and its recovery once") {
+TEST_CASE("an unavailable service is logged once, and so is its recovery") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   const auto lose = [&](int times) {
     for (int i = 0; i < times; ++i) {
@@ -649,13 +651,13 @@ TEST_CASE("an unavailable service is logged once, and its recovery once") {
   CHECK(logged(w, "cannot hand a connection off").size() == 2);
 }
 
-// Such a connection is still in progress at hand-off; its failure is reported later.
-TEST_CASE("a port without listener counts as an unavailable service") {
+// Such a connection is still in progress at hand-off, so its failure is reported later.
+TEST_CASE("a port without a listener is treated as an unavailable service") {
   sockaddr_in free_port{};
   free_port.sin_family = AF_INET;
   free_port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof free_port;
-  const int holder = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound, not listening
+  const int holder = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound but not listening
   auto *raw = reinterpret_cast<sockaddr *>(&free_port);
   REQUIRE(::bind(holder, raw, size) == 0);
   REQUIRE(::getsockname(holder, raw, &size) == 0);
@@ -687,7 +689,7 @@ TEST_CASE("only listed peers are accepted, up to the limit") {
   CHECK(logged(w, "raise max_connections to allow more").size() == 1);
 }
 
-// Encodes a frame above the limit of guests.
+// Encodes a frame above the limit for guests.
 std::string large_frame(std::uint32_t stream, const std::string &payload) {
   char head[mcp_frame::max_head];
   std::size_t size = 0;
@@ -696,7 +698,7 @@ std::string large_frame(std::uint32_t stream, const std::string &payload) {
   return std::string(head, size) + payload;
 }
 
-TEST_CASE("clients with the local token have sessions of stdio, with large messages") {
+TEST_CASE("clients with the local token have stdio sessions and may send large messages") {
   World w(R"(,"local_token":"T0KEN")", false);
   const std::string token_line = mcp_frame::metadata_line("T0KEN", "editor");
   Guest g(w);
@@ -716,7 +718,7 @@ TEST_CASE("clients with the local token have sessions of stdio, with large messa
   CHECK(g.all(wanted.size()) == wanted);
 }
 
-TEST_CASE("with a local token, connections that do not present it are closed unanswered") {
+TEST_CASE("with a local token, connections without it are closed without an answer") {
   World w(R"(,"local_token":"T0KEN","metadata_prefixes":["OTHER"])");
   std::uint64_t n = 0;
   for (const std::string &bytes :
@@ -736,7 +738,7 @@ TEST_CASE("with a local token, connections that do not present it are closed una
   CHECK(w.delivered.empty());
 }
 
-TEST_CASE("the socket file is accessible to other users only if the list names any") {
+TEST_CASE("the socket file is accessible to other users only if the list contains other users") {
   const auto mode = [](const std::string &more) {
     World w(more);
     struct stat status{};
@@ -750,7 +752,7 @@ TEST_CASE("the socket file is accessible to other users only if the list names a
   CHECK(mode(R"(,"allow_uids":[)" + own + ",4000000000]") == 0666);
 }
 
-TEST_CASE("an empty list rejects all peers, and connections per peer are limited") {
+TEST_CASE("an empty list rejects all peers, and the connections of each peer are limited") {
   World closed(R"(,"allow_uids":[])");
   Guest g(closed);
   CHECK(g.closed());
@@ -775,7 +777,7 @@ TEST_CASE("an empty list rejects all peers, and connections per peer are limited
   CHECK(said[0].find("has 2 connections; raise max_connections_per_peer") != said[0].npos);
 }
 
-TEST_CASE("a frequent log line is written once a minute, with the number of suppressed lines") {
+TEST_CASE("a frequent log line is logged once a minute, with the number of suppressed lines") {
   transport_vsock::LogLimiter limiter;
   constexpr std::uint64_t minute = transport_vsock::LogLimiter::pause_ns;
   CHECK(limiter.due(5));
@@ -786,7 +788,7 @@ TEST_CASE("a frequent log line is written once a minute, with the number of supp
   CHECK_FALSE(limiter.due(6 + minute));
 }
 
-TEST_CASE("two hundred clients of one guest with the default configuration") {
+TEST_CASE("the default configuration permits two hundred clients in one guest") {
   World w;
   std::vector<std::unique_ptr<Guest>> guests;
   for (int i = 0; i < 200; ++i) {
@@ -797,7 +799,7 @@ TEST_CASE("two hundred clients of one guest with the default configuration") {
   CHECK(w.host.metric("vsock.connections_refused") == 0);
 }
 
-TEST_CASE("a listening guest is reached through its monitor, and again after a disconnect") {
+TEST_CASE("a listening guest is reached through its monitor, also after a disconnect") {
   World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
   const int monitor = listen_on(w.folder + "/vm");
   for (int round = 0; round < 2; ++round) {
@@ -839,7 +841,7 @@ TEST_CASE("the host can end the session") {
   CHECK(w.answer(1, 1, "{}") == BH_STALE);
 }
 
-TEST_CASE("configuration: address forms, and all faults in one error") {
+TEST_CASE("configuration: all address forms are parsed, and one error contains all faults") {
   using transport_vsock::Address;
   Address a;
   for (const char *good :

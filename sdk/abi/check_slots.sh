@@ -1,12 +1,11 @@
 #!/bin/sh
 # check_slots.sh INCLUDE_DIR GOLDEN_DIR: checks the ABI headers against the golden files.
 #
-#  1. The headers' slots are exactly golden/MAJOR.MINOR.txt of the version that core.h states. Until
-#     a version is released, an intended change is made by writing that file again:
+#  1. The headers' slots must match golden/MAJOR.MINOR.txt for the version in core.h. Before a
+#     version is released, an intended change is made by regenerating that file:
 #       sdk/abi/dump_slots.sh sdk/include > sdk/abi/golden/MAJOR.MINOR.txt
-#  2. Every golden file of an earlier minor version of the same major version is a prefix of it:
-#     members are appended to structs that start with their size, and to enums; nothing else
-#     changes.
+#  2. Golden files of earlier minor versions of the same major version must be prefixes of it:
+#     members may only be appended, to enums and to structs that start with their size.
 # A missing golden file is a failure.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 # find_package(Bulkhead 0.1 REQUIRED) provides the target bulkhead::sdk and the function
-# bh_add_plugin(). COMPONENTS Aggregator adds bulkhead::aggregator, the client of `bulkhead
-# aggregator` for programs.
+# bh_add_plugin(). COMPONENTS Aggregator adds bulkhead::aggregator, a client library for `bulkhead
+# aggregator`.
 include("${CMAKE_CURRENT_LIST_DIR}/BulkheadTargets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/BulkheadPlugin.cmake")
 foreach(component IN LISTS Bulkhead_FIND_COMPONENTS)

@@ -1,11 +1,11 @@
 # bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
 #               [EXCLUSIVE] [INSTALL])
 #
-# Builds the library NAME.so, which exports bh_plugin_entry_v0 and nothing else, and its manifest
-# NAME.plugin.toml beside it. NAME must be the id in the plugin's descriptor.
+# Builds the library NAME.so, which exports only bh_plugin_entry_v0, and its manifest
+# NAME.plugin.toml in the same folder. NAME must be the id in the plugin's descriptor.
 #
 # EXCLUSIVE: the plugin holds a file, port or database that only one process can hold. A reload
-# therefore ends the old process before the new one starts.
+# therefore ends the old process before it starts the new one.
 #
 # Both files are written to the current binary folder, or to BULKHEAD_PLUGIN_DIR if it is set.
 # INSTALL (or BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules for
@@ -27,11 +27,11 @@ function(bh_add_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A static local of an inline function would pin the library (STB_GNU_UNIQUE) and survive its
-    # reload.
+    # Otherwise, a static local of an inline function would keep the library mapped (STB_GNU_UNIQUE)
+    # and survive its reload.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
-  # The runtime of a sanitizer is in the program, so its symbols are undefined here.
+  # The main program contains a sanitizer's runtime, so its symbols are undefined here.
   if(NOT BULKHEAD_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()

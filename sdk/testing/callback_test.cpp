@@ -21,7 +21,7 @@ struct Counter {
 
 }  // namespace
 
-TEST_CASE("callback: calls a member, or a stateless function, of the object") {
+TEST_CASE("callback: calls a member or a stateless function of the object") {
   Counter counter;
   const bh::Callback member = bh::callback<&Counter::run>(&counter);
   CHECK(member.arg == &counter);
@@ -45,7 +45,7 @@ TEST_CASE("callback: a descriptor's function takes the events or no argument") {
   CHECK(counter.events == (BH_FD_WRITE | BH_FD_READ));
 }
 
-TEST_CASE("callback: a contained one discards exceptions") {
+TEST_CASE("callback: a contained callback discards exceptions") {
   Counter counter;
   const bh::Callback call = bh::contained_callback<&Counter::fail>(&counter);
   CHECK_NOTHROW(call.fn(call.arg));
@@ -54,7 +54,7 @@ TEST_CASE("callback: a contained one discards exceptions") {
   CHECK(counter.runs == 2);
 }
 
-TEST_CASE("callback: the work and its completion get the same object") {
+TEST_CASE("callback: work and completion get the same object") {
   Counter counter;
   const auto job = bh::blocking_work(
       &counter, [](Counter &it) { it.runs = 3; }, [](Counter &it) { it.done = it.runs; });

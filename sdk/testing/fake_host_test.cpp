@@ -22,7 +22,7 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("a host without extensions returns no table") {
+TEST_CASE("a host without extensions returns no tables") {
   FakeHost fake;
   REQUIRE(bh::Host(fake.host()).has_reactor());
   fake.offer_extensions = false;
@@ -61,7 +61,7 @@ TEST_CASE("deferred functions run before the loop sleeps") {
   REQUIRE(fake.deferred() == 0);
 }
 
-TEST_CASE("a timer fires once, a cancelled one never, a stale handle is rejected") {
+TEST_CASE("a timer fires once, but not if it was cancelled; a stale handle is rejected") {
   FakeHost fake;
   const bh::Host host(fake.host());
   int fired = 0, never = 0;
@@ -77,7 +77,7 @@ TEST_CASE("a timer fires once, a cancelled one never, a stale handle is rejected
   REQUIRE(executor->timer_cancel(host.ctx(), first) == BH_STALE);
 }
 
-TEST_CASE("a watch is level-triggered and reports the end as an error event") {
+TEST_CASE("a watch is level-triggered and reports the end of the stream as an error event") {
   FakeHost fake;
   const bh::Host host(fake.host());
   Pipe pipe;
@@ -110,7 +110,7 @@ TEST_CASE("a watch is level-triggered and reports the end as an error event") {
   REQUIRE(fake.faults().empty());
 }
 
-TEST_CASE("faults are reported: a descriptor watched twice, or closed while watched") {
+TEST_CASE("faults are reported if a descriptor is watched twice, or closed while watched") {
   FakeHost fake;
   const bh::Host host(fake.host());
   Pipe pipe;
@@ -127,7 +127,7 @@ TEST_CASE("faults are reported: a descriptor watched twice, or closed while watc
   host.unwatch(watch);
 }
 
-TEST_CASE("regular files are rejected, like in epoll") {
+TEST_CASE("regular files are rejected, as by epoll") {
   FakeHost fake;
   const bh::Host host(fake.host());
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -138,7 +138,7 @@ TEST_CASE("regular files are rejected, like in epoll") {
   ::close(fd);
 }
 
-TEST_CASE("blocking work runs on another thread and is reported on the loop") {
+TEST_CASE("blocking work runs on another thread, and its completion is reported on the loop") {
   FakeHost fake;
   const bh::Host host(fake.host());
   struct Job {
@@ -156,7 +156,7 @@ TEST_CASE("blocking work runs on another thread and is reported on the loop") {
   REQUIRE(fake.run_until([&] { return fake.blocking() == 0; }, 5000));
 }
 
-TEST_CASE("secrets, metrics and the store") {
+TEST_CASE("secrets, metrics and the store are available") {
   FakeHost fake;
   const bh::Host host(fake.host());
   const auto *secrets = host.ext<bh_host_secrets>(BH_EXT_HOST_SECRETS);
@@ -179,7 +179,7 @@ TEST_CASE("secrets, metrics and the store") {
   REQUIRE(bh::view(store->folder(&fake)) == folder);
 }
 
-TEST_CASE("log lines are kept") {
+TEST_CASE("log lines are stored") {
   FakeHost fake;
   bh::Host(fake.host()).log(BH_LOG_WARN, "careful");
   REQUIRE(fake.logged("careful"));

@@ -58,8 +58,8 @@ TEST_CASE("strings are escaped") {
   }
 }
 
-TEST_CASE("bytes are escaped at each position of a word") {
-  // Eight bytes are checked at a time; special bytes must be found at each position.
+TEST_CASE("bytes are escaped at each position in a machine word") {
+  // Eight bytes are checked at a time, so special bytes are tested at each position.
   for (int byte = 0; byte < 256; ++byte) {
     for (std::size_t at = 0; at < 24; ++at) {
       std::string text(24, 'x');
@@ -72,7 +72,7 @@ TEST_CASE("bytes are escaped at each position of a word") {
   }
 }
 
-TEST_CASE("values") {
+TEST_CASE("values are written") {
   CHECK(value(0) == "0");
   CHECK(value(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
   CHECK(value(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
@@ -90,7 +90,7 @@ TEST_CASE("values") {
   CHECK(value(pointer) == R"("p")");
 }
 
-TEST_CASE("objects and arrays") {
+TEST_CASE("objects and arrays are written") {
   CHECK(written([](json::Writer &w) {
           w.begin_object().member("name", "echo").member("calls", 3).key("tags").begin_array();
           w.value("a").value(true).begin_object().end_object().end_array();
@@ -164,7 +164,7 @@ TEST_CASE("members and elements are found") {
   CHECK_FALSE(json::for_each_member(R"({"a":[1)", up_to_b));
 }
 
-TEST_CASE("invalid JSON is read within its bounds") {
+TEST_CASE("invalid JSON is not read beyond its end") {
   const std::string whole = R"({"a":{"b":["c\\",{"d":-1.5e3}],"e":"\ud83d\ude00"},"f":[]})";
   const auto count = [](std::string_view text) {
     std::size_t n = 0;
@@ -196,7 +196,7 @@ TEST_CASE("invalid JSON is read within its bounds") {
   }
 }
 
-TEST_CASE("values of tokens") {
+TEST_CASE("tokens are converted to values") {
   CHECK(json::unquote(R"("\ud83d\ude00\t\u00e4\/")") == "😀\tä/");
   CHECK(json::unquote(R"("\ud800x\udc00")") == "\xEF\xBF\xBDx\xEF\xBF\xBD");
   CHECK(json::unquote("12").empty());

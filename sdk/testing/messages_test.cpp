@@ -7,7 +7,7 @@
 
 namespace {
 
-// A fake host: stores the received messages and the answers to return.
+// A fake host. Stores received messages, and the answers to return.
 struct Host {
   int whole = 0, plain = 0;
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ TEST_CASE("a message is delivered with headers if the host supports them") {
   CHECK(host.names == std::vector<std::string>{"Mcp-Name", "Mcp-Name"});
 }
 
-TEST_CASE("a host before minor 2 receives messages of sessions only") {
+TEST_CASE("a host before minor version 2 receives only messages of sessions") {
   Host host;
   host.table.size = offsetof(bh_host_transport, deliver_message);
   bh_delivery out{};
@@ -82,7 +82,7 @@ TEST_CASE("a host before minor 2 receives messages of sessions only") {
   CHECK(host.plain == 1);
 }
 
-TEST_CASE("a message of a host before minor 2 has no headers") {
+TEST_CASE("a message from a host before minor version 2 has no headers") {
   const bh_header one = header("Mcp-Name", "x");
   bh_lane_message message{};
   message.size = sizeof message;
@@ -93,7 +93,7 @@ TEST_CASE("a message of a host before minor 2 has no headers") {
   CHECK(bh::headers(message).empty());
 }
 
-TEST_CASE("headers that the ABI permits and rejects") {
+TEST_CASE("headers are accepted or rejected as the ABI requires") {
   CHECK(fault({}).empty());
   CHECK(fault({header("Mcp-Name", "a\tb \xC3\xA9\xFF"), header("!#$%&'*+-.^_`|~09azAZ", "")})
             .empty());

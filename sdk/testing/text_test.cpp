@@ -15,14 +15,14 @@ TEST_CASE("case conversion is limited to ASCII") {
   CHECK(bh::equal_ignoring_case("Content-TYPE", "content-type"));
   CHECK(bh::equal_ignoring_case("", ""));
   CHECK_FALSE(bh::equal_ignoring_case("content-typ", "content-type"));
-  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));  // they differ in the same bit as upper and lower
-                                                   // case letters
+  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));  // the characters differ in the same bit as
+                                                   // upper- and lower-case letters
   CHECK_FALSE(bh::equal_ignoring_case("\xC4", "\xE4"));
   CHECK(bh::starts_with_ignoring_case("HTTPS://x", "https://"));
   CHECK_FALSE(bh::starts_with_ignoring_case("http", "https"));
 }
 
-TEST_CASE("hexadecimal digits") {
+TEST_CASE("hexadecimal digits are converted") {
   CHECK(bh::hex("\x00\x1f\xa0\xff"sv) == "001fa0ff");
   CHECK(bh::hex("").empty());
   CHECK(bh::is_lower_hex("0123456789abcdef"));
@@ -33,7 +33,7 @@ TEST_CASE("hexadecimal digits") {
   for (const char c : "/:@G`g \x80"sv) CHECK(bh::hex_value(c) == -1);
 }
 
-TEST_CASE("UTF-8: valid characters of RFC 3629") {
+TEST_CASE("UTF-8: valid characters of RFC 3629 are accepted") {
   for (const std::string_view good :
        {"\x7F"sv, "\0"sv, "\xC2\x80"sv, "\xDF\xBF"sv, "\xE0\xA0\x80"sv, "\xED\x9F\xBF"sv,
         "\xEE\x80\x80"sv, "\xEF\xBF\xBF"sv, "\xF0\x90\x80\x80"sv, "\xF4\x8F\xBF\xBF"sv}) {
@@ -62,18 +62,18 @@ TEST_CASE("UTF-8: valid characters of RFC 3629") {
   CHECK(bh::is_utf8(""));
 }
 
-TEST_CASE("text is cut and repaired between characters") {
+TEST_CASE("text is truncated and repaired at character boundaries") {
   constexpr std::string_view text = "aä€😀";  // 1, 2, 3 and 4 bytes
   const std::size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
   for (std::size_t i = 0; i < std::size(whole); ++i) {
     CHECK(bh::cut_text(text, i) == text.substr(0, whole[i]));
   }
-  CHECK(bh::character_boundary("\x80\x80\x80\x80\x80\x80", 5) == 5);  // not UTF-8
+  CHECK(bh::character_boundary("\x80\x80\x80\x80\x80\x80", 5) == 5);  // the text is not UTF-8
   CHECK(bh::count_characters(text) == 4);
   CHECK(bh::repaired_utf8("a\xFF€\xE2\x82") == "a\xEF\xBF\xBD€\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-TEST_CASE("text for messages") {
+TEST_CASE("text is prepared for messages") {
   CHECK(bh::one_line("a\n\x7F\xC2\x85ä\xFF", 100) == "a   ä?");
   CHECK(bh::one_line("aä€", 5) == "aä");
   CHECK(bh::one_line("aä€", 0).empty());
@@ -84,7 +84,7 @@ TEST_CASE("text for messages") {
   CHECK(bh::error_name(99'999).find("99999") != std::string::npos);
 }
 
-TEST_CASE("clocks") {
+TEST_CASE("the clocks advance") {
   const std::uint64_t before = bh::monotonic_ns();
   CHECK(bh::monotonic_ns() >= before);
   CHECK(bh::monotonic_ms() >= before / 1'000'000);

@@ -37,7 +37,7 @@ TEST_CASE("the host is between the last at sign and the next colon") {
   CHECK(bh::split_url("http://:80")->host.empty());
 }
 
-TEST_CASE("text that is not an absolute URL is refused") {
+TEST_CASE("text that is not an absolute URL is rejected") {
   for (const char *bad : {"", "h", "://h", "/a://h", "?a://h", "http:/h", "http://[::1",
                           "http://[::1]x", "http://::1]", "http://a[b]"}) {
     CAPTURE(bad);
@@ -45,7 +45,7 @@ TEST_CASE("text that is not an absolute URL is refused") {
   }
 }
 
-TEST_CASE("ports") {
+TEST_CASE("ports are parsed or taken from the scheme") {
   const auto port = [](const char *url) { return bh::port_of(*bh::split_url(url)); };
   CHECK(port("http://h") == 80);
   CHECK(port("https://h:/") == 443);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# exports.sh NM PLUGIN_DIR...: checks that every plugin exports its entry function and nothing else,
-# and that none has a symbol that would pin it in the process (STB_GNU_UNIQUE).
+# exports.sh NM PLUGIN_DIR...: checks that every plugin exports only its entry function, and that no
+# plugin has a symbol that would keep it mapped in the process (STB_GNU_UNIQUE).
 set -eu
 nm=$1
 shift

@@ -1,18 +1,18 @@
 #!/bin/sh
-# includes.sh TREE: checks that no file of a plugin or of the SDK includes a header of core/ or
-# host/, under any name that core's include folder would give it.
+# includes.sh TREE: checks that no file of a plugin or the SDK includes a header of core/ or host/,
+# under any name that core's include folder permits.
 set -eu
 cd "$1"
 rooms=$(cd core && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | paste -sd '|' -)
 found=$(grep -rnE --include='*.c' --include='*.h' --include='*.cpp' --include='*.hpp' \
   "#[[:space:]]*include[[:space:]]*[<\"](\.\./)*(core|host|$rooms)/" plugins sdk examples/plugins || true)
-# A folder name of core/ under bulkhead/ is the SDK's own header.
+# "bulkhead/" followed by a folder name of core/ is a header of the SDK.
 if [ -n "$found" ]; then
   echo "These include what is not in the SDK:"
   echo "$found"
   exit 1
 fi
-# The other possibility: an include folder of core/ or host/ in a plugin's build rules.
+# Also checks the build rules of plugins for include folders of core/ or host/.
 found=$(grep -rnE --include=CMakeLists.txt 'bulkhead_core_headers|[/ (]core/|[/ (]host/' plugins sdk \
   examples/plugins || true)
 if [ -n "$found" ]; then

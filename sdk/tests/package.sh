@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the SDK into an empty prefix, builds the templates and a client of the aggregator against
-# it outside this repository, and lets the core load and use the plugins.
+# Installs the SDK into an empty prefix, builds the templates and an aggregator client with it
+# outside this repository, and tests that the core can load and use the plugins.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -26,7 +26,8 @@ plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
 "$BUILD/tests/load_check" "$plugins" hello-tools echo '{"say":"\"hi\""}' wait '{}'
 "$BUILD/tests/load_check" "$plugins" hello-tools-c echo '{"say":"\"hi\""}'
 
-# The aggregator's client is a component: it is absent before it is installed, and found afterwards.
+# The aggregator client is a component. It must be missing before its installation and found
+# afterwards.
 mkdir "$work/client"
 cat >"$work/client/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)

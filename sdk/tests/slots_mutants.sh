@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks that check_slots.sh rejects each mutant of the headers, for the same minor version (any
-# change) and against an earlier minor version (everything but an append).
+# Checks that check_slots.sh rejects each mutant of the headers: any change in the same minor
+# version, and any change except appending compared with an earlier minor version.
 set -eu
 sdk=$1
 work=$(mktemp -d)
@@ -28,7 +28,8 @@ expect() {  # refused|accepted WHAT
     failures=1
   fi
 }
-# Against the golden file of this minor version, then as a new minor version against an earlier one.
+# Compares with the golden file of this minor version, then, as a new minor version, with an earlier
+# one.
 try() {  # WHAT FILE SED-SCRIPT VERDICT-AS-NEW-MINOR
   fresh
   cp "$sdk"/abi/golden/*.txt "$work/golden/"

@@ -1,6 +1,6 @@
-// Attempts of code that controls a process. Each attempt is real: without confinement, most of them
-// succeed as the same user. They are used in-process (breakout_test), by a hostile plugin and by a
-// hostile server. Links only libc.
+// Attempts of code that controls a process to break out of its confinement. Each attempt is real:
+// without confinement, most of them succeed as the same user. They are run by breakout_test, by a
+// hostile plugin and by a hostile server. Links only libc.
 #pragma once
 
 #include <sys/types.h>
@@ -12,11 +12,11 @@
 
 namespace breakout {
 
-// The targets. If a target is empty or 0, the attempt fails with ENOENT.
+// The targets of attempts. If a target is empty or 0, the attempt fails with ENOENT.
 struct Target {
   std::string state_file;      // e.g. a session database
   std::string home_file;       // a file in the user's home folder
-  std::string plugin_folder;   // files in it are loaded at the next start of the gateway
+  std::string plugin_folder;   // the gateway loads files in it at its next start
   std::string service_socket;  // a Unix socket that answers
   std::string abstract_name;   // an abstract Unix socket, without the leading NUL
   std::string scratch;         // a folder that may be writable

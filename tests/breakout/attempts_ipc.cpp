@@ -88,7 +88,7 @@ int host_name(const Target &) {
 
 bool make_ipc_objects(const Target &t) {
   constexpr int made = IPC_CREAT | IPC_EXCL | 0666;
-  const mode_t mask = ::umask(0);  // only the namespace may be the reason for a failure
+  const mode_t mask = ::umask(0);  // so that only the namespace can cause a failure
   const int memory = ::shmget(key_of(t), 4096, made);
   void *at = memory < 0 ? nullptr : ::shmat(memory, nullptr, 0);
   bool good = memory >= 0 && at != reinterpret_cast<void *>(-1);

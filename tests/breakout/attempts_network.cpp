@@ -49,7 +49,7 @@ int tcp_fast_open(const Target &t) {
   return error;
 }
 
-// Landlock does not treat MPTCP as TCP, although the peer sees TCP.
+// Landlock does not treat MPTCP as TCP, although the peer may see plain TCP.
 int tcp_by_mptcp(const Target &t) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
   if (fd < 0) return errno;
@@ -125,7 +125,7 @@ int turned_pair(const Target &t) {
   sockaddr_un address;
   const socklen_t n = unix_address(&address, t.service_socket, false);
   const int rc = ::connect(pair[0], reinterpret_cast<const sockaddr *>(&address), n);
-  // EPROTOTYPE: the socket was reached, but has another type.
+  // EPROTOTYPE means that the socket was reached but has another type.
   const int error = rc == 0 || errno == EPROTOTYPE ? 0 : errno;
   ::close(pair[0]);
   ::close(pair[1]);

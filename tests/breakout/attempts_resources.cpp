@@ -26,7 +26,7 @@ int fill(const Target &t, int flags, int fd) {
     if (p == MAP_FAILED) {
       error = errno;
     } else {
-      *static_cast<volatile char *>(p) = 1;  // touch one page of each mapping to show that it is
+      *static_cast<volatile char *>(p) = 1;  // touches one page of each mapping to show that it is
                                              // usable
       taken.push_back(p);
     }

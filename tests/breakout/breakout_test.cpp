@@ -1,6 +1,6 @@
-// Runs every attempt in every kind of compartment. With the complete confinement, only intended
-// attempts succeed, and the printed table shows which layers reject each attempt on their own.
-// Without confinement, most attempts must succeed as the same user; otherwise their failure proves
+// Runs every attempt in each role of a compartment. With the complete confinement, only intended
+// attempts succeed. The printed table shows which single layers reject each attempt. Without
+// confinement, most attempts must succeed as the same user; otherwise their failure would prove
 // nothing.
 #include <grp.h>
 #include <sys/wait.h>
@@ -39,8 +39,8 @@ void become(uid_t user) {
 struct Role {
   Confinement wish;
   uid_t user = nobody_uid;  // if started by root
-  // Attempts that must succeed for the role, and the mechanism that restricts them instead of the
-  // kernel.
+  // Attempts that must succeed for the role. The value is the reason, or the mechanism that
+  // restricts the attempt instead of the kernel.
   std::map<std::string, const char *> meant;
 };
 
@@ -59,7 +59,7 @@ Confinement base(const std::string &role) {
   return wish;
 }
 
-// The aggregator, web, and third-party plugins: they may connect to every port. The plugin
+// The aggregator, web, and third-party plugins. They may connect to every port; the plugin
 // restricts the addresses.
 Role caller_role() {
   Role role{base("callers"), nobody_uid, {}};
@@ -78,17 +78,17 @@ Role one_port_role() {
   return role;
 }
 
-// The role keeps the user, who owns the workspace.
+// The role keeps its user, who owns the workspace.
 Role files_role(const World &world) {
   Role role{base("files"), 0, {}};
   role.wish.ids.reset();
   role.wish.paths.push_back({world.target().scratch, -1, PathRule::Access::read_write});
-  // The kernel counts root's threads but does not limit them; they are limited by memory.
+  // The kernel does not limit the number of root's threads, so only memory limits them.
   if (is_root()) role.meant["thread bomb"] = as_root;
   return role;
 }
 
-// This role also keeps the user. It can access everything that servers may be given; each server
+// This role also keeps its user. It can access everything that a server may be granted; each server
 // has its own sandbox and limits. The gateway's sockets and secrets are not accessible.
 Role launcher_role(const World &world) {
   Role role{base("launcher"), 0, {}};
@@ -162,10 +162,10 @@ int outcome(const breakout::Attempt &attempt, const World &world, const Role &ro
   if (child == 0) {
     Confinement wish = role.wish;
     wish.layers = layers;
-    ::alarm(20);  // an attempt that hangs counts as failed, and is reported
+    ::alarm(20);  // an attempt that hangs counts as failed and is reported
     breakout::Target target = world.target();
     target.listener = World::listener().release();
-    // A single layer is tested as the final user of the role.
+    // A single layer is tested as the role's final user.
     if (!all) become(role.user);
     if (!all) wish.ids.reset();
     if (!confine(wish)) ::_exit(not_confined);
@@ -196,8 +196,8 @@ const std::vector<Layer> &single_layers() {
   return all;
 }
 
-// Returns the layers that reject the attempt on their own. "u" means that the attempt is impossible
-// for this user even without confinement.
+// Returns which single layers reject the attempt. "u" means that the attempt is impossible for this
+// user even without confinement.
 std::string who_refuses(const breakout::Attempt &attempt, const World &world, const Role &role) {
   if (outcome(attempt, world, role, none, false) != 0) return "u";
   std::string letters;
@@ -239,7 +239,8 @@ TEST_CASE("no attempt escapes the confinement") {
       INFO(attempt.name << " from " << role.wish.role << ": " << std::strerror(result));
       CHECK(result != not_confined);
       if (!meant) CHECK(result != 0);
-      // Root without capabilities cannot access other users' files either.
+      // Root without capabilities cannot access other users' files, so an intended attempt may
+      // fail.
       const bool by_chance = meant && result != 0 && is_root();
       if (meant && !by_chance) CHECK(result == 0);
       const std::string cell = meant && !by_chance ? at->second : who_refuses(attempt, world, role);

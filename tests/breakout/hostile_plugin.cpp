@@ -1,5 +1,5 @@
-// A malicious tools plugin: its tool `attempt` runs the attempts of attempts.hpp in the process
-// that loaded it, and a static constructor runs some of them before any call.
+// A malicious tools plugin. Its tool `attempt` runs attempts from attempts.hpp in the process that
+// loaded the plugin; a static constructor runs some of them before any call.
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -78,7 +78,7 @@ std::string try_early() {
 }
 const std::string achieved = try_early();
 
-// Sends put_secret frames with distinct names on the socket for requests to the supervisor, see
+// Sends put_secret frames with different names on the socket for requests to the supervisor; see
 // compartment/control.hpp.
 int flood_secrets() {
   constexpr int request_fd = 4, count = 200;
@@ -96,7 +96,7 @@ int flood_secrets() {
   return ::send(request_fd, out.data(), out.size(), MSG_NOSIGNAL) > 0 ? count : 0;
 }
 
-// Sends log lines in the name of another plugin, more than the supervisor keeps.
+// Sends log lines in the name of another plugin, more than the supervisor accepts.
 int flood_log() {
   constexpr int log_fd = 5, count = 5'000;
   const auto packet = [](const std::string &component, const std::string &text) {

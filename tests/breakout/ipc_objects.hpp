@@ -1,5 +1,5 @@
-// Kernel objects of another program of the user: System V shared memory, a semaphore and a message
-// queue under target.ipc_key; a POSIX message queue and a file in /dev/shm with the name
+// Kernel objects that represent another program of the user: System V shared memory, a semaphore
+// and a message queue under target.ipc_key; a POSIX message queue and a file in /dev/shm named
 // target.ipc_name. Their modes permit access by all users, so only the confinement can reject it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Tests that plugins are loaded after the confinement: the builtin plugins must still work, and a
+// Tests that plugins are loaded after confinement: the builtin plugins must still work, and a
 // hostile plugin is confined from its first static constructor on.
 #include <bulkhead/abi/ext/tools.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs body in a child. Returns an empty text on success, or the error.
+// Runs `body` in a child process. Returns its error, or an empty text on success.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -66,7 +66,6 @@ Result<std::shared_ptr<Library>> load_confined(const std::string &name, const st
   return Library::load(std::move(*checked), nullptr, options);
 }
 
-// Results of tool calls.
 std::map<bh_call, std::string> answers;
 const bh_host_tools host_tools{sizeof(bh_host_tools),
                                0,
@@ -131,7 +130,7 @@ bool complete() {
 
 }  // namespace
 
-TEST_CASE("every builtin plugin can be loaded and initialized after the confinement") {
+TEST_CASE("every builtin plugin can be loaded and initialized after confinement") {
   const auto found = list_plugins({BUNDLED_PLUGINS});
   REQUIRE_FALSE(found.empty());
   for (const FoundPlugin &plugin : found) {
@@ -143,7 +142,7 @@ TEST_CASE("every builtin plugin can be loaded and initialized after the confinem
   }
 }
 
-TEST_CASE("a hostile plugin fails in its constructors and later") {
+TEST_CASE("the attempts of a hostile plugin fail in its constructors and later") {
   if (!complete()) {
     WARN("SKIP mapped_test: this kernel does not support all parts of the confinement");
     return;

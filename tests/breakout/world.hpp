@@ -14,7 +14,7 @@ inline constexpr uid_t nobody_uid = 65534;  // owner of the targets when running
 
 bool is_root();
 
-// Exits if a target cannot be set up, since no test would be meaningful.
+// Creates the targets. Exits if one cannot be created, since no test would be meaningful.
 class World {
  public:
   World();

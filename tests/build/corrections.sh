@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # corrections.sh TREE: tests the configure step with versions of RapidJSON and toml++ that are
-# known, that need no correction, or that have a defect without a matching correction. The
-# environment must contain CMAKE, CXX, RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE.
+# known, that need no correction, or that have a defect that no correction matches. The environment
+# must contain CMAKE, CXX, RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -37,13 +37,13 @@ grep -q 'RapidJSON 1.1.0: corrected: .*low-surrogate, full-precision$' "$work/lo
 grep -q 'tomlplusplus 3[0-9.]*: corrected: unreachable, header-assertion, dotted-depth$' "$work/log" ||
   bad "no correction of toml++"
 copies=$work/installed-build
-# A second run makes no new copy.
+# A second configure step makes no new copy.
 touch -d '2001-01-01' "$copies/rapidjson/include/rapidjson/reader.h"
 configure installed || bad "a second configure step"
 [ "$(stat -c %Y "$copies/rapidjson/include/rapidjson/reader.h")" -lt 1000000000 ] ||
   bad "the copy was made again without need"
 
-# An unknown version without the defects: the corrected headers, with other text added.
+# An unknown version without defects: the corrected headers with additional text.
 mkdir "$work/repaired"
 cp -R "$copies/rapidjson/include/rapidjson" "$copies/toml/toml++" "$work/repaired/"
 echo '// another version' >>"$work/repaired/rapidjson/reader.h"
@@ -52,15 +52,15 @@ configure repaired || bad "headers without defects"
 diff -r "$work/repaired/rapidjson" "$work/repaired-build/rapidjson/include/rapidjson" >"$work/log" ||
   bad "headers without defects were changed"
 
-# Some defects are fixed, others remain: each is corrected separately. Debian 13 has such a version.
+# A version with some of the defects, as in Debian 13: only these are corrected.
 fresh half
 cp "$copies/rapidjson/include/rapidjson/document.h" "$work/half/rapidjson/document.h"
 cp "$copies/rapidjson/include/rapidjson/internal/strtod.h" "$work/half/rapidjson/internal/strtod.h"
 configure half || bad "headers with some of the defects"
 grep -Eq 'RapidJSON 1.1.0: corrected: (exponent, )?low-surrogate$' "$work/log" || bad "other corrections than needed"
 
-# Unknown versions with a defect: the configure step stops and names it. unknown DEFECT FILE SED
-# changes the text that the correction searches for.
+# unknown DEFECT FILE SED: tests that the configure step stops and names DEFECT for an unknown
+# version, in which SED has changed the text that the correction searches for.
 unknown() {
   rm -rf "$work/unknown" "$work/unknown-build"
   fresh unknown

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh TREE: tests scripts/install-packages.sh on machines with other names for a package.
+# packages.sh TREE: tests scripts/install-packages.sh on systems with different package names.
 # Scripts replace apt-get, apt-cache and dpkg-query.
 set -euo pipefail
 tree=$(realpath "$1")
@@ -15,15 +15,15 @@ cat >"$work/bin/apt-get" <<'END'
 [ "$1" = install ] && echo "$*" >>"$RECORD"
 exit 0
 END
-# Knows the packages only after `apt-get update`, like a fresh image.
+# Lists packages only after `apt-get update`, like a fresh image.
 cat >"$work/bin/apt-cache" <<'END'
 #!/bin/sh
 case " $RELEASE " in *" $2 "*) echo " $2 | 1.0 | http://deb.debian.org" ;; esac
 END
 printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
 chmod +x "$work/bin"/*
-# A copy of the script that requests one package, so that the packages of this machine do not
-# matter.
+# A copy of the script that requests one package, so that the packages installed on this machine do
+# not matter.
 awk '/^ *\[build\]="/ { print "  [build]=\"one libboost1.81-dev,libboost1.83-dev|/nonexistent\""; skip = 1 }
   !skip { print }
   /"$/ { skip = 0 }' "$tree/scripts/install-packages.sh" >"$work/install.sh"

@@ -1,6 +1,6 @@
 // Runs the official conformance suite against the fixture server: directly over HTTP, and through
 // the gateway with that server as its only upstream (once over HTTP, once over stdio). Each check
-// that passes directly must also pass through the gateway; exceptions are in differences.yaml.
+// that passes directly must also pass through the gateway, except those in differences.yaml.
 //
 //   run.mjs [--verbose]
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ const suites = [
   {
     name: '0.1.16',
     args: [npmBin('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--suite', 'all'],
-    passes: 44, // directly; if there are fewer, the fixture or the suite is broken
+    passes: 44, // directly; a smaller number means that the fixture or the suite is broken
   },
   {
     name: '0.2.0-alpha.12 at 2025-11-25',
@@ -73,7 +73,7 @@ async function runSuite(suite, url, label) {
   return { passed: Number(total[1]), failed: Number(total[2]), checks: readChecks(folder) };
 }
 
-// Returns checks that are worse in `through` than in `direct`, as "scenario:check-id".
+// Returns the checks whose status is worse in `through` than in `direct`, as "scenario:check-id".
 function compare(direct, through) {
   const worse = [];
   for (const [scenario, checks] of direct) {
@@ -104,8 +104,8 @@ async function main() {
       'through the gateway, HTTP upstream': { type: 'http', url },
       'through the gateway, stdio upstream': {
         command: node,
-        // A clone below /tmp is not visible in a sandbox, whose /tmp is private. These paths make
-        // the script's imports visible.
+        // A sandbox has a private /tmp, so a clone below /tmp would not be visible. These paths
+        // make the script and its imports visible.
         sandbox_paths: { read: [root, npmDir] },
         args: [fixture, 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },

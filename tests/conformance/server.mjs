@@ -1,6 +1,6 @@
-// The server for the conformance suite, used directly and behind the gateway. It is written from
-// the requirement texts that the suite prints, with the low-level API of the official SDK (the
-// high-level API rebuilds schemas and would hide members that a gateway drops).
+// The server for the conformance suite, used directly and behind the gateway. It implements the
+// requirements that the suite prints, with the low-level API of the official SDK (the high-level
+// API rebuilds schemas and would hide members that a gateway drops).
 //
 //   server.mjs stdio            server.mjs http [PORT]   (prints its URL)
 import http from 'node:http';

@@ -1,5 +1,5 @@
-// Faults that appear only after a while or under pressure: leaks over 1,000 restarts, 512 sessions,
-// a client that does not read, a full disk, upstreams killed during calls.
+// Tests of faults that appear only over time or under pressure: leaks over 1,000 restarts, 512
+// sessions, a client that does not read, a full disk, upstreams killed during calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { Gateway, StdioClient, alive, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
@@ -11,7 +11,7 @@ const own = (gateway) => [
   ...descendants(gateway.pid).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0compartment\0')),
 ];
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
-// Only root may count the supervisor's descriptors.
+// Only root may list the supervisor's descriptors.
 const fds = (gateway) =>
   process.getuid() !== 0 ? 0 : sum(own(gateway).map((pid) => readdirSync(`/proc/${pid}/fd`).length));
 const rss = (gateway) =>
@@ -31,7 +31,7 @@ test('1,000 restarts leak no process, descriptor or memory', async (t) => {
     await sleep(200);
     return { fds: fds(gateway), below: descendants(gateway.pid).length, rss: rss(gateway) };
   };
-  const early = await restarts(200); // allocator and tables have reached their size
+  const early = await restarts(200); // the allocator and tables have reached their final size
   const late = await restarts(800);
   console.log(`    after 200: ${JSON.stringify(early)}, after 1000: ${JSON.stringify(late)}`);
   assert.equal(late.below, early.below);
@@ -70,7 +70,7 @@ test('a client that does not read affects only itself', async (t) => {
   // Answers larger than the kernel's socket buffers.
   const size = 40 * 2 ** 20;
   const gateway = await t.gateway({
-    // All four answers may be queued for a busy endpoint at the same time.
+    // All four answers may be queued at the same time if the endpoint is busy.
     limits: { message_bytes: size + 2 ** 20, write_queue_bytes: 5 * size, write_stall_ms: 4000 },
     mcpServers: { up: fake('--tool', 'big', '--tool', 'echo', '--size', `big=${size}`) },
   });
@@ -92,7 +92,7 @@ test('a client that does not read affects only itself', async (t) => {
   }
   const held = rss(gateway);
   console.log(`    ${mib(before.rss)} before, ${mib(held)} with 4 answers of 40 MiB that are not read; slowest other call ${slowest.toFixed(1)} ms`);
-  // One of the clients uses the connection that existed before.
+  // One of the clients uses a connection that existed before.
   assert.equal(fds(gateway), before.fds + answers.length - 1, 'they are stuck, or this shows nothing');
   assert.ok(held < before.rss + (answers.length + 1) * size);
   assert.ok(slowest < 1000);
@@ -125,7 +125,7 @@ test('a full disk stops logging but no calls', async (t) => {
   assert.equal((await statusOf(gateway)).servers[0].state, 'ready');
 }, { timeout: 60_000 });
 
-test('kill -9 during calls: each call gets one error or result', async (t) => {
+test('after kill -9 during calls, each call gets one error or result', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'slow', '--delay', '20', '--log', log), other: fake('--tool', 'ok') } });
   const client = await t.http(gateway);
@@ -159,8 +159,8 @@ test('kill -9 during calls: each call gets one error or result', async (t) => {
   assert.ok(sent <= answered + failed, 'no call is sent twice');
 }, { timeout: 60_000 });
 
-// There are two intervals with known limitations (docs/architecture.md): between reading bytes from
-// the pipe and noting them, and between writing an answer and noting it.
+// Two intervals have known limitations (docs/architecture.md): between reading bytes from the pipe
+// and noting them, and between writing an answer and noting it.
 test('an unresponsive compartment is killed after half a minute and restarted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
   const client = await t.http(gateway);

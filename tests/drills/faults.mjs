@@ -1,10 +1,8 @@
 // Random faults under load. Arguments: number of faults (200), seed (random; it is printed).
 //
-// Two gateways: one over HTTP with a plugin in every compartment, one for a client on standard
-// input and output, whose session must survive all faults. Both have a policy and a session
-// Two gateways: one over HTTP with a plugin in every compartment, and one for a client on standard
-// input and output, whose session must survive all faults. Both have a policy and a session
-// database in separate processes.
+// There are two gateways: one over HTTP with a plugin in every compartment, and one for a client on
+// standard input and output, whose session must survive all faults. Both have a policy and a
+// session database in separate processes.
 //
 // Every call gets one result or one error within its deadline, and none is executed twice. After
 // each series of faults, everything recovers within 2 s, without orphans, zombies or additional
@@ -25,9 +23,10 @@ const CALL_TIMEOUT = 4000;
 const LONGEST_STOP = 5000;
 const WHOLE_WITHIN = 2000;
 const DISK_MIB = 48;
-const SERIES = 20; // faults between two checks for recovery
+const SERIES = 20; // faults between two recovery checks
 
-// Creates a small file system for the state folder; undefined if this user cannot create one.
+// Creates a small file system for the state folder. Returns undefined if this user cannot create
+// one.
 function smallDisk(t) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -40,7 +39,7 @@ function smallDisk(t) {
   return { state, wrap: ['unshare', '-m', 'sh', '-c', mount, 'sh'] };
 }
 
-// The gateway's clocks, which are ahead of the system's clocks; see fixtures/clock_shim.c.
+// Sets the gateway's clocks ahead of the system's clocks; see fixtures/clock_shim.c.
 class Clock {
   constructor(path) {
     this.path = path;
@@ -54,7 +53,7 @@ class Clock {
   #write() {
     writeSync(this.file, new BigInt64Array([this.real, this.monotonic]), 0, 16, 0);
   }
-  // Real time jumps in both directions, monotonic time only forward.
+  // Real time jumps in both directions, monotonic time only forwards.
   jump(random) {
     const seconds = (n) => BigInt(Math.round(n)) * 1_000_000_000n;
     this.real += seconds((random() - 0.5) * 2 * 86_400);
@@ -80,14 +79,14 @@ class Drill {
   pick(list) {
     return list[Math.floor(this.random() * list.length)];
   }
-  // Causes one fault, and repairs it if it does not end by itself.
+  // Causes one fault, and repairs it if it does not end on its own.
   async fault() {
     let at = this.random() * this.kinds.reduce((sum, [weight]) => sum + weight, 0);
     const [, what] = this.kinds.find(([weight]) => (at -= weight) < 0);
     const name = await what.call(this);
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
-  // Selects a process of a random role, so that the many servers do not dominate.
+  // Selects a random role first, so that the many server processes do not dominate.
   #process() {
     const all = this.trees.flatMap((tree) => tree.look());
     if (!all.length) return undefined;
@@ -98,7 +97,7 @@ class Drill {
     try {
       process.kill(pid, signal);
     } catch {
-      // the process has ended since
+      // the process has ended in the meantime
     }
   }
   async #kill() {
@@ -145,7 +144,7 @@ class Drill {
     return 'clock jump';
   }
   async #full() {
-    // Through the supervisor's view of the file system.
+    // The path in the supervisor's mount namespace.
     const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
     try {
       writeFileSync(filler, Buffer.alloc((DISK_MIB + 1) << 20));
@@ -158,8 +157,8 @@ class Drill {
   }
 }
 
-// Waits until everything runs, every server is ready, and each tool answers. Returns the time since
-// `since`.
+// Waits until all processes are running, every server is ready, and each tool answers. Returns the
+// time since `since`.
 async function whole({ gateway, expected, tools, client: own }, since) {
   const client = own ?? new HttpClient(gateway.url);
   await until('everything has recovered', async () => {
@@ -183,7 +182,7 @@ const judges = {
 };
 const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000, policy_timeout_ms: 1000 };
 
-// Starts a gateway under test; returns it with its data: {gateway, tools, tree, client for stdio}.
+// Starts a gateway under test. Returns it with its data: {gateway, tools, tree, client for stdio}.
 async function served(t, name, world, disk, clock) {
   const gateway = await t.gateway({
     limits,
@@ -200,7 +199,7 @@ async function onStdio(t, name) {
   gateway.startedAt = Date.now();
   const client = new StdioClient(...gateway.stdioCommand());
   t.gateways.push({ stderr: () => client.stderr });
-  gateway.child = client.child; // for status
+  gateway.child = client.child; // used by statusOf()
   t.defer(() => client.close());
   await client.initialize();
   const tools = ['slow', 'quick'].map((tool) => ({ name: `up__${tool}`, arguments: (call) => ({ call }), counted: true }));
@@ -229,7 +228,7 @@ test(`${count} faults`, async (t) => {
   const stdio = await onStdio(t, name);
   const both = [http, stdio];
   const { gateway } = http;
-  // On a machine that is so busy that a plain start takes longer, recovery may take just as long.
+  // On a busy machine, recovery may take as long as a plain start.
   const start = Math.max(...(await Promise.all(both.map(lookFirst))));
   const within = Math.max(WHOLE_WITHIN, start);
   console.log(`    whole ${start.toFixed(0)} ms after the start`);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs random faults under load; see faults.mjs. Arguments: number of faults (200), seed (random).
+# Causes random faults under load; see faults.mjs. Arguments: number of faults (200), seed (random).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 status=0

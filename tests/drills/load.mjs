@@ -1,5 +1,5 @@
-// Load with accounting: each call has a unique text and must be answered once and in time. The logs
-// of the upstream servers show how often it was executed.
+// Load with accounting: each call has a unique text and must be answered once, in time. The logs of
+// the upstream servers show how often each call was executed.
 import http from 'node:http';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fake, sleep } from '../e2e/lib.mjs';
@@ -9,7 +9,7 @@ export class Load {
   results = 0;
   errors = new Map(); // error -> count
   handshakes = 0;
-  lost = 0; // sessions that the gateway no longer knew
+  lost = 0; // sessions that the gateway no longer had
   notes = 0; // received notifications
   slowest = 0; // ms
   wrong = []; // results that no fault explains
@@ -18,11 +18,11 @@ export class Load {
   #running = [];
   #serial = 0;
 
-  // tools: {name, arguments(call), counted: the server logs it}. An answer must contain the call's
-  // text, unless the tool has its own check (`good`). A call must end within `deadline` ms.
+  // tools: {name, arguments(call), counted: the server logs the call, good: checks the answer};
+  // without `good`, an answer must contain the call's text. A call must end within `deadline` ms.
   // session_calls: calls per session. pause: ms between calls. streams: each session opens a stream
-  // for unrelated messages. client: one client for all calls instead of clients over HTTP. first:
-  // the number of the first call.
+  // for unrelated messages. client: one client for all calls instead of HTTP clients. first: the
+  // number of the first call.
   constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false, client, first = 0 } = {}) {
     Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams, client });
     this.#serial = first;
@@ -32,7 +32,7 @@ export class Load {
     this.#stop = false;
     this.#running = Array.from({ length: count }, () => this.#client());
   }
-  // Each client finishes its current call.
+  // Stops after each client's current call.
   async stop() {
     this.#stop = true;
     await Promise.all(this.#running);
@@ -67,7 +67,7 @@ export class Load {
     const client = new HttpClient(this.url);
     try {
       await client.initialize();
-      if (this.streams) await Promise.all([client.listen(), client.tools()]); // a client that has not listed tools gets no list_changed
+      if (this.streams) await Promise.all([client.listen(), client.tools()]); // list_changed is sent only to a client that has listed tools
       ++this.handshakes;
       return client;
     } catch (error) {
@@ -134,7 +134,7 @@ export class Load {
   }
 }
 
-// Not every client supports a signal.
+// Not every client supports an AbortSignal, so the answer races with it.
 function inTime(answer, signal) {
   const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   return Promise.race([answer, late]);
@@ -152,12 +152,12 @@ export function callsIn(log) {
   try {
     text = readFileSync(log, 'utf8');
   } catch {
-    // the server was never started
+    // the server has not been started
   }
   return text.split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"'));
 }
 
-// Serves pages for builtin-http: each contains its own path, and requested paths are recorded.
+// Serves pages for builtin-http. Each page contains its own path, and requested paths are recorded.
 async function pages() {
   const asked = [];
   const server = http.createServer((req, res) => {
@@ -172,9 +172,9 @@ async function pages() {
   return { asked, stop, disconnect: () => server.closeAllConnections(), url: `http://127.0.0.1:${server.address().port}` };
 }
 
-// Returns servers and plugins for a profile, one in every compartment, and the data that Load needs
-// about them. `name` marks the servers' processes. There are two stdio servers and two HTTP
-// servers. keep: record calls.
+// Returns servers and plugins for a profile, one in every compartment, with the data that Load
+// needs: two stdio servers and two HTTP servers. `name` marks the servers' processes. keep: record
+// calls.
 export async function everyCompartment(t, name, { keep = true } = {}) {
   const logs = [t.path('log0'), t.path('log1')];
   const webs = [await t.fakeHttp(), await t.fakeHttp()];

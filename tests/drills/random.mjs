@@ -1,4 +1,4 @@
-// A reproducible sequence of numbers in [0, 1) for a seed (mulberry32).
+// Returns a reproducible sequence of numbers in [0, 1) for a seed (mulberry32).
 export function randomFrom(seed) {
   let state = seed >>> 0;
   return () => {

@@ -1,5 +1,5 @@
-// Tests of the session database: 100,000 calls are 100,000 rows; a disk that is temporarily full
-// loses no record (block), or exactly the counted records (spill).
+// Tests of the session database: 100,000 calls create 100,000 rows. If the disk is temporarily
+// full, no record is lost (block), or exactly the counted records are (spill).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ async function calls(client, count, answered = () => {}) {
 }
 
 for (const args of [[], ['--single-process']]) {
-  test(`100,000 calls leave exactly 100,000 rows ${args}`, async (t) => {
+  test(`100,000 calls create exactly 100,000 rows ${args}`, async (t) => {
     const count = Number(process.env.TELEMETRY_CALLS ?? 100_000);
     const gateway = await t.gateway(profile(), { args });
     const client = await t.http(gateway);
@@ -38,8 +38,8 @@ for (const args of [[], ['--single-process']]) {
   }, { timeout: 600_000 });
 }
 
-// Starts a gateway whose state folder is a small disk in a private mount namespace; undefined if
-// this user cannot create one. `inside` runs a program in that namespace.
+// Starts a gateway whose state folder is a small disk in a private mount namespace. Returns
+// undefined if this user cannot create one. `inside` runs a program in that namespace.
 async function onSmallDisk(t, telemetry) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -61,7 +61,7 @@ async function onSmallDisk(t, telemetry) {
   return { gateway, there, rows };
 }
 
-test('a full disk, on_failure = "block": calls are refused, none that ran is missing', async (t) => {
+test('a full disk, on_failure = "block": calls are rejected, and all executed calls are recorded', async (t) => {
   const disk = await onSmallDisk(t, { on_failure: 'block' });
   if (!disk) t.skip('this user cannot mount');
   const { gateway, there, rows } = disk;
@@ -101,7 +101,7 @@ test('a full disk, on_failure = "spill": calls continue, and lost records are co
   assert.ok(marks >= 1 && lost > 0, show({ marks, lost }));
 }, { timeout: 300_000 });
 
-test('a full disk, mode "full": who is started again there runs nothing that goes unrecorded', async (t) => {
+test('a full disk, mode "full": restarted processes execute no unrecorded call', async (t) => {
   const disk = await onSmallDisk(t, { mode: 'full' });
   if (!disk) t.skip('this user cannot mount');
   const { gateway, there, rows } = disk;

@@ -14,15 +14,15 @@ const started = (pid) => stat(pid)?.[19];
 export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
-// Private memory of a process, including swapped pages. Pages of files are not counted: the kernel
-// drops and rereads them at any time, which would look like growth after an idle minute.
+// Returns the private memory of a process, including swapped pages. Pages of files are not counted:
+// the kernel drops and rereads them at any time, which would look like growth after an idle minute.
 export const ownMemory = (pid) => {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return ['RssAnon', 'VmSwap'].reduce((sum, name) => sum + Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0), 0) * 1024;
 };
 
-// "bulkhead compartment NAME" has the role NAME, and a server has the role "server". The first
-// process of a server's sandbox and unknown processes have the program's name.
+// Returns the role of a process: NAME for "bulkhead compartment NAME", "server" for a server,
+// otherwise the program's name (the first process of a server's sandbox, and unknown processes).
 function roleOf(pid, server) {
   let words;
   try {
@@ -37,7 +37,7 @@ function roleOf(pid, server) {
 export class Tree {
   #seen = new Map(); // pid -> start time
 
-  // server: an argument that only this gateway's servers have; prefix: prefix of the role names.
+  // server: an argument that only this gateway's servers have; prefix: a prefix for the role names.
   constructor(pid, server, prefix = '') {
     this.pid = pid;
     this.server = server;
@@ -58,7 +58,7 @@ export class Tree {
   zombies() {
     return descendants(this.pid).filter(isZombie);
   }
-  // Running processes that were below the supervisor but no longer are.
+  // Running processes that were below the supervisor earlier.
   orphans() {
     const below = new Set(descendants(this.pid));
     return [...this.#seen].filter(([pid, since]) => !below.has(pid) && started(pid) === since && !isZombie(pid)).map(([pid]) => pid);

@@ -29,13 +29,13 @@ inBoth('A04 the first message is the array of definitions', async (t, codec) => 
   assert.equal(servers[0].connected, true);
 });
 
-test('the aggregator confines itself before it reads: no new privileges, no capabilities, a system-call filter', async (t) => {
+test('the aggregator confines itself before it reads input: no new privileges, no capabilities, a system-call filter', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'say')]);
   await agg.request('list_servers');
   const status = readFileSync(`/proc/${agg.pid}/status`, 'utf8');
   const field = (name) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)[1];
   assert.equal(field('NoNewPrivs'), '1');
-  // Root keeps CAP_SETFCAP, which the user namespaces of its servers require.
+  // Root keeps CAP_SETFCAP, which its servers' user namespaces require.
   const setfcap = 1n << 31n;
   assert.equal(BigInt(`0x${field('CapEff')}`) & ~setfcap, 0n);
   if (!sanitized) assert.equal(field('Seccomp'), '2');
@@ -49,7 +49,7 @@ test('A04 any other first message is an error and ends the aggregator', async (t
   assert.match(agg.stderr, /first message is not the array/);
 });
 
-test('A05 NDJSON: a line of 1,048,577 bytes is logged, the next one is answered', async (t) => {
+test('A05 NDJSON: a line of 1,048,577 bytes is logged, and the next line is answered', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson', args: ['--codec', 'ndjson'] });
   agg.define([server('a', '--tool', 'say')]);
   const start = '{"id":77,"method":"list_tools","x":"';
@@ -88,7 +88,7 @@ test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight c
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
-  // The memory of a sanitizer is not counted.
+  // The sanitizer's own memory would count.
   if (!sanitized) assert.ok(peak < 64 * 1024, `${peak} kB`);
 });
 
@@ -99,7 +99,7 @@ inBoth('A06 large results pass in MessagePack; NDJSON reports an error', async (
   else assert.match(reply.error, /larger than a line of 1 MiB/);
 });
 
-inBoth('A07 A18 list_servers has the fields; disabled and failed servers are not connected, not started', async (t, codec) => {
+inBoth('A07 A18 list_servers has all fields, and disabled and failed servers are listed as not connected', async (t, codec) => {
   const log = t.path('log');
   const agg = new Aggregator(t, { codec }).define([
     { ...server('good', '--tool', 'x', '--resource', 'r://1', '--prompt', 'p'), source: 'manual', url: '', headers: {}, bearer_token: null },
@@ -121,7 +121,7 @@ inBoth('A07 A18 list_servers has the fields; disabled and failed servers are not
   assert.ok(!existsSync(log));
 });
 
-inBoth('A08 list_tools has the fields', async (t, codec) => {
+inBoth('A08 list_tools has all fields', async (t, codec) => {
   const tool = { name: 'full', description: 'does', inputSchema: { type: 'object', properties: { a: {} } },
     annotations: { title: 'T', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } };
   const agg = new Aggregator(t, { codec }).define([
@@ -140,7 +140,7 @@ inBoth('A08 list_tools has the fields', async (t, codec) => {
   assert.ok(!('timeout_secs' in tools.find((each) => each.server_name === 'b')));
 });
 
-inBoth('A09 list_resources and list_prompts; a server without them is not an error', async (t, codec) => {
+inBoth('A09 list_resources and list_prompts work; a server without resources or prompts is not an error', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([
     server('s', '--resource', 'file:///x/y', '--prompt', 'p'), server('bare', '--tool', 'x')]);
   const { resources } = await agg.request('list_resources');
@@ -152,14 +152,14 @@ inBoth('A09 list_resources and list_prompts; a server without them is not an err
   assert.ok(Array.isArray(prompts[0].arguments));
 });
 
-inBoth('A09 no servers: empty lists', async (t, codec) => {
+inBoth('A09 without servers, lists are empty', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([]);
   for (const kind of ['servers', 'tools', 'resources', 'prompts']) {
     assert.deepEqual((await agg.request(`list_${kind}`))[kind], []);
   }
 });
 
-inBoth('A10 call_tool reaches the tool under its own name, with unchanged arguments', async (t, codec) => {
+inBoth('A10 call_tool calls the tool under its original name, with unchanged arguments', async (t, codec) => {
   const log = t.path('log');
   const agg = new Aggregator(t, { codec }).define([server('echo', '--tool', 'say', '--log', log)]);
   const args = { t: 'x', n: 1.5, deep: [{ ä: null }] };
@@ -192,7 +192,7 @@ inBoth('A11 read_resource and get_prompt pass the original uri and name', async 
   assert.ok((await agg.request('read_resource', { uri: 'nothing' })).error);
 });
 
-inBoth('A12 refresh: removed children end, new ones start, unchanged ones keep running, an in-flight call ends', async (t, codec) => {
+inBoth('A12 refresh ends removed servers, starts new servers, keeps unchanged servers, and an in-flight call completes', async (t, codec) => {
   const stay = server('stay', '--tool', 'x');
   const agg = new Aggregator(t, { codec }).define([stay, server('old', '--tool', 'slow', '--delay', 'slow=400')]);
   await agg.request('list_servers');
@@ -225,7 +225,7 @@ inBoth('A12 refresh ignores and reports invalid definitions', async (t, codec) =
   assert.ok(!agg.stderr.includes(canary));
 });
 
-inBoth('A13 shutdown: ok, exit code 0, no child left', async (t, codec) => {
+inBoth('A13 shutdown answers ok, exits with 0 and leaves no child', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([server('a', '--tool', 'hang', '--hang', 'tool:hang'), server('b', '--ignore-eof', '--ignore-term', '--tool', 'x')]);
   await agg.request('list_servers');
   const children = descendants(agg.pid);
@@ -247,7 +247,7 @@ inBoth('A13 shutdown works while servers are still connecting', async (t, codec)
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 end of input: everything ends within 2 s, including stubborn children and an in-flight call', async (t) => {
+test('A14 at the end of input everything ends within 2 s, including stubborn children and an in-flight call', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'hang', '--hang', 'tool:hang', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
   const children = descendants(agg.pid);
@@ -258,7 +258,7 @@ test('A14 end of input: everything ends within 2 s, including stubborn children 
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 end of input: an HTTP server that does not end its session causes no delay', async (t) => {
+test('A14 at the end of input an HTTP server that does not end its session causes no delay', async (t) => {
   const http = await t.fakeHttp({ hangDelete: true });
   const agg = new Aggregator(t).define([{ name: 'web', url: http.url }]);
   assert.equal((await agg.request('list_servers')).servers[0].connected, true);
@@ -269,7 +269,7 @@ test('A14 end of input: an HTTP server that does not end its session causes no d
   assert.equal(http.deleted, 1);
 });
 
-test('A14 the parent is killed while another process holds the pipes open: everything ends within 2 s', async (t) => {
+test('A14 if the parent is killed while another process holds the pipes open, everything ends within 2 s', async (t) => {
   const command = ['sh', '-c', 'exec 3<&0; "$BULKHEAD" aggregator <&3 & wait'];
   const agg = new Aggregator(t, { command }).define([server('a', '--tool', 'x', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
@@ -279,7 +279,7 @@ test('A14 the parent is killed while another process holds the pipes open: every
   await gone(below);
 });
 
-inBoth('A15 100 concurrent calls: each reply has its own payload, some out of order', async (t, codec) => {
+inBoth('A15 each of 100 concurrent calls gets its own payload, some out of order', async (t, codec) => {
   const delays = Array.from({ length: 10 }, (_, i) => ['--tool', `t${i}`, '--delay', `t${i}=${(9 - i) * 20}`]).flat();
   const agg = new Aggregator(t, { codec }).define([server('a', ...delays)]);
   await agg.request('list_tools');
@@ -291,7 +291,7 @@ inBoth('A15 100 concurrent calls: each reply has its own payload, some out of or
   assert.ok(order.some((id, i) => i > 0 && id < order[i - 1]));
 });
 
-inBoth('A21 garbage between two requests: both are answered, one line is logged', async (t, codec) => {
+inBoth('A21 with garbage between two requests, both are answered and one line is logged', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([server('a', '--tool', 'x')]);
   const one = agg.request('list_tools');
   agg.raw(codec === 'ndjson' ? '{"id":9,"meth\n' : Buffer.from([0, 0, 0, 4, 0x81, 0xa1, 0x61, 0xc1]));
@@ -306,7 +306,7 @@ inBoth('A21 garbage between two requests: both are answered, one line is logged'
 });
 
 inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and the next call works', async (t, codec) => {
-  // The bytes are passed unchanged on the command line.
+  // The shell passes the bytes unchanged on the command line.
   const agg = new Aggregator(t, { codec }).define([
     { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
@@ -331,12 +331,12 @@ test('A32 a second instance with the same lock exits with 0 without reading its 
   assert.ok((await first.call('a__x')).result);
   await first.request('shutdown');
   await first.exited;
-  // The lock file of a process that has ended is not locked.
+  // The lock file that an ended process leaves is not locked.
   const third = new Aggregator(t, { args: ['--lock-path', lock] }).define([]);
   assert.deepEqual((await third.request('list_servers')).servers, []);
 });
 
-test('A32 a foreign parent: exit 0 without reading the input; a lock that cannot be created is an error', async (t) => {
+test('A32 with a foreign parent, exit 0 without reading the input; a lock that cannot be created is an error', async (t) => {
   const env = new Gateway(t.dir, undefined).env();
   const tell = (args) => spawnSync('sh', ['-c', `printf 'left' | { "${program}" aggregator ${args}; echo "rc=$?"; cat; }`],
     { encoding: 'utf8', timeout: 10_000, env });

@@ -33,7 +33,7 @@ export class Aggregator {
   stderr = '';
   order = []; // ids in the order of their replies
 
-  // options: codec, args, env, command (replaces the program, whose path is in $BULKHEAD)
+  // options: codec, args, env, command (runs instead of the program, whose path is in $BULKHEAD)
   constructor(t, options = {}) {
     this.codec = codecs[options.codec ?? 'msgpack'];
     const gateway = new Gateway(t.dir, undefined, options);
@@ -69,7 +69,7 @@ export class Aggregator {
     this.raw(this.codec.frame(servers));
     return this;
   }
-  // Resolves with the whole reply; without a reply the test times out.
+  // Resolves with the whole reply. Without a reply, the test times out.
   request(method, params) {
     const id = ++this.#id;
     const reply = new Promise((done) => this.#waiting.set(id, done));

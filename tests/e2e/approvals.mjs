@@ -1,4 +1,4 @@
-// B21: a policy decides "ask" and a call requires human approval: through the service API, in a
+// B21: a policy decides "ask", so a call requires human approval: through the service API, in a
 // terminal, by elicitation in the client, or without any surface. Each test runs with compartments
 // and with --single-process.
 import { execFile, spawn } from 'node:child_process';
@@ -40,7 +40,7 @@ async function asking(t, args, options) {
   return { gateway, client, log, socket };
 }
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Returns the calls that the server has received, except the first.
+// Returns the calls that the server has received, without the first.
 const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
 
 function ask(socket, method, path, body) {
@@ -103,7 +103,7 @@ both('B21 ask without a surface is rejected at once; with an approving surface t
   assert.equal((await watching).code, 0);
 });
 
-both('over the service API: pending questions, allow, deny, invalid answers', async (t, args) => {
+both('the service API lists questions, allows, denies, and rejects invalid answers', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const first = call(client, { judge: 'ask', path: '/x', api_key: 'hunter2', note: 'token ghp_0123456789abcdef' });
   const [q] = await waits(socket);
@@ -141,7 +141,7 @@ both('over the service API: pending questions, allow, deny, invalid answers', as
   assert.equal(ran(log), 1);
 });
 
-both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
+both('commands in a terminal list, allow and deny, with exit codes', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   const none = await command(gateway);
   assert.deepEqual([none.code, none.stdout], [0, 'No calls are waiting for approval.\n']);
@@ -177,7 +177,7 @@ both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
   assert.equal((await command(gateway, 'watch')).code, 3);
 });
 
-both('in a watching terminal: keys answer', async (t, args) => {
+both('keys answer questions in a watching terminal', async (t, args) => {
   const { gateway, client, log } = await asking(t, args, { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -207,7 +207,7 @@ both('in a watching terminal: keys answer', async (t, args) => {
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 
-both('for a session, for minutes: the same call passes, other arguments require approval again', async (t, args) => {
+both('after approval for a session or for minutes, the same call passes and other arguments require approval again', async (t, args) => {
   const { gateway, client, socket, log } = await asking(t, args);
   const held = call(client, { judge: 'ask', n: 1 });
   let [q] = await waits(socket);
@@ -230,7 +230,7 @@ both('for a session, for minutes: the same call passes, other arguments require 
   assert.match((await theirs).error.message, /denied/);
 });
 
-both('a tool for minutes or the session: only this tool, server and session, until revoked or something changes', async (t, args) => {
+both('the approval of a tool is limited to its server and session, and ends if it is revoked or something changes', async (t, args) => {
   const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
   const log = t.path('log');
   const servers = (text) => ({
@@ -245,7 +245,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   await client.toolNames();
   const { socket } = await statusOf(gateway);
   const granted = async () => JSON.parse((await command(gateway, '--json')).stdout).granted;
-  // Makes a call that requires approval; its question is denied.
+  // Makes a call that requires approval, and denies it.
   const asks = async (who, tool, args) => {
     const outcome = call(who, args, tool);
     const [q] = await waits(socket);
@@ -304,13 +304,13 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   await third.close();
   await until('it ends with the session', async () => (await granted()).length === 0);
 
-  // The rules are replaced, although a rule with this name still asks.
+  // The rules are replaced; a rule with the same name still asks.
   const reload = async (next) => {
     writeFileSync(gateway.config, JSON.stringify(next));
     const answer = await ask(socket, 'POST', '/reload-config');
     assert.equal(answer.status, 200, show(answer));
   };
-  await reload({ ...profile, limits: { asks_per_session: 7 } });  // the pins of the first lists are known from here on
+  await reload({ ...profile, limits: { asks_per_session: 7 } });  // creates pins for the first lists
   await allow('local__a', '--tool', '--session');
   await reload({ ...profile, limits: { asks_per_session: 8 } });
   assert.equal((await granted()).length, 1, 'a reload of the same rules ends nothing');
@@ -318,7 +318,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   assert.deepEqual(await granted(), []);
   await asks(client, 'local__a', { n: 4 });
 
-  // A changed definition: it is approved as a pin, but the approval was for the old definition.
+  // A changed definition is approved as a pin, but the approval was for the old definition.
   await allow('local__a', '--tool', '--session');
   assert.equal((await granted()).length, 1);
   await reload({ ...profile, mcpServers: servers('changed'), security: rules('two') });
@@ -336,7 +336,7 @@ both('without an answer a question expires as a rejection, and nothing runs', as
   assert.equal(ran(log), 0);
 });
 
-both('rules that block at the time of the answer block the call; a policy that asks later asks', async (t, args) => {
+both('rules in force at the time of the answer are applied: they may block the call or ask again', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const blocked = call(client, { judge: 'ask-then-block' });
   let [q] = await waits(socket);
@@ -349,7 +349,7 @@ both('rules that block at the time of the answer block the call; a policy that a
   assert.ok((await later).result);
 });
 
-both('the question of a client that cancels or disconnects is removed', async (t, args) => {
+both('a question is removed if its client cancels or disconnects', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   void call(client, { judge: 'ask' }).catch(() => {});
   await waits(socket);
@@ -364,10 +364,10 @@ both('the question of a client that cancels or disconnects is removed', async (t
   assert.equal(ran(log), 0);
 });
 
-both('100 waiting calls occupy no slot; beyond the limit calls are rejected with its name', async (t, args) => {
+both('100 waiting calls occupy no slot; calls beyond the limit are rejected with its name', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
   const calls = [];
-  // While the policy decides, a call counts against the session's limit.
+  // A call counts against the session's limit while the policy decides.
   while (calls.length < 100) {
     for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
     await waits(socket, calls.length);
@@ -375,7 +375,7 @@ both('100 waiting calls occupy no slot; beyond the limit calls are rejected with
   const questions = await pending(socket);
   const more = await call(client, { judge: 'ask', n: 100 });
   assert.match(more.error.message, /limits\.approvals_waiting = 100/);
-  // max_in_flight of the server is 1.
+  // The server's max_in_flight is 1.
   assert.ok((await call(client, { judge: 'allow' })).result);
   assert.equal(ran(log), 1);
   for (const q of questions) await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'deny' });
@@ -430,7 +430,7 @@ both('an approval for the session applies to the shown program and _meta', async
       .finally(() => (done.answered = true));
     return done;
   };
-  // Sends a call whose question is approved for the session.
+  // Makes a call and approves its question for the session.
   const allowed = async (meta) => {
     const one = start(meta);
     const [question] = await waits(socket);
@@ -481,7 +481,7 @@ test('an ended question is logged without its arguments', async (t) => {
   assert.ok(!readFileSync(file, 'utf8').includes('hunter2'));
 });
 
-// ---- elicitation: the official TypeScript client -----------------------------------------------
+// ---- elicitation with the official TypeScript client -------------------------------------------
 
 async function official(t, gateway, transport, answer) {
   const seen = [];
@@ -515,7 +515,7 @@ both('a client that the profile trusts is asked by elicitation', async (t, args)
   assert.equal(ran(log), 3);
 });
 
-both('over stdio, too; an untrusted client is not asked', async (t, args) => {
+both('elicitation also works over stdio; an untrusted client is not asked', async (t, args) => {
   for (const trusted of [true, false]) {
     const log = t.path(`log-${trusted}`);
     const plain = await t.stdio(profileOf(log, { approval: { elicitation: trusted } }), {
@@ -532,7 +532,7 @@ both('over stdio, too; an untrusted client is not asked', async (t, args) => {
   }
 });
 
-both('the first answer counts: the client\'s form is cancelled', async (t, args) => {
+both('the first answer counts, and the client\'s form is cancelled', async (t, args) => {
   const { gateway, log, socket } = await asking(t, args, { approval: { elicitation: true, api: true } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
   const held = call(client, { judge: 'ask' });

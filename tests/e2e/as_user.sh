@@ -1,7 +1,7 @@
 #!/bin/sh
 # as_user.sh SCRIPT.mjs...: runs test scripts as an ordinary user with a program that belongs to
-# root. Exits with 77 (skipped) if not started by root, since all scripts then run as an ordinary
-# user anyway.
+# root. Exits with 77 (skipped) if an ordinary user starts it, since all scripts then run as an
+# ordinary user anyway.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)

@@ -1,5 +1,5 @@
-// A hostile plugin and a hostile server in a complete gateway: their attempts are rejected, and
-// other clients are served. tests/breakout tests each layer of the confinement.
+// A hostile plugin and a hostile server in a complete gateway: their attempts fail, and other
+// clients are still served. tests/breakout tests each layer of the confinement.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
@@ -11,12 +11,12 @@ import { statusOf } from './status.mjs';
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
 const hostileServer = join(build, 'tests/hostile_server');
 
-// Attempts that affect only the process itself; other tests check its limits.
+// Attempts that affect only the process itself. Other tests check its limits.
 const ownBusiness = ['take all descriptors'];
 const pluginMay = new Set(ownBusiness);
 const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP packet'];
 
-// Several hundred calls, one after another.
+// for several hundred consecutive calls
 const timeout = 120_000;
 
 const allFiles = (dir) => filesBelow(dir).map(({ path }) => path);
@@ -116,7 +116,7 @@ async function tryAll(client, tool, target, compartments, may, skip = new Set())
   return worked;
 }
 
-test('break-out: a hostile plugin reaches nothing, and other calls work', async (t) => {
+test('break-out: a hostile plugin has no access, and other calls work', async (t) => {
   const { client, gateway, target, compartments } = await hostileGateway(t);
   const others = compartments.filter((one) => one.name !== 'hostile');
   const early = textOf(await client.tool('hostile__constructor'));
@@ -165,17 +165,19 @@ test('break-out: a hostile plugin is removed by a reload and fills no disk', asy
   await client.tool('good__echo');
 }, { timeout });
 
-// Operations that a server, which is a program, may apply to its own resources.
+// Attempts that may succeed in a server, which is a program, because they only affect its own
+// resources.
 const serverMay = [
   ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
   'start a program', 'run code that was written (W^X)', 'become dumpable again',
 ];
-// These allocate memory without touching it; spawn_test shows the effect of a control group.
+// These attempts allocate memory without touching it; spawn_test tests the limit of a control
+// group.
 serverMay.push('fill memory (shared)', 'fill memory (memfd)');
 if (process.getuid() === 0) serverMay.push('become root');
-// Only a control group counts processes of root.
+// Only a control group limits the number of root's processes.
 const uncounted = process.getuid() === 0 ? ['fork bomb', 'thread bomb'] : [];
-// A process that has ended counts as a member of the group.
+// A process that has ended counts as being in the group.
 const inGroup = (pid) => {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes('/bulkhead-');
@@ -183,9 +185,9 @@ const inGroup = (pid) => {
     return !existsSync(`/proc/${pid}`);
   }
 };
-// In a private user namespace; its view of the file system does not change.
+// These affect only a private user namespace; the process still sees the same file system.
 const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
-// This attempt ends the server, so it proves nothing.
+// This attempt ends the server, so its result proves nothing.
 const skipped = new Set(['become another program']);
 
 // Access that `ipc = "host"` grants; /dev/shm stays private.
@@ -196,7 +198,7 @@ const hostIpc = [
 for (const [sandbox, may] of [
   ['home-read-only', relaxedMay], ['strict', serverMay], [{ mode: 'strict', ipc: 'host' }, [...serverMay, ...hostIpc]],
 ]) {
-  test(`break-out: a hostile server in the sandbox ${show(sandbox)} reaches nothing, and other calls work`, async (t) => {
+  test(`break-out: a hostile server in the sandbox ${show(sandbox)} has no access, and other calls work`, async (t) => {
     const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
     const { client, gateway, target, compartments } = await hostileGateway(t, evil);
     const counted = processesWith(hostileServer).every(inGroup);
@@ -212,8 +214,8 @@ for (const [sandbox, may] of [
   }, { timeout });
 }
 
-// One file in a settings folder is granted, and HOME is another folder. Files in the home folder
-// remain inaccessible, whether they exist already or are created while the server runs.
+// One file in a settings folder is granted, and HOME is another folder. Other files in the
+// account's home folder must remain inaccessible, whether they exist already or are created later.
 for (const sandbox of ['home-read-only', 'strict', 'off']) {
   test(`break-out: files beside a granted file are inaccessible, ${sandbox}`, async (t) => {
     const home = t.path('home');
@@ -228,7 +230,7 @@ for (const sandbox of ['home-read-only', 'strict', 'off']) {
       assert.ok(said.startsWith(`${name}: `), said);
       return said.endsWith('WORKED');
     };
-    await client.tool('evil__names');  // the server is running
+    await client.tool('evil__names');  // starts the server
     const later = ['.config/hub/token', '.config/gcloud/key', '.netrc', '.ssh/id_rsa', '.config/systemd/user/x.service'];
     for (const file of later) {
       mkdirSync(join(home, file, '..'), { recursive: true });

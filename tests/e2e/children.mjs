@@ -1,4 +1,4 @@
-// Server processes: their sandbox, number and lifetime, and that they leave nothing behind.
+// Server processes: their sandbox, number and lifetime, and their complete removal.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, descendants, fake, fakeMcp, filesBelow, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
@@ -6,7 +6,7 @@ import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-// Returns the environment; empty if even the process's own user cannot read it.
+// Returns the environment of a process, or an empty text if even its own user cannot read it.
 const environment = (pid) => {
   try {
     return read(`/proc/${pid}/environ`);
@@ -19,8 +19,8 @@ const starts = (log) => read(log).split('\n').filter((line) => line.startsWith('
 const calls = (text, tool) => text.split('\n').filter((line) => line.startsWith('< ') && line.includes('tools/call') && line.includes(`"${tool}"`)).length;
 const zombies = (pid) => descendants(pid).filter((child) => !alive(child));
 
-// Fault: each session, reconnect and crash leaves processes behind, wrappers (npx, sh) leave behind
-// the programs they started, and the machine runs out of memory.
+// Fault: each session, reconnect and crash leaves processes behind; wrappers (npx, sh) leave the
+// programs that they started; the machine runs out of memory.
 test('pain-3 processes do not accumulate', async (t) => {
   const [log, wrapped] = [t.path('log'), t.path('wrapped')];
   const gateway = await t.gateway({
@@ -61,8 +61,8 @@ test('pain-4 many concurrent calls start no process', async (t) => {
   assert.deepEqual(zombies(gateway.pid), []);
 });
 
-// Fault: the same server runs once per user or namespace.
-test('pain-23 clients share a server; a per-client server ends with its client', async (t) => {
+// Fault: the same server runs once per user or per namespace.
+test('pain-23 clients share a server; a per-client server stops with its client', async (t) => {
   const [shared, own] = [t.path('shared'), t.path('own')];
   const gateway = await t.gateway({
     mcpServers: { shared: fake('--tool', 'a', '--log', shared), own: { ...fake('--tool', 'b', '--log', own), session: 'per-client' } },
@@ -76,7 +76,7 @@ test('pain-23 clients share a server; a per-client server ends with its client',
   assert.equal(processesWith(shared).length, 1);
 });
 
-// The state of each server in `bulkhead status`: { name: state }.
+// Returns the state of each server in `bulkhead status`: { name: state }.
 const statesOf = async (gateway) => Object.fromEntries((await statusOf(gateway)).servers.map((entry) => [entry.name, entry.state]));
 
 test('F06 a lazy server starts when it is called, and its list is stored', async (t) => {
@@ -156,7 +156,8 @@ for (const args of [[], ['--single-process']]) {
       await check(server);
     }
 
-    // An original URI names no server, so any server may have it. A list includes all servers.
+    // An original URI does not name its server, so any server may have it. A list includes all
+    // servers.
     await assert.rejects(read('other://r'), (error) => error.code === -32002);
     for (const name of names) running.add(name);
     await check('an original URI');
@@ -164,7 +165,7 @@ for (const args of [[], ['--single-process']]) {
 }
 
 for (const args of [[], ['--single-process']]) {
-  test(`F06 a resource URI starts the lazy server that may have it, by stored lists ${args}`, async (t) => {
+  test(`F06 a resource URI starts only the lazy servers that may have it, according to stored lists ${args}`, async (t) => {
     const state = t.path('state');
     const lazy = (name) => ({ ...fake('--tool', 'a', '--resource', `${name}://r`, '--template', `${name}://{id}`, '--log', t.path(name)), start: 'lazy' });
     const profile = (...names) => ({ state_dir: state, mcpServers: Object.fromEntries(names.map((name) => [name, lazy(name)])) });
@@ -180,7 +181,7 @@ for (const args of [[], ['--single-process']]) {
     for (const options of [{}, capable]) {
       const client = await t.http(second, options);
       const read = (uri) => client.call('resources/read', { uri });
-      // No stored list contains it, so only a server that has never answered a list may have it.
+      // No stored list contains this URI, so only a server without stored lists may have it.
       await assert.rejects(read('other://r'), (error) => error.code === -32002);
       assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], before, JSON.stringify(options));
       assert.deepEqual(await statesOf(second), { ...idle, late: 'ready' }, JSON.stringify(options));
@@ -232,7 +233,7 @@ for (const mode of ['in compartments', 'in one process']) {
     assert.deepEqual(await client.toolNames(), ['lazy__a']);
     assert.deepEqual((await client.call('prompts/list')).prompts.map((prompt) => prompt.name), ['lazy__p']);
     assert.equal(starts(log), 1, 'listing does not start it');
-    // The tools for clients with other capabilities are unknown.
+    // No tools are known yet for clients with other capabilities.
     const other = await t.http(second, { capabilities: { sampling: {} } });
     assert.deepEqual(await other.toolNames(), ['lazy__a']);
     assert.equal(starts(log), 2);
@@ -269,10 +270,10 @@ test('F06 a lazy server stays idle after a crash of the endpoint', async (t) => 
   assert.equal(starts(log), 1);
 });
 
-// Two servers of each kind: one that crashes, and one whose three attempts are not affected by the
-// crash.
+// Two servers of each kind: one crashes, and one keeps its three attempts because it is independent
+// of the crash.
 for (const args of [[], ['--single-process']]) {
-  test(`F22 the next call restarts a crashed server, up to three times, independently of others ${args}`, async (t) => {
+  test(`F22 the next call restarts a crashed server, up to three times for each server ${args}`, async (t) => {
     const crashing = (log) => fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', t.path(log));
     const gateway = await t.gateway({
       limits: { retry_min_ms: 60_000, retry_max_ms: 60_000, grace_ms: 60_000 },
@@ -303,7 +304,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('A33 a pool distributes only calls of tools that are safe for it', async (t) => {
+test('A33 a pool distributes calls only of tools that are marked as safe', async (t) => {
   const log = t.path('log');
   mkdirSync(log);
   const command = '/bin/sh';
@@ -324,7 +325,7 @@ test('A33 a pool distributes only calls of tools that are safe for it', async (t
   assert.deepEqual(logs.map((text) => calls(text, 'b')).filter((count) => count > 0), [30]);
 });
 
-test('F29 SIGTERM: children end within 5 s, exit 0', async (t) => {
+test('F29 after SIGTERM, children end within 5 s and the exit code is 0', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { polite: fake('--tool', 'a', '--log', log), deaf: fake('--tool', 'b', '--log', t.path('deaf'), '--ignore-eof') },
@@ -341,10 +342,10 @@ test('F29 SIGTERM: children end within 5 s, exit 0', async (t) => {
   assert.ok(Date.now() - started < 5000, `${Date.now() - started} ms`);
 });
 
-// Without a PID namespace, the kernel does not end processes that a server has moved to separate
+// Without a PID namespace, the kernel does not end processes that a server has put into separate
 // sessions.
 for (const mode of ['in compartments', 'in one process']) {
-  test(`sandbox = "off", ${mode}: a daemon ends with the server that left it`, async (t) => {
+  test(`sandbox = "off", ${mode}: a daemon ends with the server that started it`, async (t) => {
     const log = t.path('log');
     const mark = `1000.${process.pid}${mode.length}`;
     const script = `(setsid sleep ${mark} </dev/null >/dev/null 2>&1 &); exec "$0" "$@"`;
@@ -375,7 +376,7 @@ for (const mode of ['in compartments', 'in one process']) {
   });
 }
 
-test('the default sandbox: a file server works as pasted, secrets of the home are hidden', async (t) => {
+test('the default sandbox: a file server works without changes, and secrets in the home folder are hidden', async (t) => {
   const home = t.path('../home');
   const files = t.path('workspace');
   for (const folder of [home, files, `${home}/.ssh`, `${home}/.aws`]) mkdirSync(folder, { recursive: true });
@@ -383,7 +384,7 @@ test('the default sandbox: a file server works as pasted, secrets of the home ar
   writeFileSync(`${home}/.aws/credentials`, 'CANARY');
   writeFileSync(`${home}/notes.txt`, 'notes');
   writeFileSync(`${files}/hello.txt`, 'hello');
-  // HOME is not among its arguments, because a server may change granted paths.
+  // HOME is not an argument, because servers may change paths that are given as arguments.
   const script = 'for f in .ssh/id_rsa .aws/credentials notes.txt; do echo "$f $(cat "$HOME/$f" 2>&1)"; done >"$1"; echo x >"$HOME/new" || echo "home: read-only" >>"$1"; exec "$0" --tool look';
   const seen = join(files, 'seen');
   const gateway = await t.gateway({
@@ -410,7 +411,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
-    // For some paths only the parent folder exists, and one path exists itself; .kube and others do
+    // Of some paths only the parent folder exists, one path exists itself, and .kube and others do
     // not exist.
     for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${home}/.netrc`, 'CANARY');
@@ -427,7 +428,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
       },
     }, { env: { HOME: home } });
     await until('it runs', () => existsSync(`${files}/started`), 20_000);
-    const isOwn = (name) => /^\.config\/bulkhead|^\.local/.test(name);  // the gateway's
+    const isOwn = (name) => /^\.config\/bulkhead|^\.local/.test(name);  // files of the gateway
     const after = readdirSync(home, { recursive: true }).map(String).sort();
     assert.deepEqual(after.filter((name) => !isOwn(name)), before);
     for (const secret of secrets) {
@@ -446,7 +447,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
 }
 
 for (const sandbox of ['home-read-only', 'off']) {
-  test(`sandbox ${sandbox}: packages run by name start in an empty folder, not among a repository's files`, async (t) => {
+  test(`sandbox ${sandbox}: packages run by name start in an empty folder, not in a repository`, async (t) => {
     const bin = t.path('bin');
     mkdirSync(bin);
     const commands = { npx: ['-y', 'pkg'], bunx: ['pkg'], uvx: ['pkg'], pipx: ['run', 'pkg'], python3: ['-m', 'pkg'], tool: ['x'] };
@@ -459,7 +460,7 @@ for (const sandbox of ['home-read-only', 'off']) {
       return [name, { command: name, args, sandbox, start: 'lazy', env: { PATH: `${bin}:/usr/bin:/bin`, REPORT: report(name), FAKE: fakeMcp } }];
     });
     const gateway = await t.gateway({ mcpServers: Object.fromEntries(servers) });
-    // The gateway was started in this folder; npm, bun, uv and Python would read these files.
+    // The gateway is started in this folder. npm, bun, uv and Python would read these files.
     const planted = ['package.json', 'bunfig.toml', 'uv.toml', 'pkg.py'];
     for (const name of planted) writeFileSync(join(gateway.dir, name), 'PLANTED');
     const client = await t.http(gateway);
@@ -483,7 +484,7 @@ for (const sandbox of ['home-read-only', 'off']) {
   });
 }
 
-test('F31 canary: a value of env reaches only the child', async (t) => {
+test('F31 a value of env is passed only to the child', async (t) => {
   const canary = 'CANARY-7f3a9c21';
   const dump = t.path('dump');
   const gateway = await t.gateway(
@@ -500,8 +501,8 @@ test('F31 canary: a value of env reaches only the child', async (t) => {
   const servers = processesWith(dump);
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) {
     assert.ok(!read(`/proc/${pid}/cmdline`).includes(canary), 'no command line');
-    // The gateway's own environment contains the value; below the gateway, only the server's
-    // environment may contain it.
+    // The gateway itself has the value in its environment. Of its descendants, only the server may
+    // have it.
     if (pid !== gateway.pid && !servers.includes(pid)) assert.ok(!environment(pid).includes(canary), read(`/proc/${pid}/cmdline`));
   }
 });

@@ -1,4 +1,4 @@
-// The program's command line: help, exit codes, lists, calls, import, completion, the banner.
+// The command line of the program: help, exit codes, lists, calls, import, completion, the banner.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,14 +19,14 @@ test('every command has help with an example', async (t) => {
   const commands = [...script.matchAll(/^ {4}'([a-z ]*)'\) words=/gm)].map((found) => found[1]);
   assert.ok(commands.length > 40 && commands.includes('') && commands.includes('mcp disable'), commands.join());
   for (const command of commands) {
-    if (command === 'relay doctor') continue; // shows the help of relay
+    if (command === 'relay doctor') continue; // same as the help of relay
     const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
     assert.match(text, /Examples?.*:\n {2}\S/, command);
   }
   assert.match(onStdout(runProgram(t, ['--version'])), /^bulkhead \d+\.\d+\.\d+\n$/);
 });
 
-test('exit codes', async (t) => {
+test('each outcome has its exit code', async (t) => {
   for (const args of [[], ['srve'], ['serve', '--nonsense'], ['call'], ['serve', '--log-level', 'loud'], ['profile']]) {
     const done = runProgram(t, args);
     assert.equal(done.code, 2, `${args}: ${done.stderr}`);
@@ -52,7 +52,7 @@ test('exit codes', async (t) => {
   assert.match(unknown.stderr, /nope.*fs other/);
 });
 
-test('lists: a table as text, the original items as JSON', async (t) => {
+test('lists are tables as text, and the original items as JSON', async (t) => {
   const tool = '{"name":"big","description":"First.\\nSecond \\u001b[2J","inputSchema":{"type":"object","maximum":1e400},"x-more":[-0.0]}';
   const profile = { mcpServers: { ...two.mcpServers, odd: fake('--tool-json', tool) } };
   const table = onStdout(runProgram(t, ['tools', '--config', '{config}'], { profile }));
@@ -114,7 +114,7 @@ test('if no server is reachable, a list fails', (t) => {
   assert.match(done.stderr, /server broken: failed: .*\n.*no server is available/);
 });
 
-test('a profile without tools is reported, with how to enable the builtin tools', (t) => {
+test('a profile without tools causes a hint how to enable the builtin tools', (t) => {
   const profile = '[security]\ndefault = "allow"\n';
   const listed = runProgram(t, ['tools', '--config', '{config}'], { profile, file: 'gateway.toml' });
   assert.equal(listed.code, 0, listed.stderr);
@@ -137,7 +137,7 @@ test('doctor reports each fault and its remedy', async (t) => {
   assert.equal(sick.code, 1);
   assert.match(sick.stdout, /^ok    server good: 1 tool$/m);
   assert.match(sick.stdout, /^FAIL  server bad: command "no-such-command".*was not found on PATH\n {6}\S/m);
-  assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written one
+  assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written it
   const broken = { mcpServers: { x: { comand: 'y' } } };
   const said = JSON.parse(runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile: broken }).stdout);
   assert.ok(said.some(({ result, text }) => result === 'FAIL' && /comand/.test(text)), JSON.stringify(said));
@@ -146,7 +146,7 @@ test('doctor reports each fault and its remedy', async (t) => {
   assert.doesNotMatch(healthy.stdout, /^FAIL/m);
 });
 
-test('call prints text, --json the result; errors are exit code 1', async (t) => {
+test('call prints text, or the result with --json; errors cause exit code 1', async (t) => {
   const profile = {
     mcpServers: {
       fs: fake('--tool', 'read', '--tool', 'bad', '--result', 'bad={"content":[{"type":"text","text":"no such file"}],"isError":true}', '--tool', 'picture', '--result', 'picture={"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}'),
@@ -189,7 +189,7 @@ test('serve prints its address, servers and client configuration', async (t) => 
   assert.match(people, /fs +stdio +ready/);
 });
 
-// Runs the program in the gateway's environment, so that `status` finds the gateway.
+// Runs the program in the gateway's environment, where `status` finds the gateway.
 function runProgramIn(gateway, args) {
   try {
     return { code: 0, stdout: execFileSync(program, args, { env: gateway.env(), encoding: 'utf8' }), stderr: '' };
@@ -223,7 +223,7 @@ test('a port in use is reported with exit code 1', async (t) => {
   assert.equal(done.code, 1);
   assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
   assert.match(done.stderr, /already in use by another program/);
-  // In the same runtime folder, the program recognises its own gateway.
+  // With the same runtime folder, the program recognizes its own gateway.
   const own = await execute(program, ['serve', '--config', gateway.config, '--listen', `127.0.0.1:${gateway.port}`], { env: gateway.env(), timeout: 20_000 })
     .catch((error) => error);
   assert.equal(own.code, 1, show(own));
@@ -240,7 +240,7 @@ test('one signal ends the gateway and its servers in order', async (t) => {
   }
 });
 
-test('stdio: standard output carries only MCP, and the end of input ends the gateway', async (t) => {
+test('stdio writes only MCP to standard output, and ends at the end of input', async (t) => {
   const client = await t.stdio(two);
   assert.equal((await client.tool('fs__read')).content[0].text, 'fake/read');
   const child = spawn(program, ['stdio', '--config', 'missing.json'], { cwd: t.dir });
@@ -251,7 +251,7 @@ test('stdio: standard output carries only MCP, and the end of input ends the gat
   assert.equal(out, '');
 });
 
-test('without configuration the builtin servers run', async (t) => {
+test('the builtin servers run without configuration', async (t) => {
   const namesIn = (folder) => {
     mkdirSync(join(folder, 'home'), { recursive: true });
     const done = runProgram(t, ['tools', '--json'], { env: { HOME: join(folder, 'home') } });
@@ -260,7 +260,7 @@ test('without configuration the builtin servers run', async (t) => {
   const names = namesIn(t.path('elsewhere'));
   assert.ok(names.includes('http__fetch_http'), names.join(' '));
   assert.ok(names.some((name) => name.startsWith('files__')), names.join(' '));
-  // In the home folder, which contains keys of all kinds, the file tools are disabled.
+  // The home folder contains keys of all kinds, so the file tools are disabled there.
   const done = runProgram(t, ['tools', '--json']);
   assert.ok(!done.stdout.includes('files__'), done.stdout);
   assert.match(runProgram(t, ['profile', 'show']).stderr, /builtin file tools are disabled/);
@@ -278,7 +278,7 @@ test('the default profile is read, and profile show prints the origin of each va
   assert.equal(shown.find((value) => value.path === 'transports.http.listen').layer, 'builtin');
 });
 
-test('plugin list', async (t) => {
+test('plugin list shows installed and used plugins', async (t) => {
   const found = json(runProgram(t, ['plugin', 'list', '--json']));
   const stdio = found.find((plugin) => plugin.id === 'connector-stdio');
   assert.match(stdio.used_for, /servers of type stdio/);
@@ -327,7 +327,7 @@ test('import shows the servers of clients and writes a profile without secrets',
   assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
 });
 
-test('import adds to a profile, keeps its servers, and names what two clients still start', async (t) => {
+test('import adds servers to a profile, keeps its servers, and names servers that other clients still start', async (t) => {
   const home = t.path('home');
   const [cursor, claude] = [join(home, '.cursor/mcp.json'), join(home, '.claude.json')];
   mkdirSync(join(home, '.cursor'), { recursive: true });
@@ -367,7 +367,7 @@ test('import adds to a profile, keeps its servers, and names what two clients st
   assert.match(after, /^sessions = 7$/m);
   assert.match(after, /^DIR = "\/n"$/m);
 
-  // A client whose entries were removed is not named, and a profile that cannot be read stays.
+  // A client whose entries were removed is not named, and an unreadable profile is not changed.
   writeFileSync(cursor, JSON.stringify({ mcpServers: { bulkhead } }));
   assert.deepEqual(json(write('--json')).started_twice.map((one) => one.client), ['Claude Code']);
   writeFileSync(target, '[broken');

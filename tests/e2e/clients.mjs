@@ -1,4 +1,4 @@
-// MCP clients that see raw bytes: one over HTTP, one over stdio. They use no SDK, so that a test
+// MCP clients that see raw bytes: one over HTTP, one over stdio. They do not use an SDK, so tests
 // can send invalid messages.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
@@ -16,7 +16,7 @@ export class RpcError extends Error {
   }
 }
 
-// Common parts of both clients: ids, notifications, answers to server-initiated requests.
+// The common base of both clients: ids, notifications, answers to server-initiated requests.
 class Client {
   constructor(options) {
     this.options = options;
@@ -44,17 +44,17 @@ class Client {
     return answer.result;
   }
 
-  // Resolves with the parsed result; rejects with RpcError. params may be raw JSON text.
+  // Resolves with the parsed result; rejects with RpcError. `params` may be JSON text.
   async call(method, params, options) {
     return (await this.request(method, params, options)).result;
   }
-  // Calls a tool; args may be raw JSON text.
+  // Calls a tool. `args` may be JSON text.
   async tool(name, args = {}, options = {}) {
     const text = typeof args === 'string' ? args : JSON.stringify(args);
     const meta = options.meta ? `,"_meta":${JSON.stringify(options.meta)}` : '';
     return this.call('tools/call', `{"name":${JSON.stringify(name)},"arguments":${text}${meta}}`, options);
   }
-  // All tools of all pages.
+  // Returns the tools of all pages.
   async tools() {
     return this.all('tools/list', 'tools');
   }
@@ -71,7 +71,7 @@ class Client {
   async toolNames() {
     return (await this.tools()).map((tool) => tool.name);
   }
-  // Waits for a notification that was not consumed before.
+  // Waits for a notification that no earlier call has returned.
   async note(method, ms = 5000) {
     const end = Date.now() + ms;
     for (;;) {
@@ -97,7 +97,7 @@ class Client {
     let body;
     try {
       const said = await this.options.onAsk?.(method, params, this);
-      if (said === null) return; // no answer at all
+      if (said === null) return; // sends no answer
       body =
         said === undefined
           ? '"error":{"code":-32601,"message":"not supported by this client"}'
@@ -116,8 +116,8 @@ class Client {
   }
 }
 
-// JSON.parse accepts 1e400 (Infinity) and duplicate keys; text that it rejects is a fault of the
-// sender.
+// JSON.parse accepts 1e400 (Infinity) and duplicate keys. If it rejects a text, the sender is at
+// fault.
 function parseLoosely(text) {
   return JSON.parse(text);
 }
@@ -138,7 +138,7 @@ export class HttpClient extends Client {
   }
 
   // Makes one HTTP exchange. Returns {status, headers, body} with the complete body, or `res`
-  // itself if stream is true.
+  // itself if `stream` is true.
   exchange(method, { body, headers, stream = false, path, signal } = {}) {
     return new Promise((resolve, reject) => {
       const req = http.request(
@@ -235,7 +235,7 @@ export class HttpClient extends Client {
     return answer;
   }
 
-  // Opens the stream for unrelated messages; resolves when the server has accepted it.
+  // Opens the stream for unrelated messages; resolves once the server has accepted it.
   async listen(headers = {}) {
     const res = await this.exchange('GET', { headers: this.headers({ accept: 'text/event-stream', ...headers }), stream: true });
     if (res.statusCode !== 200) {
@@ -267,7 +267,7 @@ async function readAll(res) {
 }
 
 // Yields the events of an event stream: {event, id, retry, data}. Ends when the stream ends or is
-// cut off.
+// interrupted.
 export async function* events(res) {
   let text = '';
   const decoder = new TextDecoder();
@@ -332,7 +332,7 @@ export class StdioClient extends Client {
   }
   #line(line) {
     this.lines.push(line);
-    if (line === '') return; // terminates a line that a process of the gateway may have left incomplete
+    if (line === '') return; // an empty line may terminate a line that a process of the gateway left incomplete
     const id = member(line, 'id');
     if (member(line, 'method') !== undefined) {
       this.incoming(line, 'stdio').catch((error) => (this.failure = error));
@@ -370,7 +370,7 @@ export class StdioClient extends Client {
   async reply(text) {
     this.write(text);
   }
-  // Closes stdin; the server must then exit by itself.
+  // Closes stdin; the server must then exit on its own.
   async close(ms = 8000) {
     if (this.exit) return this.exit;
     this.child.stdin.end();

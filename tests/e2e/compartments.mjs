@@ -1,4 +1,5 @@
-// One process per compartment: its contents, and the effect of its crash.
+// Tests that each compartment has a separate process, with limited contents and limited effects of
+// a crash.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import {
@@ -17,7 +18,7 @@ const running = (gateway, name) =>
     const one = await compartment(gateway, name);
     return one?.state === 'running' && one;
   });
-// Kills the compartment's process and waits for its replacement.
+// Kills the process of a compartment and waits for its replacement.
 async function crash(gateway, name) {
   const { pid } = await running(gateway, name);
   process.kill(pid, 'SIGKILL');
@@ -68,7 +69,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).length >= 2);
   const records = new Records(gateway);
-  // Each compartment has done work, so it has opened everything that it opens at first use.
+  // Each compartment has now done some work, so files that it opens at first use are open.
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');
   await client.tool('web__echo', { x: 1 });
   assert.match(show(await client.tool('files__file_read', { path: 'note.txt' })), /kept/);
@@ -108,8 +109,8 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   assert.equal(new Set(named).size, named.length, `a user for each role that has one: ${users}`);
 });
 
-// The aggregator is this program with a plugin.
-test('A31 without the aggregator\'s plugin its servers fail with the path, lists are empty and calls are errors', async (t) => {
+// The aggregator runs the same program, with a plugin.
+test('A31 without the aggregator\'s plugin, its servers fail with the plugin\'s path, lists are empty and calls fail', async (t) => {
   const http = await t.fakeHttp();
   const missing = t.path('nowhere/connector-http.so');
   const gateway = await t.gateway({ connectors: { http: missing }, mcpServers: { web: { type: 'http', url: http.url } } });
@@ -122,7 +123,7 @@ test('A31 without the aggregator\'s plugin its servers fail with the path, lists
   assert.ok(server.reason.includes(missing), server.reason);
 });
 
-test('A31 a missing plugin stops the start with its path, unless it is optional', async (t) => {
+test('A31 a missing plugin prevents the start and is reported with its path, unless it is optional', async (t) => {
   const plugin = t.path('nowhere/builtin-http.so');
   const gateway = new Gateway(t.dir, { tools: { web: { plugin } } });
   await assert.rejects(gateway.serve(), (error) => error.message.includes('"code":1') && error.message.includes(plugin));
@@ -147,7 +148,7 @@ test('A31 the program\'s file may be removed while the gateway runs', async (t) 
   await until('it answers', () => client.tool('web__echo', { x: 2 }));
 });
 
-// A stdio server with one tool that tries to open the file at `path` and returns the outcome.
+// A stdio server with one tool, which tries to open the file at `path` and returns the result.
 const prober = `
 const { openSync } = require('node:fs');
 const attempt = (path, how) => { try { openSync(path, how); return how + ' opened'; } catch (error) { return error.code; } };
@@ -161,7 +162,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });`;
 
-// The processes of the gateway that may map a plugin's library: only those that run the plugin.
+// The compartments that may map a plugin's libraries: only those that run the plugin.
 const holdersOf = { sqlite3: ['telemetry.records'], gumbo: ['web'] };
 
 test('A02 the session database: only its writer maps the library, and no server can open the files', async (t) => {
@@ -176,7 +177,7 @@ test('A02 the session database: only its writer maps the library, and no server 
   });
   const client = await t.http(gateway);
   const records = new Records(gateway);
-  // Each compartment has done work, so it has loaded everything that it loads at first use.
+  // Each compartment has now done some work, so libraries that it loads at first use are loaded.
   await client.tool('remote__echo', { x: 1 });
   await client.tool('files__file_read', { path: 'note.txt' });
   assert.match(show(await client.tool('web__fetch_http', { url: http.url })), /content/);
@@ -184,7 +185,7 @@ test('A02 the session database: only its writer maps the library, and no server 
   const probed = await client.tool('probe__open', { path: file });
   assert.match(probed.content[0].text, /^(E[A-Z]+ ?){3}$/, 'no way of opening it');
   await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 4);
-  // Commands read the database.
+  // The commands can read the database.
   assert.match((await records.command('calls')).stdout, / probe +tools\/call +open +allowed /);
   if (!mayLook) return t.skip('maps: only root may look into the processes');
   const { compartments } = await statusOf(gateway);
@@ -214,7 +215,7 @@ test('A03 the endpoint has no credentials and no network access', async (t) => {
   }
 });
 
-test('A23 the aggregator is killed: in-flight calls fail at once, the next one works', async (t) => {
+test('A23 if the aggregator is killed, in-flight calls fail at once and the next call works', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } });
   const client = await t.http(gateway);
@@ -229,7 +230,7 @@ test('A23 the aggregator is killed: in-flight calls fail at once, the next one w
   await until('calls work again', async () => (await client.tool('web__echo', { text: 'x' })) !== undefined);
 });
 
-test('the control compartment is killed: requests wait for its replacement, MCP clients are not affected', async (t) => {
+test('if the control compartment is killed, requests wait for its replacement and MCP clients are not affected', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--delay', 600) } });
   const client = await t.http(gateway);
   await client.toolNames();
@@ -259,7 +260,7 @@ test('pain-1 a restarted endpoint resumes its sessions', async (t) => {
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
 });
 
-// Fault: under load, throughput collapses, and the processor stays busy after the load has ended.
+// Fault: throughput collapses under load, or the processor stays busy after the load has ended.
 test('pain-12 all calls under load are answered, and the gateway is idle afterwards', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
@@ -269,14 +270,15 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
     Array.from({ length: 32 }, (_, i) => client.tool(i % 2 ? 'local__a' : name))));
   assert.equal(answers.filter((one) => one.content.length > 0).length, 64 * 32);
   const tree = [gateway.pid, ...descendants(gateway.pid)];
-  // Clock ticks (user and system) and the number of times that a process was scheduled.
+  // Returns the clock ticks (user and system) and the number of times that each process was
+  // scheduled.
   const used = () => tree.map((pid) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
     return { ticks: Number(stat[11]) + Number(stat[12]), turns };
   }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
-  await sleep(300); // work that ends shortly after the load has ended by then
+  await sleep(300); // outstanding work ends shortly after the load
   const before = used();
   await sleep(1000);
   const after = used();
@@ -284,7 +286,7 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
   assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
 });
 
-test('files runs as the owner of its folder', async (t) => {
+test('the files compartment runs as the owner of its folder', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -315,7 +317,7 @@ test('a session ended by its client is not resumed', async (t) => {
   assert.equal((await fetch(gateway.url, { method: 'POST', headers: { ...headers, 'mcp-session-id': forged }, body })).status, 404);
 });
 
-test('the builtin tools fetch: a tool and a service of one name share a compartment', async (t) => {
+test('the builtin tools fetch pages: a tool and a service with the same name share a compartment', async (t) => {
   const web = createServer((_, answer) => answer.end('hello from afar')).listen(0, '127.0.0.1');
   t.defer(() => web.close());
   await once(web, 'listening');

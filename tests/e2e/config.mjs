@@ -15,7 +15,7 @@ test('A17 invalid server names are rejected, the other servers load', async (t) 
   assert.match(said, /a__b.*separator/);
 });
 
-test('F01 the VS Code form, with comments', async (t) => {
+test('F01 the VS Code format loads, with comments', async (t) => {
   const text = `{
     // VS Code writes these
     "inputs": [],
@@ -35,7 +35,7 @@ test('F01 the VS Code form, with comments', async (t) => {
   assert.deepEqual(servers.map((server) => `${server.name} ${server.state}`).sort(), ['github ready', 'weather ready']);
 });
 
-test('F01 the mcpServers form, also as TOML', async (t) => {
+test('F01 the mcpServers format loads, also as TOML', async (t) => {
   const { command } = fake();
   const toml = `[mcpServers.weather]\ncommand = ${JSON.stringify(command)}\nargs = ["--tool", "get_forecast"]\n[mcpServers.off]\ncommand = "/no/such"\ndisabled = true\n`;
   const gateway = await t.gateway(toml);
@@ -118,12 +118,12 @@ test('F05 allowTools and denyTools apply to lists and calls', async (t) => {
   assert.equal(calls.length, 1, 'refused here, not upstream');
 });
 
-test('G13 configuration errors: distinct, with file and line, all at once', async (t) => {
+test('G13 configuration errors are distinct, have file and line, and are reported together', async (t) => {
   const show = (profile, file) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile, file });
   const missing = show(undefined);
   const broken = show('{"mcpServers": {"a": {"command": "x",}\n  "b"');
   const wrong = show('{\n "mcpServers": {\n  "a": {"command": 5},\n  "b": {"command": "x", "comand": "y"}\n }\n}');
-  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // for servers, see unset.mjs
+  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // unset.mjs tests variables of servers
   for (const done of [missing, broken, wrong, variable]) assert.equal(done.code, 1, done.stderr);
   assert.match(missing.stderr, /file_not_found/);
   assert.match(broken.stderr, /invalid_json/);
@@ -136,7 +136,7 @@ test('G13 configuration errors: distinct, with file and line, all at once', asyn
   assert.match(variable.stderr, /NO_SUCH_VARIABLE/);
 });
 
-test('G16 the separator', async (t) => {
+test('G16 the separator can be configured', async (t) => {
   for (const separator of ['__', ':', '.']) {
     const gateway = await t.gateway({ naming: { separator }, mcpServers: { fs: fake('--tool', 'a') } });
     const client = await t.http(gateway);
@@ -150,7 +150,7 @@ test('G16 the separator', async (t) => {
   }
 });
 
-test('names without prefix; collisions are rejected and reported', async (t) => {
+test('without prefixes, colliding names are rejected and reported', async (t) => {
   const one = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { a: fake('--tool', 'x', '--resource', 'r:1'), b: fake('--tool', 'y') } });
   const client = await t.http(one);
   assert.deepEqual((await client.toolNames()).sort(), ['x', 'y']);
@@ -164,18 +164,18 @@ test('names without prefix; collisions are rejected and reported', async (t) => 
   assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have the same name']);
 });
 
-test('without prefix a name never moves from one server to another', async (t) => {
+test('without prefixes, a name never moves from one server to another', async (t) => {
   const gate = t.path('gate');
   const log = t.path('log-of-a');
   const late = { command: 'sh', args: ['-c', 'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, fake().command, '--tool', 'x', '--tool', 'own', '--log', log], sandbox: 'off' };
   const gateway = await t.gateway({ naming: { prefix: 'never' }, limits: { first_list_wait_ms: 60000, connect_timeout_ms: 60000, grace_ms: 0 }, mcpServers: { a: late, b: fake('--tool', 'x', '--tool', 'y') } });
   const client = await t.http(gateway);
-  // The owner of x is unknown until `a` has answered: the call waits and is then rejected.
+  // The owner of x is unknown until `a` has answered, so the call waits and is then rejected.
   const call = client.tool('x').then(() => 'answered', (error) => error.message);
   writeFileSync(gate, '');
   assert.match(await call, /servers "a", "b" have the same name/);
   assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
-  // Names listed by `a` stay reserved while it is down.
+  // Names that `a` has listed stay reserved while `a` is down.
   rmSync(gate);
   for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
   await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);
@@ -183,7 +183,7 @@ test('without prefix a name never moves from one server to another', async (t) =
   await assert.rejects(client.tool('own'), { message: /server "a" is not available/ });
 });
 
-test("clients' own files as CONFIG: their servers start, the rest is noted once", async (t) => {
+test("clients' own files work as --config: their servers start, and other settings are noted once", async (t) => {
   const a = fake('--tool', 'x');
   const files = {
     'settings.json': { theme: 'x', selectedAuthType: 'y', tools: { core: ['ls'] }, telemetry: { enabled: true }, mcpServers: { a } },
@@ -197,7 +197,7 @@ test("clients' own files as CONFIG: their servers start, the rest is noted once"
   }
 });
 
-test("VS Code's inputs: from the environment, else only that server is disabled", async (t) => {
+test("VS Code's inputs are read from the environment; without a value, only that server is disabled", async (t) => {
   const profile = { inputs: [{ id: 'key', type: 'promptString' }], servers: { vs: { ...fake('--tool', 'x'), env: { K: '${input:key}' } }, b: fake('--tool', 'y') } };
   const without = await t.gateway(profile, { file: 'mcp.json' });
   const client = await t.http(without);
@@ -208,7 +208,7 @@ test("VS Code's inputs: from the environment, else only that server is disabled"
   assert.deepEqual((await (await t.http(set)).toolNames()).sort(), ['b__y', 'vs__x']);
 });
 
-test('all errors in plugin tables are reported together, each once, with its line', async (t) => {
+test('all errors in plugin tables are reported together, each once with its line', async (t) => {
   const toml = [
     '[transports.http]', 'listen = "foo"', 'allowed_hosts = "x"', 'bogus = 1', '[transports.http.more]', 'a = 1',
     '[tools.files]', 'plugin = "builtin-files"', 'wrong = 2',
@@ -223,7 +223,7 @@ test('all errors in plugin tables are reported together, each once, with its lin
     const done = runProgram(t, [...command, '--config', '{config}'], { profile: toml, file: 'pl.toml' });
     assert.equal(done.code, 1, command.join(' '));
     const lines = done.stderr.trim().split('\n');
-    // Commands that do not serve HTTP do not use that transport.
+    // Commands that do not serve HTTP do not use this transport.
     const here = command[0] === 'serve' ? wanted : wanted.slice(4);
     assert.equal(lines.length, here.length, `${command}: ${done.stderr}`);
     here.forEach((pattern, i) => assert.match(lines[i], pattern));

@@ -1,4 +1,5 @@
-// Tests that the documents name only commands and options that exist, and that their profiles load.
+// Tests that all commands and options in the documents exist, and that the profiles in the
+// documents load.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, root, run, runProgram, show, test } from './lib.mjs';

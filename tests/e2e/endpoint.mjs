@@ -9,7 +9,7 @@ const TOOLS_ONLY = {
 };
 const everything = () => fake('--tool', 'say', '--resource', 'file:///a/b.txt', '--template', 'file:///{x}', '--prompt', 'greet');
 
-test('A16 prefix is split at the first separator', async (t) => {
+test('A16 a name is split at the first separator', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { github: fake('--tool', 'my__tool', '--log', log) } });
   const client = await t.http(gateway);
@@ -18,7 +18,7 @@ test('A16 prefix is split at the first separator', async (t) => {
   assert.match(readFileSync(log, 'utf8'), /^< .*"name":"my__tool"/m);
 });
 
-test('B15 initialize answers the revision asked for', async (t) => {
+test('B15 initialize answers with the requested revision', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: everything() } });
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
     const client = await t.http(gateway, { revision });
@@ -30,7 +30,7 @@ test('B15 initialize answers the revision asked for', async (t) => {
   assert.equal(unknown.server.protocolVersion, '2025-11-25');
 });
 
-test('B16 the whole method set', async (t) => {
+test('B16 all methods are supported', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: everything() } });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), ['a__say']);
@@ -54,7 +54,7 @@ test('B16 the whole method set', async (t) => {
   await assert.rejects(client.send('{"jsonrpc":"2.0","id":78,"method":', 78), { code: -32700 });
 });
 
-test('B18 in-flight limit; a rejected call is answered at the limit', async (t) => {
+test('B18 at the in-flight limit, a rejected call is still answered', async (t) => {
   const log = t.path('log');
   const slow = { ...fake('--tool', 'slow', '--tool', 'secret', '--delay', 'slow=80', '--log', log), max_in_flight: 4, denyTools: ['secret'] };
   const gateway = await t.gateway({ mcpServers: { up: slow } });
@@ -79,7 +79,7 @@ test('B18 in-flight limit; a rejected call is answered at the limit', async (t) 
   assert.ok(took < 1000);
 });
 
-test('B19 time-outs: per tool, clamped to the ceiling, others unaffected', async (t) => {
+test('B19 time-outs are set per tool, limited to the maximum, and do not affect other calls', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     limits: { timeout_ceiling_ms: 1500 },
@@ -105,7 +105,7 @@ test('B19 time-outs: per tool, clamped to the ceiling, others unaffected', async
 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`F19 a call has the time of its tool, its server or the limit, and no more ${args.join('')}`, async (t) => {
+  test(`F19 a call has the time-out of its tool, of its server, or the limit ${args.join('')}`, async (t) => {
     const log = t.path('log');
     const asleep = (...more) => fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=60000', ...more);
     const gateway = await t.gateway({
@@ -134,14 +134,14 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('G01 initialize as in the aggregator specification', async (t) => {
+test('G01 initialize follows the aggregator specification', async (t) => {
   const client = await t.stdio({ ...COLON, ...TOOLS_ONLY, mcpServers: { fs: everything() } }, { revision: '2024-11-05' });
   assert.equal(client.server.protocolVersion, '2024-11-05');
   assert.deepEqual(client.server.capabilities, { tools: {} });
   assert.equal(typeof client.server.serverInfo.name, 'string');
 });
 
-test('G02 names get a prefix, the rest of a tool is unchanged', async (t) => {
+test('G02 names get a prefix, and tools are otherwise unchanged', async (t) => {
   const odd = '{"name":"odd","x":{"b":1e400,"a":12345678901234567890},"title":"t","inputSchema":{"type":"object","$defs":{"z":{"$anchor":"q"}}},"description":"d\\u00e9"}';
   const servers = { fs: fake('--tool', 'read_file', '--tool-json', odd, '--extra-members'), db: fake('--tool', 'query', '--name', 'db') };
   const gateway = await t.gateway({ ...COLON, mcpServers: servers });
@@ -156,7 +156,7 @@ test('G02 names get a prefix, the rest of a tool is unchanged', async (t) => {
   }
 });
 
-test('G03 the call arrives with its original name and bytes', async (t) => {
+test('G03 a call reaches the server with its original name and bytes', async (t) => {
   const log = t.path('log');
   const result = '{"content":[],"z":1e400,"isError":false,"_meta":{"k":-0.0}}';
   const gateway = await t.gateway({ ...COLON, mcpServers: { fs: fake('--tool', 'read_file', '--result', `read_file=${result}`, '--log', log) } });
@@ -169,14 +169,14 @@ test('G03 the call arrives with its original name and bytes', async (t) => {
   assert.equal(path(line.slice(2), 'params', 'arguments'), args);
 });
 
-test('G04 a separator inside a tool name', async (t) => {
+test('G04 a tool name may contain the separator', async (t) => {
   const gateway = await t.gateway({ ...COLON, mcpServers: { fs: fake('--tool', 'a:b') } });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), ['fs:a:b']);
   assert.equal((await client.tool('fs:a:b')).content[0].text, 'fake/a:b');
 });
 
-test('G05 G06 unknown tool, missing prefix', async (t) => {
+test('G05 G06 an unknown tool and a missing prefix are errors', async (t) => {
   const gateway = await t.gateway({ ...COLON, mcpServers: { fs: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tools();
@@ -195,7 +195,7 @@ test('G07 errors of a server are relayed unchanged', async (t) => {
   assert.equal(member(text, 'error'), error);
 });
 
-test('G08 G09 one program as two servers, names with - and _', async (t) => {
+test('G08 G09 one program can be two servers, and names can contain - and _', async (t) => {
   const log = { home: t.path('home'), work: t.path('work') };
   const gateway = await t.gateway({
     ...COLON,
@@ -226,7 +226,7 @@ test('G10 stdout carries one message per line and nothing else', async (t) => {
   assert.ok(client.stderr.length > 0, 'logs go to standard error');
 });
 
-test('G11 a server with tools only has no other kinds', async (t) => {
+test('G11 a server with only tools has no resources or prompts', async (t) => {
   const gateway = await t.gateway({ ...TOOLS_ONLY, mcpServers: { fs: everything() } });
   const client = await t.http(gateway);
   assert.deepEqual(Object.keys(client.server.capabilities), ['tools']);
@@ -245,7 +245,7 @@ test('G12 binary content is unchanged', async (t) => {
   }
 });
 
-test('pagination on both sides', async (t) => {
+test('lists are paginated on both sides', async (t) => {
   const paged = fake('--tools', '25', '--page-size', '4');
   const gateway = await t.gateway({ limits: { page_items: 10 }, mcpServers: { a: paged, b: paged } });
   const client = await t.http(gateway);
@@ -256,7 +256,7 @@ test('pagination on both sides', async (t) => {
   await assert.rejects(client.call('tools/list', { cursor: 'no such cursor' }), { code: -32602 });
 });
 
-test('subscriptions and completions reach the server of the resource', async (t) => {
+test('subscriptions and completions are sent to the server of the resource', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: everything() } });
   const client = await t.http(gateway);
   await client.listen();
@@ -269,7 +269,7 @@ test('subscriptions and completions reach the server of the resource', async (t)
   assert.deepEqual(completion.values, ['va']);
 });
 
-test('cancelling a call reaches the server; no answer follows', async (t) => {
+test('the cancellation of a call is sent to the server, and no answer follows', async (t) => {
   const log = t.path('log');
   const client = await t.stdio({ mcpServers: { a: fake('--tool', 'slow', '--delay', '400', '--log', log) } });
   await client.tools();

@@ -1,4 +1,4 @@
-// H05: transports are plugins and behave equally. The same list of checks runs over each of them.
+// H05: transports are plugins and behave in the same way. The same checks run over each of them.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, fake, member, program, run, test } from './lib.mjs';
 import { relayProgram } from './relay_process.mjs';
@@ -14,8 +14,8 @@ const call = (name, args = '{}') => `{"name":"up__${name}","arguments":${args}}`
 const codeOf = (text) => JSON.parse(text).error?.code;
 const anonymous = (text) => [undefined, 'null'].includes(member(text, 'id'));
 
-// Each check gets a separate session after the handshake, and a server whose tool `held` answers
-// when the test releases it.
+// Each check gets a separate session after the handshake, and a server with the tool `held`, which
+// answers when the test releases it.
 const checks = {
   async initialize({ hello, wire }) {
     assert.equal(hello.result.protocolVersion, '2025-06-18');
@@ -131,7 +131,7 @@ const checks = {
   },
 };
 
-// The server behind the gateway, as seen in its log.
+// The server behind the gateway, as its log shows it.
 class Upstream {
   constructor(t) {
     this.log = t.path('log');
@@ -162,7 +162,7 @@ class Upstream {
 
 const limits = { message_bytes: 500_000 };
 
-// Starts a gateway for HTTP and guests; `where` is the guests' address.
+// Starts a gateway for HTTP and guests. `where` is the address for guests.
 async function served(t, upstream, where) {
   const socket = t.path('guest.sock');
   const gateway = await t.gateway({
@@ -173,7 +173,7 @@ async function served(t, upstream, where) {
   return { socket, url: gateway.url };
 }
 
-// Each transport is started once; each check then opens a connection over it.
+// Starts a gateway for each transport; each check then opens a connection.
 const ways = {
   'lines on stdio': (t, upstream) => {
     const gateway = new Gateway(t.dir, { limits, mcpServers: { up: upstream.definition } });
@@ -201,8 +201,8 @@ const ways = {
   },
 };
 
-// Only in the guest of tests/guest: on any other machine, the connection could reach a foreign
-// service.
+// This runs only in the guest of tests/guest. On any other machine, the connection could reach an
+// unrelated service.
 const port = process.env.BULKHEAD_GUEST_PORT;
 if (port) {
   ways['frames over AF_VSOCK'] = async (t, upstream) => {

@@ -1,12 +1,12 @@
 // Tests that the bytes of arguments and results are forwarded unchanged: random JSON over all pairs
-// of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
+// of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets the number of cases.
 import { assert, fake, member, run, test } from './lib.mjs';
 
 const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const count = Number(process.env.FIDELITY_COUNT ?? 150);
 console.log(`seed ${seed}`);
 
-// mulberry32
+// The generator mulberry32.
 function random(state) {
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -60,7 +60,7 @@ class Writer {
   array(depth) {
     return `[${this.list(this.below(5), () => this.value(depth))}${this.space()}]`;
   }
-  // Keys are sometimes duplicated, with equal or different case.
+  // Keys are sometimes repeated, with the same or different case.
   object(depth) {
     const member_ = () => `${this.pick(['"k"', '"K"', '"name"', '"id"', '"__proto__"', '""', this.string()])}${this.space()}:${this.space()}${this.value(depth)}`;
     return `{${this.list(this.below(6), member_)}}`;
@@ -86,16 +86,16 @@ async function servers(t) {
 }
 const TOOLS = ['child__echo', 'web__echo', 'web__echo_sse'];
 
-test('bytes over HTTP', async (t) => {
+test('bytes are unchanged over HTTP', async (t) => {
   const gateway = await t.gateway(await servers(t));
   await all(await t.http(gateway), TOOLS, 1);
 });
 
-test('bytes over stdio', async (t) => {
+test('bytes are unchanged over stdio', async (t) => {
   await all(await t.stdio(await servers(t)), TOOLS, 2);
 });
 
-test('large arguments and results', async (t) => {
+test('large arguments and results are unchanged', async (t) => {
   const profile = await servers(t);
   const text = `{"s":"${'é\\ud83d\\ude00x'.repeat(200_000)}","n":[${'1e400,'.repeat(50_000)}0]}`;
   for (const client of [await t.http(await t.gateway(profile)), await t.stdio(profile)]) {
@@ -104,7 +104,7 @@ test('large arguments and results', async (t) => {
 });
 
 // A line break between tokens is valid in an HTTP body, but ends a message on stdio and a line of
-// an event stream. The values are unchanged; only such white space may change.
+// an event stream. Only such white space may change, not the values.
 test('messages over several lines keep their framing', async (t) => {
   const profile = await servers(t);
   const gateway = await t.gateway(profile);

@@ -1,5 +1,5 @@
 // Subscriptions to files of a workspace, with the official client: with compartments and with
-// --single-process, during a reload and after a crash of a compartment.
+// --single-process, during a reload and after the crash of a compartment.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -36,7 +36,7 @@ async function workspace(t, args, more = {}) {
 }
 
 for (const [mode, args] of Object.entries(modes)) {
-  test(`a subscribed file: written, replaced, deleted, created again (${mode})`, async (t) => {
+  test(`writing, replacing, deleting and recreating a subscribed file is reported (${mode})`, async (t) => {
     const { work, connect } = await workspace(t, args);
     const { client, updates, uri, told, read } = await connect();
     assert.equal(client.getServerCapabilities().resources.subscribe, true);
@@ -56,7 +56,7 @@ for (const [mode, args] of Object.entries(modes)) {
       writeFileSync(`${work}/d/a b.txt`, 'four');
     });
     assert.equal(await read(path), 'four');
-    // Only the subscribed file causes a notification; after unsubscribing, none does.
+    // Only the subscribed file causes a notification; after unsubscribing, no file does.
     await client.subscribeResource({ uri: uri('other.txt') });
     await client.unsubscribeResource({ uri: uri(path) });
     await told('other.txt', () => {
@@ -117,7 +117,7 @@ test('subscriptions survive a crash of the compartment', async (t) => {
   process.kill(pid, 'SIGKILL');
   await until('another process', async () => ![undefined, pid].includes(await pidOf()));
   await until('it answers', () => read('other.txt').then(() => true, () => false));
-  // The test cannot see when the new process has subscribed, so it repeats the change.
+  // The test cannot detect when the new process has subscribed, so it repeats the change.
   let n = 0;
   await told('other.txt', () => {
     const timer = setInterval(() => writeFileSync(`${work}/other.txt`, `change ${++n}`), 200);

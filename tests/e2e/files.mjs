@@ -27,7 +27,7 @@ const refusal = (result) => {
   return result.content[0].text;
 };
 
-test('writing works in the compartment, only in configured folders', async (t) => {
+test('the compartment can write only to configured folders', async (t) => {
   const open = folder(t, 'open');
   const kept = folder(t, 'kept');
   writeFileSync(`${kept}/k.txt`, 'kept');
@@ -53,7 +53,7 @@ test('writing works in the compartment, only in configured folders', async (t) =
   if (!sanitized) assert.match(JSON.stringify(compartment), /seccomp/);
 });
 
-test('D09 nothing outside of the folder is read or written', async (t) => {
+test('D09 nothing outside the folder is read or written', async (t) => {
   const work = folder(t, 'work');
   writeFileSync(`${work}/in.txt`, 'inside');
   writeFileSync(t.path('outside.txt'), 'outside');
@@ -106,7 +106,7 @@ test('changes by tools are recorded', async (t) => {
   assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events ORDER BY id'), [['created', 'a.txt', 3], ['modified', 'a.txt', 2], ['deleted', 'a.txt', 2]]);
 });
 
-test('files are resources of a template', async (t) => {
+test('files are available as resources of a template', async (t) => {
   const work = folder(t, 'work');
   mkdirSync(`${work}/d`);
   writeFileSync(`${work}/d/a b.txt`, 'hello');
@@ -136,7 +136,7 @@ async function kept(t, snapshots = {}, options = {}, name = '') {
 }
 const ops = (changes) => changes.map((c) => `${c.op} ${c.path}`).sort();
 
-test('D10 D11 D12 D13 D14 snapshots in the compartment: created, compared, reverted, compacted', async (t) => {
+test('D10 D11 D12 D13 D14 snapshots are created, compared, reverted and compacted in the compartment', async (t) => {
   const { work, call, json } = await kept(t);
   for (const name of ['edited', 'gone', 'same']) writeFileSync(`${work}/${name}`, '12345');
   chmodSync(`${work}/edited`, 0o751);
@@ -192,7 +192,7 @@ test('D12 a revert is recorded', async (t) => {
   assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
 });
 
-test('a reverted file gets its owner back if the process is permitted to, else its own', async (t) => {
+test('a reverted file gets its former owner if the process is permitted to set it', async (t) => {
   if (process.getuid() !== 0) throw new Skip('owner-restored: only root can give files away');
   for (const [mode, args, owner] of [['one process', ['--single-process'], 60998], ['compartments', [], 0]]) {
     const { work, json } = await kept(t, {}, { args }, mode.replace(' ', '-'));
@@ -206,7 +206,7 @@ test('a reverted file gets its owner back if the process is permitted to, else i
   }
 });
 
-test('D15 the automatic ring: at most ten, the oldest is replaced', async (t) => {
+test('D15 there are at most ten automatic snapshots, and the oldest is replaced', async (t) => {
   const { work, json } = await kept(t, { interval_s: 1 });
   let count = 0;
   const seen = new Set();
@@ -216,7 +216,7 @@ test('D15 the automatic ring: at most ten, the oldest is replaced', async (t) =>
     for (const one of snapshots) seen.add(one.hash);
     return snapshots;
   };
-  // One change after each snapshot, until twelve have been made.
+  // Makes a change after each snapshot, until there were twelve.
   await until('twelve snapshots', async () => {
     await automatic();
     if (seen.size > count) writeFileSync(`${work}/f`, `change ${++count}`);

@@ -1,4 +1,4 @@
-// The first start of a server, which downloads its program, and later starts with known lists.
+// The first start of a server, which downloads its program, and later starts with stored lists.
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,8 +11,8 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 
-// A server that starts when the file `go` exists in its folder, with the arguments in `args`. A
-// file `broken` makes it exit.
+// A server that starts once the file `go` exists in its folder, with the arguments in `args`. If
+// the file `broken` exists, it exits.
 class Gated {
   constructor(t, name) {
     this.folder = t.path(name);
@@ -36,7 +36,7 @@ class Gated {
 }
 const stateOf = async (gateway, name) => (await statusOf(gateway)).servers.find((one) => one.name === name).state;
 
-// Runs a gateway once with this profile; returns the profile.
+// Runs a gateway with this server once; returns the profile.
 async function ranOnce(t, server, args, more = {}) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -59,7 +59,8 @@ both('the second start lists an eager server before it is ready, and its calls w
   await client.listen();
   assert.deepEqual(await client.toolNames(), ['s__a']);
   assert.equal(await stateOf(gateway, 's'), 'connecting');
-  // Clients with other capabilities see the same list until the server has answered them.
+  // Clients with other capabilities see the same list until the server has answered for their
+  // capabilities.
   assert.deepEqual(await (await t.http(gateway, { capabilities: { sampling: {} } })).toolNames(), ['s__a']);
   const call = client.tool('s__a');
   server.lists('a', 'b');
@@ -79,7 +80,7 @@ both('a server that fails to start is no longer listed', async (t, args) => {
   await assert.rejects(client.tool('s__a'), { message: /server "s" is not available/ });
 });
 
-both('stdio: servers that start for the first time are named in instructions, and known ones are listed at once', async (t, args) => {
+both('stdio names servers without stored lists in its instructions, and lists other servers at once', async (t, args) => {
   const server = new Gated(t, 'server');
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -102,7 +103,8 @@ both('stdio: servers that start for the first time are named in instructions, an
   assert.equal((await second.tool('slow__a')).content[0].text, 'fake/a');
 });
 
-// Simulates an npx that downloads packages missing in its cache, as far as the tests need it.
+// Simulates an npx that downloads the packages missing from its cache, as far as the tests need
+// this.
 function fakeNpx(t) {
   const folder = t.path('bin');
   mkdirSync(folder);
@@ -147,7 +149,7 @@ test('warm fills the private cache and stores the list before the first start', 
   assert.match(broken.stdout, /^gone +stdio +failed .*does not exist/m);
 });
 
-test('warm: tarballs of the package come from the user\'s npm cache, by digest', (t) => {
+test('warm copies the tarballs of a package from the user\'s npm cache, by digest', (t) => {
   const [home, state] = [t.path('home'), t.path('state')];
   const modules = join(home, '.npm/_npx/0123/node_modules');
   mkdirSync(join(modules, 'some-package'), { recursive: true });

@@ -18,11 +18,11 @@ export { importFromNpm };
 
 // Returns the definition of a scripted stdio upstream.
 export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
-// Returns the definition of an npm server that runs with the pinned Node.
+// Returns the definition of an npm server that is run with the pinned Node.
 export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
 
 // Resolves with { code, signal } when a child has ended and its output was read. If other processes
-// hold its pipes, it resolves half a second after the child's end.
+// hold its pipes open, resolves half a second after the child's end.
 export const ended = (child) => new Promise((resolve) => {
   child.once('exit', (code, signal) => {
     const done = () => resolve({ code, signal });
@@ -32,7 +32,7 @@ export const ended = (child) => new Promise((resolve) => {
 });
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-// Returns what `look` returns, or `otherwise` if the file has been removed or replaced since it was
+// Returns the result of `look`, or `otherwise` if the file was removed or replaced after it was
 // listed: a running gateway writes files under temporary names and renames them.
 function ifThere(look, otherwise) {
   try {
@@ -42,7 +42,8 @@ function ifThere(look, otherwise) {
     throw error;
   }
 }
-// Returns the path and mode of everything below a folder, and the bytes of files as Latin-1 text.
+// Returns the path and mode of each file and folder below a folder, and the bytes of files as
+// Latin-1 text.
 export function filesBelow(folder) {
   return ifThere(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -74,7 +75,7 @@ export function descendants(pid) {
       if (!parents.has(ppid)) parents.set(ppid, []);
       parents.get(ppid).push(Number(entry));
     } catch {
-      // the process has ended since
+      // the process has ended in the meantime
     }
   }
   const found = [];
@@ -89,19 +90,19 @@ export function descendants(pid) {
 }
 
 const sanitizerOptions = /^(A|T|UB|L)SAN_OPTIONS$/;
-// True if the programs are built with a sanitizer: they need a lot of memory and have no
+// True if the programs are built with a sanitizer. They then need a lot of memory and have no
 // system-call filter.
 export const sanitized = Object.keys(process.env).some((name) => sanitizerOptions.test(name));
 
-// Returns the pids (in this namespace) of running processes whose arguments contain this text. In
-// its sandbox, a server has a different pid.
+// Returns the pids (in this namespace) of running processes whose arguments contain this text. A
+// server has a different pid inside its sandbox.
 export function processesWith(text) {
   const found = [];
   for (const entry of readdirSync('/proc')) {
     try {
       if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes(text) && alive(Number(entry))) found.push(Number(entry));
     } catch {
-      // the process has ended since
+      // the process has ended in the meantime
     }
   }
   return found.sort((a, b) => a - b);
@@ -111,8 +112,7 @@ let serial = 0;
 
 export class Gateway {
   // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
-  // listen ("127.0.0.1:0"; null: set in the profile), wrap (a command that finally executes the
-  // program).
+  // listen ("127.0.0.1:0"; null: as in the profile), wrap (a command that executes the program).
   constructor(dir, profile, options = {}) {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
@@ -144,7 +144,7 @@ export class Gateway {
     return [program, args, { env: this.env(), cwd: this.dir }];
   }
 
-  // Resolves when the address is printed.
+  // Resolves when the gateway has printed its address.
   async serve() {
     const listen = this.options.listen === null ? [] : ['--listen', this.options.listen ?? '127.0.0.1:0'];
     const args = ['serve', '--config', this.config, ...listen, ...(this.options.args ?? [])];
@@ -181,7 +181,7 @@ export class Gateway {
     return this.stderrText;
   }
 
-  // Sends SIGTERM; the gateway and all its processes must end within a short time.
+  // Sends SIGTERM. The gateway and all its processes must end within a short time.
   async stop() {
     if (!this.child || this.stopped) return;
     this.stopped = true;
@@ -204,8 +204,8 @@ export class Gateway {
   }
 }
 
-// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file whose path
-// replaces `{config}`.
+// Runs the program until it exits; returns {code, stdout, stderr}. The profile is written to a
+// file, whose path replaces `{config}`.
 export function runProgram(t, args, { profile, file, env, input } = {}) {
   const gateway = new Gateway(t.dir, profile, { file, env });
   const filled = args.map((arg) => arg.replace('{config}', gateway.config));

@@ -1,8 +1,7 @@
-// Named tests, each with a time limit. All processes that a test started are ended with it.
+// Named tests, each with a time limit. All processes that a test has started are ended at its end.
 //
 //   test('A19 degraded start', async (t) => { ... });
 //   await run();            // at the end of the file
-//
 // Arguments select tests whose names contain the text.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,8 +19,8 @@ export class Skip extends Error {}
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Waits until probe() returns a true value and returns it. A failure reports the last error or
-// value.
+// Waits until probe() returns a true value, and returns this value. A failure reports the last
+// error or value.
 export async function until(what, probe, ms = 5000) {
   const end = Date.now() + ms;
   let last;
@@ -50,16 +49,17 @@ class Context {
     this.dir = mkdtempSync(join(tmpdir(), 'bulkhead-e2e-'));
     this.gateways = [];
   }
-  // Registers a function to run at the end of the test, in reverse order.
+  // Registers a function for the end of the test. These functions run in reverse order.
   defer(end) {
     this.#ends.push(end);
   }
-  // Returns a path outside of the gateway's folder, which is its home: servers cannot write there.
+  // Returns a path outside the gateway's folder, which is its home folder, where servers cannot
+  // write.
   path(name) {
     mkdirSync(join(this.dir, 'files'), { recursive: true });
     return join(this.dir, 'files', name);
   }
-  // Starts a gateway that serves HTTP; see Gateway.serve for the options.
+  // Starts a gateway that serves HTTP. For the options, see Gateway.serve.
   async gateway(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     this.gateways.push(gateway);
@@ -74,7 +74,7 @@ class Context {
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // Returns a client that spawns `bulkhead stdio` itself.
+  // Returns a client that starts `bulkhead stdio` itself.
   async stdio(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     const client = new StdioClient(...gateway.stdioCommand(), options);
@@ -83,7 +83,7 @@ class Context {
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // Returns a client that spawns any stdio server.
+  // Returns a client that starts the given stdio server.
   async spawn(command, args, options = {}) {
     const client = new StdioClient(command, args, options);
     this.defer(() => client.close());

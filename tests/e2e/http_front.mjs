@@ -1,13 +1,12 @@
-// The HTTP transport as clients see it: streams and resumption, batches, HTTP+SSE, and rejected
-// requests.
+// The HTTP transport for clients: streams and resumption, batches, HTTP+SSE, and rejected requests.
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { assert, events, fake, importFromNpm, member, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-// Sends raw bytes; resolves with everything received until the other side closes or `ms` have
-// passed.
+// Sends raw bytes. Resolves with all bytes received until the other side closes the connection or
+// `ms` have elapsed.
 function raw(port, text, ms = 1500) {
   return new Promise((resolve, reject) => {
     let got = '';
@@ -34,7 +33,7 @@ test('an interrupted stream is resumed with Last-Event-ID', async (t) => {
   let seen = 0;
   for await (const event of events(res)) {
     if (event.id) last = event.id;
-    if (event.data && ++seen === 1) break; // leaving the loop drops the connection
+    if (event.data && ++seen === 1) break; // ends the loop, which drops the connection
   }
   assert.ok(last, 'events carry ids');
   await sleep(700); // the answer arrives while no client is listening
@@ -53,7 +52,7 @@ test('an interrupted stream is resumed with Last-Event-ID', async (t) => {
   bad.destroy();
 });
 
-test('a head that is too large names the limit', async (t) => {
+test('the error for an oversized head names the limit', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   assert.match(await raw(gateway.port, `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /431[^]*limits\.header_bytes/);
 });
@@ -62,8 +61,7 @@ const modes = [['in compartments', []], ['in one process', ['--single-process']]
 // Returns the counters of the HTTP transport, keyed by the last segment of their name.
 const httpCounters = async (gateway) => Object.fromEntries(Object.entries((await statusOf(gateway)).counters)
   .filter(([name]) => name.includes('http.')).map(([name, value]) => [name.replace(/^.*http\./, ''), value]));
-// Opens `n` sessions and leaves their handshakes incomplete; resolves with the statuses other than
-// 200.
+// Opens `n` sessions with incomplete handshakes. Resolves with the statuses other than 200.
 async function flood(gateway, n, { ready = false } = {}) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
   const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
@@ -86,7 +84,7 @@ async function flood(gateway, n, { ready = false } = {}) {
 }
 
 for (const [mode, args] of modes) {
-  // The default limit is 4096.
+  // Exceeds the default limit, which is 4096.
   test(`incomplete handshakes reject no client and end no other session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool', 'grow', '--add', 'grow=y') } }, { args });
     const [quiet, listening] = [await t.http(gateway), await t.http(gateway)];
@@ -122,7 +120,7 @@ for (const [mode, args] of modes) {
     const fifth = await t.http(gateway);
     assert.equal((await httpCounters(gateway)).sessions_evicted, 1);
     assert.equal((await fifth.tool('a__x')).content[0].text, 'fake/x');
-    // The first client resumes with its own id, which evicts the next session.
+    // The first client resumes with its own id, which evicts another session.
     const { session } = watching;
     assert.equal((await watching.tool('a__x')).content[0].text, 'fake/x');
     assert.equal(watching.session, session);
@@ -159,7 +157,7 @@ for (const [mode, args] of modes) {
     assert.equal(await status(forged), 200);
   });
 
-  test(`requests without a session are answered, and take no session's place, ${mode}`, async (t) => {
+  test(`requests without a session are answered and evict no session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [one, two] = [await t.http(gateway), await t.http(gateway)];
     const post = (body, headers = {}) => one.exchange('POST', { body, headers: {
@@ -220,7 +218,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('several calls at once on one session', async (t) => {
+test('a session can have several calls at once', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=2000') } });
   const client = await t.http(gateway);
   const order = [];
@@ -228,7 +226,7 @@ test('several calls at once on one session', async (t) => {
   assert.deepEqual(order, ['fast', 'fast', 'slow', 'slow']);
 });
 
-test('batches in 2025-03-26 and in no other revision', async (t) => {
+test('batches are accepted only in revision 2025-03-26', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway, { revision: '2025-03-26' });
   const batch = `[${client.message('ping', undefined, 1)},${client.message('tools/call', { name: 'a__x', arguments: {} }, 2)},${client.message('notifications/x')}]`;
@@ -245,7 +243,7 @@ test('batches in 2025-03-26 and in no other revision', async (t) => {
   assert.match(refused.body, /-32600/);
 });
 
-test('HTTP+SSE for clients of 2024-11-05', async (t) => {
+test('clients of 2024-11-05 can use HTTP+SSE', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const { SSEClientTransport } = await importFromNpm('@modelcontextprotocol/sdk/client/sse.js');
   const { Client } = await importFromNpm('@modelcontextprotocol/sdk/client/index.js');
@@ -271,7 +269,7 @@ test('Host and Origin are checked', async (t) => {
   }
 });
 
-// A GET for an image, a frame or a script has no Origin header; browsers send Sec-Fetch-Site with
+// A request for an image, frame or script has no Origin header, but browsers add Sec-Fetch-Site to
 // it.
 for (const [mode, args] of modes) {
   test(`a web page's request without Origin is rejected, ${mode}`, async (t) => {
@@ -303,8 +301,8 @@ for (const [mode, args] of modes) {
     }
     assert.equal(await sessions(), before, 'no session was opened, and none ended');
     assert.equal(await ask('GET', '/sse', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }), 403);
-    // Programs, the address bar, a same-origin page, and a page of this machine with its Origin
-    // header.
+    // Requests of programs, from the address bar, of a same-origin page, and of a page of this
+    // machine with its Origin header.
     for (const headers of [{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }]) {
       assert.equal(await ask('GET', '/sse', headers), 200, JSON.stringify(headers));
@@ -314,7 +312,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('smuggled, slow and oversized requests get an error and are closed', async (t) => {
+test('smuggled, slow and oversized requests get an error, and their connections are closed', async (t) => {
   const gateway = await t.gateway({
     limits: { request_read_ms: 400, message_bytes: 100_000, header_bytes: 4096, write_queue_bytes: 200_000 },
     mcpServers: { a: fake('--tool', 'x') },
@@ -333,7 +331,7 @@ test('smuggled, slow and oversized requests get an error and are closed', async 
     'two hosts': `${head(`Host: evil.example.com\r\nContent-Length: ${ping.length}\r\n`)}${ping}`,
   };
   for (const [what, text] of Object.entries(bad)) {
-    // Later bytes of the connection must not be parsed as a request.
+    // The remaining bytes of the connection must not be parsed as a request.
     const got = statusesIn(await raw(gateway.port, `${text}GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n`));
     assert.equal(got.length, 1, `${what}: ${got}`);
     assert.ok(got[0] >= 400 && got[0] < 500, `${what}: ${got}`);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { assert, filesBelow, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-test('A24 JSON and SSE answers; session and revision are sent along', async (t) => {
+test('A24 JSON and SSE answers are accepted, and requests have the session and revision', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { up: { type: 'http', url: up.url } } });
   const client = await t.http(gateway);
@@ -31,7 +31,7 @@ test('A24 an event stream that is closed early is resumed', async (t) => {
   assert.equal(up.messages('tools/call').length, 2);
 });
 
-test('A24 HTTP+SSE, configured and detected automatically', async (t) => {
+test('A24 HTTP+SSE works if configured and if detected automatically', async (t) => {
   const up = await t.fakeHttp({ streamable: false });
   const gateway = await t.gateway({ mcpServers: { told: { type: 'sse', url: up.sseUrl }, found: { type: 'http', url: up.sseUrl } } });
   const client = await t.http(gateway);
@@ -39,7 +39,7 @@ test('A24 HTTP+SSE, configured and detected automatically', async (t) => {
   assert.equal((await client.tool('found__echo', { n: 2 })).echo.n, 2);
 });
 
-test('A25 bearer token and headers arrive and appear nowhere else', async (t) => {
+test('A25 the bearer token and headers reach the server and appear nowhere else', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway(
     { mcpServers: { up: { url: up.url, headers: { Authorization: 'Bearer ${env:UP_TOKEN}', 'X-Custom': 'some ${WHAT:-thing}' } } } },
@@ -86,7 +86,8 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
   await until('works again', () => client.tool('up__echo'));
   const opened = up.opened;
   up.forgetSessions();
-  // The lost session is a distinct error, or the call is retried: after 404 it has not run.
+  // The result is an error that names the session, or the answer to a retried call: a call that got
+  // 404 has not run.
   const after = await client.tool('up__echo').catch((error) => error);
   if (after instanceof Error) assert.match(after.message, /session/i);
   await until('a new session works', () => client.tool('up__echo'));
@@ -94,7 +95,7 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`F32 a server that is busy: lists are repeated after Retry-After, calls are not ${args}`, async (t) => {
+  test(`F32 if a server is busy, lists are retried after Retry-After, but calls are not ${args}`, async (t) => {
     const busy = { initialize: { status: 503, after: 1, times: 1 }, 'tools/list': { status: 503, after: 1, times: 2 }, 'tools/call': { status: 429, after: 1, times: 1 } };
     const up = await t.fakeHttp({ busy });
     const gateway = await t.gateway({ mcpServers: { up: { url: up.url } }, limits: { first_list_wait_ms: 15_000, call_timeout_ms: 3_000 } }, { args });
@@ -112,7 +113,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('an upstream that is down at the start, and later again, is reconnected', async (t) => {
+test('an upstream that is down at the start, or goes down later, is reconnected', async (t) => {
   const up = await t.fakeHttp();
   const { port } = up;
   await up.stop();
@@ -132,7 +133,7 @@ test('an upstream that is down at the start, and later again, is reconnected', a
   await until('it works again', () => client.tool('up__echo'));
 });
 
-test('progress, log messages and list_changed of an HTTP upstream', async (t) => {
+test('progress, log messages and list_changed of an HTTP upstream are forwarded', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { up: { url: up.url } } });
   const client = await t.http(gateway);
@@ -148,7 +149,7 @@ test('progress, log messages and list_changed of an HTTP upstream', async (t) =>
   await until('the new tool is listed', async () => (await client.toolNames()).some((name) => name.startsWith('up__grown')));
 });
 
-// A key and a self-signed certificate for 127.0.0.1.
+// Creates a key and a self-signed certificate for 127.0.0.1.
 function selfSigned(t, name) {
   const [key, cert] = [t.path(`${name}.key`), t.path(`${name}.pem`)];
   execFileSync('openssl', [
@@ -158,7 +159,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('A24 an upstream that supports only HTTP/2, over TLS', async (t) => {
+test('A24 an upstream may support only HTTP/2 over TLS', async (t) => {
   const { file, key, cert } = selfSigned(t, 'good');
   const up = await t.fakeHttp({ tls: { key, cert } });
   const stranger = await t.fakeHttp({ tls: selfSigned(t, 'unknown') });
@@ -181,7 +182,7 @@ test('A24 an upstream that supports only HTTP/2, over TLS', async (t) => {
   assert.equal((await client.tool('up__poll', { n: 3 })).echo.n, 3);
   assert.deepEqual([...new Set(up.requests.map(({ version }) => version))], ['2.0']);
   console.log(`    ${up.requests.length} requests over ${up.sockets.size} connections`);
-  // The server is connecting during each retry.
+  // During each retry, the server's state is `connecting`.
   await until('its certificate is rejected', async () => {
     const { state, reason } = (await statusOf(gateway)).servers.find(({ name }) => name === 'stranger');
     return state === 'failed' && /certificate/i.test(reason);

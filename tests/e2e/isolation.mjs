@@ -1,4 +1,4 @@
-// Missing kernel features cause a warning in mode best-effort and a failed start in mode require.
+// A missing kernel feature causes a warning in mode best-effort and a failed start in mode require.
 // The program `lack` makes a feature unavailable.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ const inText = (gateway, ...command) => {
   try {
     return execFileSync(program, command, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 30_000 });
   } catch (error) {
-    return error.stdout;  // doctor's exit code reports the fault
+    return error.stdout;  // doctor exits with a failure if it reports a fault
   }
 };
 const logOf = (gateway) => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
 const upIs = (gateway, state) => until(`it is ${state}`, async () => (await statusOf(gateway)).servers[0].state === state, 20_000);
 
-// [missing feature, words for compartments, words for servers, alternatives that the first failing
+// [missing feature, texts for compartments, texts for servers, alternatives that the first failing
 // compartment may report]
 const lacks = [
   ['landlock', ['landlock-files'], ['landlock-files'], 'landlock-[a-z]+'],
@@ -51,7 +51,7 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
     assert.match(started, /mode = "best-effort"/);
   });
 
-  // With a single process the gateway is not confined, but its servers are.
+  // In single-process mode, the gateway is not confined, but its servers are.
   test(`require in one process without ${part}: no server is started without its sandbox`, async (t) => {
     const gateway = await t.gateway(profile('require'), { ...lack(part), args: ['--single-process'] });
     await upIs(gateway, 'failed');

@@ -1,5 +1,5 @@
-// The corporate layer with the real program. BULKHEAD_CORP_PROFILE names its file; if /etc/bulkhead
-// has one, these tests are skipped.
+// The corporate layer with the real program. BULKHEAD_CORP_PROFILE names its file. If /etc/bulkhead
+// has a corporate profile, these tests are skipped.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -20,7 +20,7 @@ const rule = (name, keys) =>
     .map(([key, value]) => `${key} = ${typeof value === 'string' ? `'''${value}'''` : JSON.stringify(value)}`)
     .join('\n')}\n`;
 
-// Writes the corporate profile of a test; returns the environment that names it.
+// Writes the corporate profile of a test; returns an environment that names it.
 function corp(t, text) {
   if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
   mkdirSync(t.path('corp'), { recursive: true, mode: 0o755 });
@@ -43,7 +43,7 @@ async function ask(gateway, method, path, body) {
 }
 const call = (client, tool, args = {}) =>
   client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// The error output of a failed start.
+// Returns the error output of a failed start.
 function refusal(t, text, env, args = []) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: text, file: 'gateway.toml', env });
@@ -56,7 +56,7 @@ const shown = (t, text, env) => {
   return { values: JSON.parse(done.stdout), notes: done.stderr };
 };
 
-both('A27 the corporate server has precedence over others of its name', async (t, args) => {
+both('A27 a corporate server has precedence over others with the same name', async (t, args) => {
   const env = corp(t, `${table('search', fake('--tool', 'corp'))}${directive('lock', 'mcpServers.locked')}${table('locked', fake('--tool', 'fixed'))}`);
   const mine = `${table('search', fake('--tool', 'mine'))}enabled = false\n${table('own', fake('--tool', 'own'))}`;
   const gateway = await t.gateway(mine, { args, env });
@@ -96,7 +96,7 @@ both('locks apply to file, project, API, command line and reload', async (t, arg
     assert.match(refusal(t, good + text, env, args), said);
     assert.ok((await call(client, 'vault__read')).result);
   }
-  // A project file is not the user's own file.
+  // A project file does not count as the user's own file.
   writeFileSync(gateway.config, good);
   writeFileSync(join(gateway.dir, '.mcp.json'), JSON.stringify({ mcpServers: { shell: fake('--tool', 'evil'), fine: fake() } }));
   const answer = await ask(gateway, 'POST', '/reload-config');
@@ -104,7 +104,7 @@ both('locks apply to file, project, API, command line and reload', async (t, arg
   assert.deepEqual((await ask(gateway, 'GET', '/mcp/connectors')).servers.map((one) => one.id).sort(), ['fine', 'own', 'vault']);
 });
 
-test('the command line is a layer as well', async (t) => {
+test('the command line is a layer', async (t) => {
   const env = corp(t, directive('lock', 'transports.http.listen') + directive('lock', 'isolation') + directive('lock', 'plugin_dirs'));
   const { stderr } = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'], { profile: table('a', fake()), file: 'gateway.toml', env });
   assert.match(stderr, /--listen:2:\d+: transports\.http\.listen: the corporation's profile locks/);
@@ -137,29 +137,29 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match(outside.stderr(), /services\.http is skipped: .*so only that profile can define the services that policies use/);
   const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
   assert.match(stdout, /services\.http\.plugin += http-client/);
-  // A folder with another plugin of that name cannot replace it either.
+  // A plugin with the same name in another folder cannot replace it either.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
   const other = await t.gateway(`plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, { args, env });
   assert.match((await call(await t.http(other), 'local__a')).error.message, /security\.rules\.mcp\.no-a/);
-  // Nor can another plugin folder: the corporation's own policy is still loaded from the program's
-  // folder.
+  // Another plugin folder cannot replace it either: the corporation's own policy is still loaded
+  // from the program's folder.
   mkdirSync(t.path('ours'), { recursive: true });
   for (const folder of ['ours', 'plugins']) writeFileSync(join(t.path(folder), 'policy-acme.so'), 'no library');
   const named = corp(t, `plugin_dirs = [${quoted(t.path('ours'))}]\n[policies.acme]\nplugin = "policy-acme"\n`);
   assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
-  // A default that another layer repeats still comes from the corporation.
+  // If another layer repeats the default, the corporation's value still applies.
   const block = corp(t, '[security]\ndefault = "block"\n');
   assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile sets "block"/);
-  // Rules can be written in several syntaxes.
+  // A lock covers rules in every syntax.
   const locked = corp(t, directive('lock', 'security.rules'));
   assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);
-  // A directive after a lock.
+  // A directive that follows a lock is rejected.
   const late = corp(t, directive('lock', 'mcpServers.x') + directive('replace', 'mcpServers.x', 'value = { command = "y" }'));
   assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x conflicts with an earlier directive: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
 });
 
-// Fault: the gateway does not start, or it uses the user's value.
+// Fault: the gateway does not start, or uses the user's value.
 both('E05 the corporation\'s policy value overrides the user\'s, and with a lock the user\'s is an error', async (t, args) => {
   const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
   const ours = lists('tool_permissions = { local__a = "block" }');
@@ -171,7 +171,7 @@ both('E05 the corporation\'s policy value overrides the user\'s, and with a lock
   assert.match((await call(client, 'local__a')).error.message, /tool_permissions\.local__a/);
   assert.ok((await call(client, 'local__b')).result);
   assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is skipped: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so only that profile can define policies/);
-  // A file that adds the value while the gateway runs.
+  // The file changes while the gateway is running.
   writeFileSync(gateway.config, `${servers}${theirs}# more\n`);
   const answer = await ask(gateway, 'POST', '/reload-config');
   assert.deepEqual([answer.status, answer.applied], [200, 'all'], show(answer));
@@ -195,7 +195,7 @@ test('profile show prints the layer of each value and the effect of directives',
   assert.match(notes, /corp\.toml, set by BULKHEAD_CORP_PROFILE/);
 });
 
-test('a corporate profile that others can write, or that is invalid, stops every command', (t) => {
+test('a corporate profile that is writable by others or invalid stops every command', (t) => {
   const env = corp(t, '[limits]\ngrace_ms = 5\n');
   chmodSync(env.BULKHEAD_CORP_PROFILE, 0o666);
   assert.match(refusal(t, table('a', fake()), env), /the corporation's profile: .*corp\.toml: is writable by users other than its owner/);
@@ -230,7 +230,7 @@ test('servers defined by the aggregator protocol are treated like others', async
   assert.deepEqual((await names(''))[0], ['a', 'shell']);
 });
 
-// ---- signed ------------------------------------------------------------------------------------
+// ---- signed profiles ---------------------------------------------------------------------------
 
 const tool = (name, args, options) => {
   const done = spawnSync(name, args, { encoding: 'utf8', ...options });
@@ -257,7 +257,7 @@ class Signed {
     tool('minisign', ['-S', '-s', this.key, '-m', this.file(name), ...args], { input: '' });
     chmodSync(this.file(`${name}.minisig`), 0o644);
   }
-  // Publishes a revision; `catalogue` makes its catalogue invalid.
+  // Publishes a revision. The other options make its catalogue invalid.
   publish(revision, text = '', { status = 'active', args = [], id = 'acme-base', entry = revision, hash } = {}) {
     writeFileSync(this.file('corp.toml'), `id = "${id}"\nrevision = "${revision}"\n${text}`);
     hash ??= `blake3:${tool('b3sum', ['--no-names', this.file('corp.toml')]).trim()}`;
@@ -267,7 +267,7 @@ class Signed {
     this.sign('corp.toml', ...args);
     this.sign('catalogue.json', ...args);
   }
-  // Returns the output of a short command with this profile, always as the same user.
+  // Returns the output of a short command with this profile, always with the same state folder.
   show() {
     const state = this.t.path('state');
     return runProgram(this.t, ['profile', 'show', '--origin', '--config', '{config}'], { profile: '', file: 'gateway.toml', env: { ...this.env, XDG_STATE_HOME: state } });
@@ -304,12 +304,12 @@ test('B38 a wrong byte, revision, hash or status is rejected with its own reason
   assert.match(signed.says(), /^REFUSED .*does not match the catalogue's hash for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 has been revoked \[revoked\]/);
-  // The rejection is permanent, even if a later catalogue does not contain it.
+  // The revision stays revoked even if a later catalogue does not list it.
   signed.publish('2026.0131.4', grace);
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue seen before.*\[revoked\]/);
   signed.publish('2026.0131.6', grace, { status: 'deprecated' });
   assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
-  // Signed with another key, or not signed at all.
+  // The profile is signed with another key, or not signed at all.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');
   assert.match(signed.says(), /^REFUSED .*signed with a different key \[signature\]/);
@@ -330,7 +330,7 @@ test('older revisions and older catalogues are rejected', (t) => {
   signed.current = '2026.0301.1';
   signed.publish('2026.0301.1', 'limts = 1\n');
   assert.match(signed.says(), /^REFUSED .*unknown key "limts"/);
-  // A revision that could not be used is ignored, but its catalogue is applied.
+  // The revision is rejected and must be ignored, but its catalogue is applied.
   signed.publish('2026.0201.2', grace);
   assert.match(signed.says(), /= 77/);
   signed.current = '2026.0401.1';
@@ -351,7 +351,7 @@ test('B38 a line of corp.pub selects the profile of the catalogue for this machi
   assert.match(signed.says(), /^REFUSED .*its id is "acme-base", but this machine accepts "acme-lab" \(corp\.pub\) \[identity\]/);
 });
 
-// ---- another format ----------------------------------------------------------------------------
+// ---- the capsem format --------------------------------------------------------------------------
 
 const v2 = (id, keys, tables) => `schema = "capsem.profile.v2"
 version = 2
@@ -373,7 +373,7 @@ guest_abi = "capsem-guest-v1"
 mcp_tools = "block"
 ${tables}`;
 
-both("B35 the profile's allowed tools are there, others are not", async (t, args) => {
+both("B35 only the profile's allowed tools are listed", async (t, args) => {
   const tables = `${table('github', fake('--tool', 'search_repositories', '--tool', 'get_file_contents', '--tool', 'delete'))}
 [mcpServers.github.capsem]
 enabled = true
@@ -394,7 +394,7 @@ ${table('other', fake('--tool', 'x'))}`;
   assert.equal(values.find((one) => one.path === 'mcpServers.github.allowTools[1]').value, 'get_file_contents');
 });
 
-test('B36 unknown key, command and url, version 1, bad id: four errors', (t) => {
+test('B36 an unknown key, command with url, version 1 and a bad id are four errors', (t) => {
   const good = v2('acme-coding', '', '');
   for (const [text, said] of [
     [`${good}\n[vms]\n`, /vms: unknown key "vms"; did you mean "vm"\?.*\[unknown_key\]/],
@@ -408,7 +408,7 @@ test('B36 unknown key, command and url, version 1, bad id: four errors', (t) => 
   }
 });
 
-test('B37 a chain of three is merged; a cycle and a ninth are refused', (t) => {
+test('B37 a chain of three profiles is merged; a cycle and a ninth profile are rejected', (t) => {
   const folder = t.path('chain');
   mkdirSync(folder, { recursive: true });
   const write = (id, parent, tables = '') => writeFileSync(join(folder, `${id}.toml`), v2(id, parent ? `extends_profile_id = "${parent}"` : '', tables));
@@ -468,7 +468,7 @@ both('A28 servers of other programs are added where detection is enabled and per
   for (const text of [own, `detect_servers = true\n[editable]\nmcpServers = false\n${own}`, v2('acme-coding', '', `[editable]\nmcpServers = false\n${own}`)]) {
     assert.deepEqual((await sources(text)).found, { own: 'profile' });
   }
-  // A27: the corporate layer, then the profile, then other programs.
+  // A27: the order of precedence is the corporate layer, the profile, other programs.
   const bound = { ...corp(t, table('c', fake('--tool', 'corp'))), ...env };
   const last = await t.gateway(`detect_servers = true\n${table('g', fake('--tool', 'mine'))}`, { args, env: bound });
   const { servers } = await ask(last, 'GET', '/mcp/connectors');

@@ -1,4 +1,5 @@
-// bulkhead mcp: lists, adds and removes the servers of a profile without changing anything else.
+// The command `bulkhead mcp` lists, adds and removes the servers of a profile without changing
+// anything else.
 import { spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -64,7 +65,7 @@ test('a server is added, started once, listed, called and removed', async (t) =>
   assert.equal(home.text(), 'schema = "bulkhead.profile/1"\n');
 });
 
-test('a server is disabled and enabled; a running gateway follows with reload', async (t) => {
+test('a server is disabled and enabled; a running gateway applies this at its next reload', async (t) => {
   const table = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--tool", "x"]\n`;
   const text = `${table('one')}\n${table('two')}`;
   const gateway = await t.gateway(text);
@@ -94,7 +95,7 @@ test('a server is disabled and enabled; a running gateway follows with reload', 
 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`a server is restarted in the running gateway; calls in flight finish ${args}`, async (t) => {
+  test(`a server is restarted in the running gateway, and in-flight calls finish ${args}`, async (t) => {
     const log = t.path('log');
     const server = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--log", "${log}-${name}", "--tool", "x", "--tool", "s", "--delay", "s=800"]\n`;
     const gateway = await t.gateway(`${server('one')}${server('two')}[mcpServers.off]\ncommand = "x"\ndisabled = true\n`, { args });
@@ -119,7 +120,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test("a server's log: last lines, a follower, control characters, a rotated file", async (t) => {
+test("logs shows a server's last lines, follows rotated files and escapes control characters", async (t) => {
   const home = new Home(t);
   home.ok('mcp', 'add', 'one', '--no-warm', '--', fakeMcp);
   home.ok('mcp', 'add', 'web', 'https://example.com/mcp', '--no-warm');
@@ -154,7 +155,7 @@ test("a server's log: last lines, a follower, control characters, a rotated file
   assert.equal(home.ok('logs', 'one', '-n', '1').stdout, 'a new file\nfatal: no key\n');
 });
 
-test('comments, order, mode and links are kept', async (t) => {
+test('comments, order, file mode and links are kept', async (t) => {
   const home = new Home(t);
   const texts = {
     'mine.toml': '# mine\n[limits]\nsessions = 9 # few\n\n[mcpServers.b]\ncommand = "b"\n\n# about a\n[mcpServers.a]\ncommand = "a"\n',
@@ -217,7 +218,7 @@ test('a credential in the file is reported and never shown', async (t) => {
   for (const done of said) assert.ok(!show(done).includes(secret), show(done));
 });
 
-test('concurrent changes: each server is added, or its command reports the reason', async (t) => {
+test('with concurrent changes, each server is added or its command reports the reason', async (t) => {
   const home = new Home(t);
   const add = (name) => new Promise((resolve) => {
     const child = spawn(program, ['mcp', 'add', name, '--no-warm', '--', name], { env: { ...process.env, ...home.env }, stdio: 'ignore' });

@@ -15,7 +15,7 @@ const lines = (log, mark) => (existsSync(log) ? readFileSync(log, 'utf8').split(
 const got = (log, method) => lines(log, '< ').filter((line) => member(line, 'method') === JSON.stringify(method));
 const dropped = async (gateway) => (await statusOf(gateway)).counters.dropped_members;
 const keys = (text) => Object.keys(JSON.parse(text)).sort();
-// Sends a request with members beside params; its id is the client's next id.
+// Sends a request with members beside params. The id is the client's next id.
 function send(client, method, params, beside = '', options = {}) {
   const id = client.nextId++;
   const body = client.message(method, params, id).replace(/}$/, `${beside}}`);
@@ -47,12 +47,12 @@ both('members beside params reach no server, for any method', async (t, args) =>
   }
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
   assert.equal(await dropped(gateway), 3 * requests.length);
-  // Members in params are forwarded byte by byte.
+  // Members in params are forwarded byte for byte.
   await send(client, 'tools/call', '{ "name":"up__a", "arguments":{"n" : 1e400} }', beside);
   assert.equal(member(member(got(log, 'tools/call')[1], 'params'), 'arguments'), '{"n" : 1e400}');
 });
 
-both('also in batches, notifications and answers of clients', async (t, args) => {
+both('members beside params are also dropped from batches, notifications and client responses', async (t, args) => {
   const log = t.path('log');
   const ask = '{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}';
   const server = fake('--tool', 'a', '--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'slow', '--delay', 'slow=60000', '--log', log);
@@ -84,7 +84,7 @@ both('also in batches, notifications and answers of clients', async (t, args) =>
   assert.equal(await dropped(gateway), 3 + 4 + 3);
 });
 
-both('members of servers beside results, errors, requests and notifications reach no client', async (t, args) => {
+both('members that servers add beside results, errors, requests and notifications reach no client', async (t, args) => {
   const more = `,"secret":"${secret}","params":{"text":"${secret}"}`;
   const ask = `{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}},"secret":"${secret}"}`;
   const note = `{"jsonrpc":"2.0","method":"notifications/custom","params":{"n":1},"secret":"${secret}"}`;
@@ -133,7 +133,7 @@ both('a progress token is a string or an integer, else -32602', async (t, args) 
     assert.ok((await client.call('tools/call', `{"name":"up__a","_meta":{"progressToken":${token}}}`)).content);
   }
   await client.post(client.message('notifications/initialized', '{"_meta":{"progressToken":{}}}'));
-  // A server gets the same error, and its request reaches no client.
+  // The server gets the same error, and its request is not forwarded to any client.
   assert.equal((await client.tool('up__ask')).asked.error.code, -32602);
   assert.equal(client.asks.length, 0);
 });
@@ -193,7 +193,7 @@ both('unknown members of params are forwarded unless a rule decides otherwise', 
   assert.equal(await dropped(gateway), 0);
 });
 
-both('rules see them, task and the rest of ref as mcp.request.extra', async (t, args) => {
+both('rules see unknown members, task and other members of ref as mcp.request.extra', async (t, args) => {
   const log = t.path('log');
   const blocked = { on: 'mcp.request', decision: 'block', reason: 'no extras',
     if: 'has(mcp.request.extra.cmd) || has(mcp.request.extra.task) || has(mcp.request.extra.ref)' };
@@ -201,7 +201,7 @@ both('rules see them, task and the rest of ref as mcp.request.extra', async (t, 
   const client = await t.http(gateway);
   const uri = await uriOf(client);
   for (const [method, params] of Object.entries(requestsWith(uri, `,"cmd":"${secret}"`))) {
-    if (method === 'resources/unsubscribe') continue; // always allowed, see docs/policy.md
+    if (method === 'resources/unsubscribe') continue; // always allowed; see docs/policy.md
     await assert.rejects(client.request(method, params), { code: -32600, message: /blocked by policy \(.*blocked\): no extras/ }, method);
     assert.equal(got(log, method).length, 0, method);
   }
@@ -301,7 +301,7 @@ both('an approval covers and shows the other members of params', async (t, args)
   assert.equal(new Set(digests).size, digests.length);
 });
 
-both('they are recorded, except for rejected calls; replay evaluates them', async (t, args) => {
+both('unknown members are recorded, except for rejected calls; replay evaluates them', async (t, args) => {
   const blocked = (cmd) => ({ on: 'mcp.request', decision: 'block', if: `has(mcp.request.extra.${cmd}) || has(mcp.completion.argument.value)` });
   const profile = (cmd) => ({
     mcpServers: { up: everyMethod(t.path('log')) }, telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } }, ...rules({ blocked: blocked(cmd) }),
@@ -363,7 +363,7 @@ both('budgets count all params of a request', async (t, args) => {
   assert.ok(!readFileSync(log, 'utf8').includes(far));
 });
 
-test('policy check warns of rules that compare a raw uri', (t) => {
+test('policy check warns about rules that compare a raw uri', (t) => {
   const rule = (condition) => ({ on: 'mcp.request', decision: 'block', if: condition });
   const raw = rule("mcp.request.uri.startsWith('file:///etc/')");
   const both = rule("mcp.request.uri == 'a:b' || mcp.request.uri_normalized == 'a:b'");

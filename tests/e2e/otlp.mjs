@@ -1,5 +1,6 @@
-// telemetry-otlp: calls as spans and metrics at a collector, sent from a compartment that can reach
-// only the collector; outages of the collector; forwarding of the client's trace.
+// telemetry-otlp: calls are sent to a collector as spans and metrics, from a compartment that can
+// reach only the collector. Also tested: outages of the collector, and forwarding of the client's
+// trace.
 import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { attributes, startCollector } from '../fixtures/collector.mjs';
@@ -42,13 +43,13 @@ test('every call is a span with its attributes and without its content', async (
   assert.doesNotMatch(JSON.stringify(collector.requests.map(({ body }) => body)), /canary-argument/);
 });
 
-test("the gateway's own credentials are in no span, behind escapes neither", async (t) => {
+test("the gateway's own credentials are in no span, even if escaped", async (t) => {
   const canary = 'tango-7/seven=foxtrot==';
   const { collector, client } = await observed(t, {}, {
     mcpServers: { local: { ...fake('--tool', 'a'), env: { API_TOKEN: canary } } },
   });
   const units = [...canary].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
-  const long = 'x'.repeat(504); // the cut at 512 bytes is inside the credential
+  const long = 'x'.repeat(504); // the limit of 512 bytes cuts the credential
   for (const uri of [`file:///${canary}`, `file:///${units}`, `file:///?q=${encodeURIComponent(canary)}`, long + canary]) {
     await assert.rejects(client.request('resources/read', `{"uri":"${uri}"}`));
   }
@@ -57,7 +58,7 @@ test("the gateway's own credentials are in no span, behind escapes neither", asy
   assert.deepEqual(read(), ['file:///***', 'file:///***', 'file:///?q=***', `${long}***`]);
 });
 
-test('a rejected call is a span with the rule', async (t) => {
+test('the span of a rejected call has the rule', async (t) => {
   const { collector, client } = await observed(t, {}, {
     security: { rules: { mcp: { no_a: { on: 'mcp.request', if: 'mcp.request.tool_name == "a"', decision: 'block' } } } },
   });
@@ -81,7 +82,7 @@ test('the counters are reported and increase', async (t) => {
   assert.equal(collector.points('bulkhead.telemetry.dropped_spans')[0].asInt, '0');
 });
 
-test('while the collector fails, spans wait, calls do not, and no span is lost or sent twice', async (t) => {
+test('while the collector fails, spans wait but calls do not, and no span is lost or sent twice', async (t) => {
   const { collector, client, gateway } = await observed(t);
   collector.status = 503;
   for (let i = 0; i < 20; ++i) await client.tool('local__a', { i });
@@ -123,7 +124,7 @@ test('the client\'s trace is forwarded upstream unchanged', async (t) => {
   assert.deepEqual(params._meta, meta);
 });
 
-test('its compartment has one network port and neither files nor programs', async (t) => {
+test('the compartment can use one network port, but no files or programs', async (t) => {
   const { gateway, client, collector } = await observed(t);
   await client.tool('local__a', {});
   await until('it is there', () => calls(collector).length === 1);
@@ -132,7 +133,7 @@ test('its compartment has one network port and neither files nor programs', asyn
   assert.ok(one.in_force.includes('landlock-files') || one.missing.includes('landlock-files'), show(one));
 });
 
-test('invalid configuration is rejected with the key', (t) => {
+test('invalid configuration is rejected, and the error names the key', (t) => {
   for (const [keys, expected] of [
     [{}, /url: the address/],
     [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is allowed only for this machine/],

@@ -1,6 +1,6 @@
-// A policy plugin built outside the repository (examples/policy-plugin) against the installed SDK.
-// It replaces policy-rules with only a change of the profile. Its faults are tested in its own
-// compartment and in the endpoint.
+// A policy plugin that is built outside the repository (examples/policy-plugin), against the
+// installed SDK. A change of the profile alone replaces policy-rules by it. Its faults are tested
+// in a private compartment and in the endpoint.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,8 @@ function step(command, args) {
   if (done.error?.code === 'ENOENT') throw new Skip(`${command} is not there`);
   assert.equal(done.status, 0, `${command} ${args.join(' ')}\n${done.stdout}${done.stderr}`);
 }
-// Built once, as its README describes. A sanitizer build requires plugins built in the same way.
+// Built once, as the plugin's README describes. A sanitizer build requires plugins with the same
+// sanitizer.
 let plugin;
 let failure;
 function outside() {
@@ -68,7 +69,7 @@ async function judged(t, policy = {}) {
   return { gateway, client };
 }
 
-test('the profile alone replaces policy-rules by it', async (t) => {
+test('the profile alone replaces policy-rules by this plugin', async (t) => {
   const mcpServers = { local: fake('--tool', 'a') };
   const rules = await t.http(await t.gateway({
     mcpServers,
@@ -124,7 +125,7 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
     assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
   }, { timeout });
 
-  test(`in the endpoint a ${fault} ends the endpoint${fault === 'hang' ? ', by watchdog' : ''}; it is started again, and the log says why`, async (t) => {
+  test(`in the endpoint a ${fault} ends the endpoint${fault === 'hang' ? ', by watchdog' : ''}; it is restarted, and the log has the reason`, async (t) => {
     const { gateway, client } = await judged(t, { compartment: 'endpoint' });
     const { pid } = await compartment(gateway, 'endpoint');
     const { error, result } = await call(client, { rehearse: fault });
@@ -142,7 +143,7 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
   }, { timeout });
 }
 
-// Built first, so that the build does not affect tests with time limits.
+// The plugin is built first, so that the build does not slow down tests with time limits.
 try {
   outside();
 } catch { /* each test reports it */ }

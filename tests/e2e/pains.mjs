@@ -1,5 +1,5 @@
-// Known faults of other gateways, one named test per fault. The comment describes the fault that
-// would make the test fail.
+// One test for each known fault of other gateways. Each comment describes the fault that the test
+// detects.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, fake, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -10,10 +10,10 @@ const read = (file) => readFileSync(file, 'utf8');
 const received = (log, method) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(`"${method}"`));
 const lastPid = (log) => processesWith(log).at(-1);
 
-// Fault: the first request of a modern client gets an answer that prevents its fallback (a hang, a
-// result, a closed connection) or ends the session. Or it is forwarded to old upstreams, which may
-// exit at an unknown method. Or upstreams of an old revision are dropped.
-test('pain-2 modern client, old upstreams', async (t) => {
+// Fault: the first request of a modern client is answered in a way that prevents its fallback (no
+// answer, a result, a closed connection) or ends the session. Or the request is forwarded to old
+// upstreams, which may exit at an unknown method. Or upstreams of an old revision are dropped.
+test('pain-2 a modern client can use old upstreams', async (t) => {
   const old = (revision) => fake('--tool', 'a', '--protocol', revision, '--exit-on', 'server/discover');
   const web = await t.fakeHttp({ protocol: '2025-03-26' });
   const profile = { mcpServers: { y24: old('2024-11-05'), y25: old('2025-03-26'), web: { url: web.url } } };
@@ -26,7 +26,7 @@ test('pain-2 modern client, old upstreams', async (t) => {
     assert.equal(client.server.protocolVersion, '2025-11-25');
     for (const tool of ['y24__a', 'y25__a', 'web__echo']) await client.tool(tool);
   }
-  // This revision has no such header; a server may reject a header that was not negotiated.
+  // This revision does not define the header; a server may reject a header that was not negotiated.
   assert.ok([undefined, '2025-03-26'].includes(web.messages('tools/call')[0].headers['mcp-protocol-version']));
   assert.equal(web.messages('server/discover').length, 0);
 });
@@ -62,8 +62,8 @@ test('pain-5 one failing upstream does not affect the list of others', async (t)
   }
 });
 
-// Fault: a first list that fails or is empty is never requested again.
-test('pain-6 connected with zero tools recovers', async (t) => {
+// Fault: a first list that failed or was empty is never requested again.
+test('pain-6 a server that was connected with zero tools recovers', async (t) => {
   const web = await t.fakeHttp({ tools: [] });
   const broken = t.path('broken');
   writeFileSync(broken, '');
@@ -87,7 +87,7 @@ test('pain-6 connected with zero tools recovers', async (t) => {
   await client.note('notifications/tools/list_changed');
 });
 
-// Fault: a server that could not be started is never retried, or a server that has ended is still
+// Fault: a server that failed to start is never retried, or a server that has ended is still
 // reported as healthy.
 test('pain-7 an ended child is restarted, and status shows it', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
@@ -133,9 +133,9 @@ test('pain-8 lists, status and clients leave no upstream sessions', async (t) =>
   assert.equal(web.sessions.size, 0);
 });
 
-// Fault: each call runs in a new upstream session: state is lost and every call includes a
+// Fault: each call opens a new upstream session, so state is lost and every call includes a
 // handshake.
-test('pain-9 calls share the upstream session; a session per client stays one per client', async (t) => {
+test('pain-9 calls share the upstream session; per-client sessions stay separate', async (t) => {
   const [shared, own] = [await t.fakeHttp(), await t.fakeHttp()];
   const gateway = await t.gateway({ mcpServers: { shared: { url: shared.url }, own: { url: own.url, session: 'per-client' } } });
   const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
@@ -160,8 +160,8 @@ test('pain-9 calls share the upstream session; a session per client stays one pe
   await until('the session of a disconnected client is ended', () => own.sessions.size === before - 1);
 });
 
-// Fault: only one syntax or order is accepted where the standard permits several.
-test('pain-11 session ids and headers of real clients', async (t) => {
+// Fault: only one of several syntaxes or orders that the standard permits is accepted.
+test('pain-11 session ids and headers of real clients are accepted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway, { initialized: false, leaveOpen: true });
   const id = client.session;
@@ -180,7 +180,7 @@ test('pain-11 session ids and headers of real clients', async (t) => {
   }
   assert.equal((await call({ accept: accepts[0], 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' })).status, 200);
   assert.equal((await call({ accept: accepts[0], 'mcp-session-id': id, 'mcp-protocol-version': 'nonsense' })).status, 400);
-  const stream = await client.listen(); // before notifications/initialized
+  const stream = await client.listen(); // sent before notifications/initialized
   assert.match(stream.headers['content-type'], /^text\/event-stream/);
   assert.equal((await call({ accept: accepts[0] })).status, 400, 'no session id');
   assert.equal((await call({ accept: accepts[0], 'mcp-session-id': 'unknown' })).status, 404);
@@ -193,9 +193,9 @@ test('pain-11 session ids and headers of real clients', async (t) => {
   assert.equal(probe.status, 404, 'no authorization server is advertised');
 });
 
-// Fault: the prefix makes names longer than clients accept, and one such name breaks the whole
-// session. Or shortened names collide or change between starts.
-test('pain-15 names over 64 characters', async (t) => {
+// Fault: the prefix makes names longer than clients accept, and one long name makes the whole
+// session unusable. Or shortened names collide or change between starts.
+test('pain-15 names over 64 characters are shortened', async (t) => {
   const long = 'a_tool_with_a_name_that_is_already_as_long_as_some_clients_will_tak';
   const log = t.path('log');
   const server = 'some-server-with-a-long-name';
@@ -219,8 +219,7 @@ test('pain-15 names over 64 characters', async (t) => {
   assert.match(JSON.stringify(await statusOf(strict)), new RegExp(long));
 });
 
-// Fault: notifications are dropped, or bodies are buffered, so notifications arrive with the
-// answer.
+// Fault: notifications are dropped, or are buffered until the answer arrives.
 test('pain-16 notifications are forwarded immediately', async (t) => {
   const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"k":[1e400]}}}';
   const gateway = await t.gateway({
@@ -231,7 +230,7 @@ test('pain-16 notifications are forwarded immediately', async (t) => {
   });
   const [caller, other] = [await t.http(gateway), await t.http(gateway)];
   for (const client of [caller, other]) await client.listen();
-  // A client that has never seen a list need not be notified of its change.
+  // A client that has not seen a list need not be notified of its change.
   for (const client of [caller, other]) {
     for (const kind of ['tools', 'resources', 'prompts']) await client.all(`${kind}/list`, kind);
   }
@@ -251,9 +250,9 @@ test('pain-16 notifications are forwarded immediately', async (t) => {
   assert.ok(!other.notes.some((entry) => entry.method === 'notifications/progress'), 'progress belongs to the caller');
 });
 
-// Fault: _meta, progress, log levels or elicitation are dropped, or an elicitation is sent to an
-// unrelated client.
-test('pain-19 _meta, progress, logging and elicitation reach the right client', async (t) => {
+// Fault: _meta, progress, log messages or elicitation requests are dropped, or an elicitation
+// request is sent to an unrelated client.
+test('pain-19 _meta, progress, log messages and elicitation requests reach the right client', async (t) => {
   const log = t.path('log');
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{"x":{"type":"number","default":1e400}}}}}';
   const definition = fake('--tool', 'ask', '--ask', ask, '--tool', 'plain', '--progress', '2', '--log', log, '--result', 'plain={"content":[],"_meta":{"seen":[1.0]}}');
@@ -276,8 +275,8 @@ test('pain-19 _meta, progress, logging and elicitation reach the right client', 
   await until('the level reaches the server', () => received(log, 'logging/setLevel').length > 0);
 });
 
-// Fault: an elicitation or sampling request that no client's call caused is sent to some client, or
-// a request to a client that cannot answer blocks the call.
+// Fault: an elicitation or sampling request that no call caused is sent to some client, or a
+// request to a client that cannot answer it blocks the call.
 test('pain-19 requests without a matching receiver are rejected', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
@@ -345,8 +344,9 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   });
 });
 
-// Fault: a hang makes a client wait forever, or causes an error that does not name the server.
-test('pain-24 every hang becomes a time-out that names the server', async (t) => {
+// Fault: a server that hangs makes a client wait forever, or causes an error that does not name the
+// server.
+test('pain-24 a server that hangs causes a time-out that names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
     limits: { connect_timeout_ms: 500, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
@@ -376,7 +376,7 @@ test('pain-24 every hang becomes a time-out that names the server', async (t) =>
   }
 });
 
-// Fault: an unanswered question blocks the call and its resources forever.
+// Fault: a question that is not answered blocks the call and its resources forever.
 test('pain-24 an unanswered question times out', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const gateway = await t.gateway({ limits: { ask_timeout_ms: 400 }, mcpServers: { a: fake('--tool', 'ask', '--ask', ask) } });
@@ -388,9 +388,9 @@ test('pain-24 an unanswered question times out', async (t) => {
   await until('nothing is left of it', async () => (await statusOf(gateway)).in_flight === 0);
 });
 
-// Fault: the list hides a tool that can still be called, or the policy evaluates a name other than
-// the executed one (two members `name`, different case, an escape, a header).
-test('pain-25 list and call agree', async (t) => {
+// Fault: the list hides a tool that can be called, or the policy evaluates another name than the
+// one that is executed (two members `name`, different case, an escape, a header).
+test('pain-25 lists and calls agree on tool names', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'open', '--tool', 'secret', '--log', log), denyTools: ['secret'] } } });
   const client = await t.http(gateway);
@@ -420,8 +420,8 @@ test('lists depend on the capabilities of the client', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool-if', 'sampling=y') } });
   const [plain, able] = [await t.http(gateway), await t.http(gateway, { capabilities: { sampling: {} } })];
   assert.deepEqual(await plain.toolNames(), ['a__x']);
-  // Until its own connection has answered, the client sees the list for clients without
-  // capabilities.
+  // The client sees the list for clients without capabilities until its own connection has
+  // answered.
   await until('the list for a client that can sample', async () => (await able.toolNames()).length === 2);
   assert.deepEqual((await able.toolNames()).sort(), ['a__x', 'a__y']);
   assert.deepEqual(await plain.toolNames(), ['a__x']);

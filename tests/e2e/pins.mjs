@@ -61,7 +61,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.equal(changed.hash, before.pins.find((pin) => pin.tool === 'a').hash);
   assert.match(changed.seen_hash, /^[0-9a-f]{32}$/);
   assert.notEqual(changed.seen_hash, changed.hash);
-  // Shown to the user: both descriptions, without control characters, and the findings.
+  // The output for the user has both descriptions, without control characters, and the findings.
   const shown = pins(gateway, 'show', 's', 'a');
   assert.match(shown.out, /approved [0-9a-f]{32}\n +"reads files"/);
   assert.match(shown.out, /now +[0-9a-f]{32}\n +"reads files \\u001b\[2J/);
@@ -103,7 +103,7 @@ both('pins approve is in force in a running gateway at once', async (t, args) =>
   assert.deepEqual([stopped.code, stopped.out], [0, 'deleted 1 pin\n'], 'without a gateway it is only stored');
 });
 
-both('pins shows what the gateway enforces', async (t, args) => {
+both('pins shows the definitions that the gateway enforces', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
   const client = await t.http(gateway);
@@ -129,7 +129,7 @@ both('pins waits for a pending write of a running gateway', async (t, args) => {
   const client = await t.http(gateway);
   await client.tools();
   assert.equal(report(gateway).pins.length, 1);
-  // Another process holds the lock, so the gateway's write has to wait.
+  // Another process holds the lock, so the gateway's write waits.
   const holder = spawn('flock', [join(gateway.dir, 'state/bulkhead/pins/lock'), 'sh', '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.defer(() => holder.kill('SIGKILL'));
   await new Promise((done) => holder.stdout.once('data', done));
@@ -174,7 +174,7 @@ both('renamed and new tools are held back; accept permits new ones, never rename
   await until('its list is approved', async () => (await client.toolNames()).length === 3);
 });
 
-both('watch, the default: nothing is rejected, rules and the log see changes; off records nothing', async (t, args) => {
+both('watch, the default, rejects nothing and reports changes to rules and the log; off records nothing', async (t, args) => {
   const security = { rules: { mcp: { unpinned: { on: 'mcp.request', if: '!mcp.tool.pinned', decision: 'block' } } } };
   const gateway = await t.gateway(profileOf(undefined, [['a', 'reads'], ['b', 'lists']], { security }), { args });
   const client = await t.http(gateway);
@@ -188,7 +188,7 @@ both('watch, the default: nothing is rejected, rules and the log see changes; of
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
   assert.match(log, /tool "a" differs from its approved definition: it was [0-9a-f]{32} and is [0-9a-f]{32}/);
-  // Mode off: definitions are not compared, so nothing is pinned either.
+  // In mode off, definitions are not compared, so no pins are stored.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
   await until('nothing is', async () => /unpinned/.test((await call(client, 's__b')).error?.message));
@@ -224,7 +224,7 @@ both('enforce does not start with unreadable pins; watch reports them and contin
   assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
 });
 
-test('pins: usage', (t) => {
+test('pins rejects wrong usage', (t) => {
   const cli = (...words) => runProgram(t, ['pins', ...words, '--config', '{config}'], { profile: { mcpServers: {} } });
   assert.match(cli().stdout, /^0 approved, 0 not approved \(pins\.mode = watch, profile .*\)$/m);
   assert.equal(cli('approve').code, 2);

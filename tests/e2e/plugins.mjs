@@ -1,4 +1,4 @@
-// Plugins as files: exports, missing plugins, faulty plugins.
+// Plugin files: exports, missing plugins, faulty plugins.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ test('H02 each plugin exports its entry and nothing else', async () => {
   }
 });
 
-test('only http-client maps libcurl, and only where it is used', async (t) => {
+test('libcurl is mapped only by http-client, and only in compartments that use it', async (t) => {
   const needs = (file) => /\[libcurl[.-]/.test(execFileSync('readelf', ['-d', file], { encoding: 'utf8' }));
   assert.deepEqual(libraries(pluginDir).filter((name) => needs(join(pluginDir, name))), ['http-client.so']);
   assert.equal(needs(program), false);
@@ -37,7 +37,7 @@ test('H02 plugins include only the SDK', async () => {
 
 const serveOnce = (t, profile) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile });
 
-test('H02 a plugin of another major version is rejected by name', async (t) => {
+test('H02 a plugin of another major version is rejected, and the error names it', async (t) => {
   const refused = serveOnce(t, { mcpServers: {}, tools: { extra: { plugin: join(badDir, 'wrong-major.so') } } });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /wrong-major/);
@@ -78,7 +78,7 @@ for (const args of [[], ['--single-process']]) {
 
 const hostile = join(build, 'tests/hostile/hostile-tools.so');
 
-test('plugin list and doctor include plugins named by path, valid or not', async (t) => {
+test('plugin list and doctor include plugins named by path, even if they are invalid', async (t) => {
   const named = join(firstAbi, 'first-tools.so');
   const missing = t.path('nowhere.so');
   const profile = {
@@ -107,8 +107,8 @@ test('plugin list and doctor include plugins named by path, valid or not', async
   assert.match(doctor, /^FAIL +plugin .*no-entry\.so: .*not a Bulkhead plugin/m);
 });
 
-// docs/plugins.md, "Where a plugin runs".
-test('a plugin in a compartment has no environment variables and no control; with network, what connections need', async (t) => {
+// See docs/plugins.md, "Where a plugin runs".
+test('a plugin in a compartment has no environment variables and no control; with network access it gets the variables that connections need', async (t) => {
   const env = { TZ: 'Pacific/Chatham', SECRET_CANARY: '1', BULKHEAD_ANY: '1', LANG: 'C.UTF-8', https_proxy: 'http://127.0.0.1:9', SSL_CERT_DIR: '/etc/ssl/certs', LOGNAME: 'x', SHELL: '/bin/sh', TERM: 'dumb', USER: 'x' };
   const grants = ['network', 'control'];
   const tools = { alone: { plugin: hostile, grants: ['control'] }, caller: { plugin: hostile, grants } };
@@ -150,7 +150,7 @@ test('H04 connectors are separate files: without HTTP, stdio works and HTTP repo
 
 for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/],
   ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
-  test(`H06 ${plugin}: continue or stop, depending on the profile`, async (t) => {
+  test(`H06 ${plugin}: a failed plugin stops the start or not, depending on the profile`, async (t) => {
     const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
     const started = Date.now();
     const gateway = await t.gateway(tools(false));

@@ -1,4 +1,4 @@
-// bulkhead policy check, explain and test: evaluation of rules without a gateway.
+// bulkhead policy check, explain and test, which evaluate rules without a gateway.
 import { assert, run, runProgram, show, test } from './lib.mjs';
 
 const rule = (name, keys) =>
@@ -10,7 +10,7 @@ const rulesFile = rule('r', { if: "mcp.request.tool_name == 'a' && has(mcp.reque
 const cli = (t, words, rules, input) =>
   runProgram(t, ['policy', ...words, '--config', '{config}'], { profile: rules, file: 'gateway.toml', input });
 
-test('policy check: valid rules, and all errors of invalid ones', (t) => {
+test('policy check accepts valid rules and reports all errors of invalid rules', (t) => {
   const good = cli(t, ['check'], rulesFile);
   assert.equal(good.code, 0, show(good));
   assert.match(good.stdout, /gateway\.toml: policy-rules accepted the rules/);
@@ -28,7 +28,7 @@ test('policy check: valid rules, and all errors of invalid ones', (t) => {
   assert.match(bad.stderr, /gateway\.toml:8: security\.rules\.mcp\.y\.decision/);
 });
 
-test('policy check: a rule that reads a member without has() is a warning, with its line and the test to add', (t) => {
+test('policy check warns about a rule that reads a member without has(), with its line and the missing test', (t) => {
   const warnings = (rules) => {
     const checked = cli(t, ['check'], rules);
     assert.equal(checked.code, 0, show(checked));
@@ -49,7 +49,7 @@ test('policy check: a rule that reads a member without has() is a warning, with 
   ], found.join('\n'));
 });
 
-test('policy explain: the decision, and each evaluated rule', (t) => {
+test('policy explain shows the decision and each evaluated rule', (t) => {
   const described = JSON.stringify({ server: 's', name: 'a', arguments: { n: 4 }, result: { content: [{ text: 'a secret' }] } });
   const said = cli(t, ['explain', '-'], rulesFile, described);
   assert.equal(said.code, 0, show(said));
@@ -78,7 +78,7 @@ ${lists}
 
 `;
 
-test('several policies: check loads each, explain shows each decision and the result', (t) => {
+test('with several policies, check loads each, and explain shows each decision and the result', (t) => {
   const both = several('tool_permissions = { s__c = "block" }') + rulesFile +
     rule('cut', { if: "mcp.request.tool_name == 'd'", decision: 'rewrite', rewrite_target: 'arguments =~ "x+"', rewrite_value: '-' });
   const checked = cli(t, ['check'], both);
@@ -90,7 +90,7 @@ test('several policies: check loads each, explain shows each decision and the re
   assert.match(wrong.stderr, /tool_permissions/);
 
   const explained = (call) => JSON.parse(cli(t, ['explain', '-', '--json'], both, JSON.stringify({ server: 's', ...call })).stdout);
-  const second = explained({ name: 'c' });  // decided by the second policy
+  const second = explained({ name: 'c' });  // the second policy decides
   assert.deepEqual([second.request.decision, second.request.rule], ['block', 'tool_permissions.s__c']);
   assert.deepEqual(second.policies.map((one) => [one.policy, one.plugin, one.request.decision]),
     [['rules', 'policy-rules', 'allow'], ['lists', 'policy-lists', 'block']]);
@@ -113,7 +113,7 @@ test('several policies: check loads each, explain shows each decision and the re
   assert.match(unclear.stderr, /did you mean "server"/);
 });
 
-test('several policies, one of which cannot explain its decision', (t) => {
+test('policy explain names a policy that cannot explain its decision', (t) => {
   const point = `[policies.point]
 plugin = "policy-http"
 url = "http://127.0.0.1:9/"
@@ -130,7 +130,7 @@ rules = false
   assert.equal(blocked.request.decision, 'block');
 });
 
-test('policy test: passing cases, and failing ones with their line', (t) => {
+test('policy test reports passed cases, and failed cases with their line', (t) => {
   const cases = `# cases
 {"call":{"server":"s","name":"a","arguments":{"n":4}},"expect":"block","rule":"r"}
 {"call":{"server":"s","name":"a","arguments":{"n":3}},"expect":"allow"}

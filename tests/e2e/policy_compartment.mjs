@@ -1,4 +1,4 @@
-// Third-party policy and telemetry plugins, in their own compartments and in the endpoint: whatever
+// Third-party policy and telemetry plugins, in private compartments and in the endpoint. Whatever
 // they do, each call is decided or rejected, and recorded, and the endpoint keeps running.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const runs = (gateway, name, not) =>
     return one?.state === 'running' && one.pid !== not && one;
   });
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Waits until the policy runs and decides.
+// Waits until the policy is running and decides calls.
 const decides = (client) => until('calls are decided', async () => (await call(client, { judge: 'allow' })).result);
 
 function records(gateway) {
@@ -90,14 +90,14 @@ for (const where of ['own', 'endpoint']) {
   });
 }
 
-test('a policy crashes: pending calls are rejected at once, later ones are decided again', async (t) => {
+test('if a policy crashes, pending calls are rejected at once and later calls are decided again', async (t) => {
   const { gateway, client } = await judged(t, { limits: { policy_timeout_ms: 30_000 } });
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
   const waiting = call(client, { result: 'never' });
   const pending = Array.from({ length: 5 }, () => call(client, { judge: 'never' }));
   await until('they are in flight', async () => (await statusOf(gateway)).in_flight === 6);
-  await decides(client);  // so all earlier calls were evaluated
+  await decides(client);  // all earlier calls have been evaluated
   const crash = await call(client, { judge: 'crash' });
   for (const outcome of [crash, ...(await Promise.all(pending))]) {
     assert.match(outcome.error?.message ?? show(outcome), /blocked by policy \(policy-failed\).*policy\.judge/);
@@ -111,7 +111,7 @@ test('a policy crashes: pending calls are rejected at once, later ones are decid
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('while the policy is down calls are rejected and lists are empty; then both recover', async (t) => {
+test('while the policy is down, calls are rejected and lists are empty; then both recover', async (t) => {
   const { gateway, client } = await judged(t, { policy: { lists: 'filter' } });
   await decides(client);
   assert.deepEqual(await client.toolNames(), ['local__a']);
@@ -184,7 +184,7 @@ test('a missing required policy stops the start', (t) => {
   assert.match(outcome.stderr, /test-policy/);
 });
 
-test('every call is recorded once, also if telemetry crashes', async (t) => {
+test('every call is recorded once, even if telemetry crashes', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'crash-telemetry', 'hold-telemetry'] });
   await decides(client);
   const before = await runs(gateway, 'telemetry.book');
@@ -201,13 +201,13 @@ test('every call is recorded once, also if telemetry crashes', async (t) => {
     return numbers.size >= calls + 2;
   });
   const crashes = records(gateway).filter((one) => one.name === 'crash-telemetry');
-  // The record was received but not acknowledged, so it is sent again with the same number.
+  // The record was received but not acknowledged, so it is resent with the same number.
   assert.equal(crashes.length, 2, show(crashes));
   assert.equal(new Set(crashes.map((one) => one.number)).size, 1);
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('records in transit at the shutdown are stored', async (t) => {
+test('records in transit at shutdown are stored', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const before = records(gateway).length;
@@ -222,7 +222,7 @@ test('signatures for a telemetry plugin are limited', async (t) => {
   await decides(client);
   await client.tool('local__sign-telemetry', {});
   const all = await recorded(gateway, 'how many it got', (one) => one.signed !== undefined);
-  assert.ok(all.signed >= 200, show(all));  // the burst of the budget
+  assert.ok(all.signed >= 200, show(all));  // the burst that the budget permits
   assert.equal(all.signed + all.refused, 2000, show(all));
   assert.ok(all.refused > 0, show(all));
   assert.ok((await call(client, {})).result, 'calls continue');

@@ -1,6 +1,6 @@
-// The external policy decision point (policy-http): queried once a call's name is resolved, from a
-// compartment that can reach only the decision point. Every fault is a rejection. A call that a
-// rule blocks stays blocked whatever the decision point answers.
+// The external policy decision point (policy-http). It is queried when a call's name has been
+// resolved, from a compartment that can reach only the decision point. Every fault rejects the
+// call. A call that a rule blocks stays blocked, whatever the decision point answers.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function point(t, options = {}) {
   t.defer(() => server.stop());
   return server;
 }
-// Configures the decision point after the profile's rules, as in the manual.
+// Configures the decision point as a policy after the profile's rules, as in docs/policy.md.
 async function asked(t, server, { http = {}, security, env, ...more } = {}) {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },
@@ -48,7 +48,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('calls are decided by its answer, and the request has all documented members', async (t) => {
+test('the decision point\'s answer decides calls, and the request has all documented members', async (t) => {
   const server = await point(t, {
     decide: ({ preview }) => {
       const { wish } = preview.arguments;
@@ -75,7 +75,7 @@ test('calls are decided by its answer, and the request has all documented member
   assert.doesNotMatch(gateway.stderr(), /canary-credential/);
 });
 
-test('a call blocked by rules is not sent to it', async (t) => {
+test('a call that rules block is not sent to the decision point', async (t) => {
   const server = await point(t);
   const { client, gateway } = await asked(t, server, {
     security: { rules: { mcp: { no_b: { on: 'mcp.request', if: 'mcp.request.tool_name == "b"', decision: 'block', reason: 'never' } } } },
@@ -90,7 +90,7 @@ test('a call blocked by rules is not sent to it', async (t) => {
   });
 });
 
-test('an answer is cached for the same request and its lifetime only', async (t) => {
+test('an answer is cached only for the same request and its lifetime', async (t) => {
   const server = await point(t, { decide: () => ({ decision: 'allow', ttl_ms: 600_000 }) });
   const { client, gateway } = await asked(t, server);
   for (let i = 0; i < 3; ++i) assert.ok((await call(client, { n: 1 })).result);
@@ -123,14 +123,14 @@ for (const mode of ['hang', 'stall', 'drip', 'garbage', 'html', 'empty', '500', 
   });
 }
 
-test('if no process listens, every call is rejected', async (t) => {
+test('if no decision point is listening, every call is rejected', async (t) => {
   const server = await point(t);
   const { client } = await asked(t, server);
   await server.stop();
   assert.match((await call(client)).error.message, /policy-failed.*decision point/);
 });
 
-test('HTTPS accepts a known certificate and no other', async (t) => {
+test('HTTPS accepts only a known certificate', async (t) => {
   const good = selfSigned(t, 'good');
   const server = await point(t, { tls: good });
   const { client } = await asked(t, server, { env: { SSL_CERT_FILE: good.file } });
@@ -141,7 +141,7 @@ test('HTTPS accepts a known certificate and no other', async (t) => {
   assert.equal(stranger.requests.length, 0);
 });
 
-test('a Unix socket without network access', async (t) => {
+test('a Unix socket works without network access', async (t) => {
   const path = t.path('point.sock');
   const server = await point(t, { path });
   const { client, gateway } = await asked(t, { url: 'http://localhost/v1/policy/decision' }, { http: { socket: path } });
@@ -153,7 +153,7 @@ test('a Unix socket without network access', async (t) => {
   assert.match((await call(client, { n: 9 })).error.message, /policy-failed.*unix:/);
 });
 
-test('Open Policy Agent\'s format: undefined is a denial', async (t) => {
+test('in Open Policy Agent\'s format, undefined is a denial', async (t) => {
   const server = await point(t, {
     opa: true,
     decide: ({ subject, preview }) => {
@@ -167,7 +167,7 @@ test('Open Policy Agent\'s format: undefined is a denial', async (t) => {
   assert.match((await call(client, { n: 1 }, 'local__b')).error.message, /undefined/);
 });
 
-test('results are evaluated, and withheld ones do not reach the client', async (t) => {
+test('results are evaluated, and withheld results do not reach the client', async (t) => {
   const server = await point(t, {
     decide: ({ on, preview }) => (on === 'mcp.response' && /withhold/.test(JSON.stringify(preview.result)) ? { decision: 'block', rule_id: 'out' } : { decision: 'allow' }),
   });
@@ -176,7 +176,7 @@ test('results are evaluated, and withheld ones do not reach the client', async (
   assert.match((await call(client, { say: 'withhold' })).error.message, /MCP response blocked by policy \(out\)/);
 });
 
-test('its compartment is killed: waiting calls are rejected, then it is restarted', async (t) => {
+test('if its compartment is killed, waiting calls are rejected and it is restarted', async (t) => {
   const server = await point(t);
   const { client, gateway } = await asked(t, server, { http: { timeout_ms: 20_000 } });
   assert.ok((await call(client)).result);
@@ -191,7 +191,7 @@ test('its compartment is killed: waiting calls are rejected, then it is restarte
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('the endpoint has no network, and the egress has neither files nor programs', async (t) => {
+test('the endpoint has no network access, and the egress compartment has no files or programs', async (t) => {
   const { gateway, client } = await asked(t, await point(t));
   assert.ok((await call(client)).result);
   const one = await compartment(gateway, 'egress.policy.point');
@@ -202,7 +202,7 @@ test('the endpoint has no network, and the egress has neither files nor programs
   assert.doesNotMatch(maps((await compartment(gateway, 'endpoint')).pid), /libcurl/);
 });
 
-test('the same with --single-process', async (t) => {
+test('calls are also decided with --single-process', async (t) => {
   const server = await point(t, { decide: ({ preview }) => ({ decision: preview.arguments.wish }) });
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a') },
@@ -213,7 +213,7 @@ test('the same with --single-process', async (t) => {
   assert.ok((await call(client, { wish: 'block' })).error);
 });
 
-test('invalid configuration is rejected with the key', (t) => {
+test('invalid configuration is rejected, and the error names the key', (t) => {
   const start = (point_, more = {}) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { point: { plugin: 'policy-http', ...point_ } }, ...more },
   });

@@ -1,6 +1,6 @@
-// Rules that are added, changed or removed while a gateway runs: rules that are reported as in
-// force decide the next call, and changes that are not in force are reported. Each test runs with
-// compartments and with --single-process.
+// Rules that are added, changed or removed while a gateway is running. Rules that are reported as
+// in force must decide the next call, and changes that are not in force must be reported. Each test
+// runs with compartments and with --single-process.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
@@ -39,7 +39,7 @@ function reloaded(gateway, text, code = 0) {
   return done.out;
 }
 
-both('rules added by a reload are in force, and removed ones are not', async (t, args) => {
+both('rules that a reload adds are in force, and removed rules are not', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   await runs(client);
@@ -59,7 +59,7 @@ both('rules added by a reload are in force, and removed ones are not', async (t,
   assert.doesNotMatch(reloaded(gateway, `\n\n${servers()}`), /policy/);
 });
 
-// The same rule, in every way that a gateway without rules can get its first rule.
+// All ways in which a gateway without rules can get its first rule; the rule is always the same.
 const firsts = {
   'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
   'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
@@ -67,7 +67,7 @@ const firsts = {
   'a default of match/action rules': { text: `[default.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /default\.no/, says: /policy: 1 rule added, in force/ },
 };
 for (const [what, { text, by, says }] of Object.entries(firsts)) {
-  both(`the first rule by reload: ${what}`, async (t, args) => {
+  both(`the first rule can be added by reload: ${what}`, async (t, args) => {
     const gateway = await t.gateway(servers(), { args });
     const client = await t.http(gateway);
     await runs(client);
@@ -77,8 +77,8 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
 }
 
 const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
-// Calls that are pending when the rules change: they wait for another call, for a starting server,
-// or for a restarting server. `begin` is called before the two pending calls.
+// Calls that are pending when the rules change: they wait for another call, for a server that
+// starts, or for a server that restarts. `begin` is called before the two pending calls.
 const waits = {
   'behind another call': {
     def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
@@ -99,10 +99,10 @@ const waits = {
 const policies = { 'the default policy': '', 'a policy in a compartment': own };
 for (const [what, { def, keys, begin }] of Object.entries(waits)) {
   for (const [which, policy] of Object.entries(policies)) {
-    both(`a call that waits ${what} is evaluated by the rules in force at its turn: ${which}`, async (t, args) => {
+    both(`a call that waits ${what} is evaluated by the rules in force when it continues: ${which}`, async (t, args) => {
       const log = t.path('server.log');
       const profile = servers({ ...def, args: [...def.args, '--log', log] }) + keys + policy;
-      // The budget exists before and after the reload: a pending call counts once.
+      // The budget exists before and after the reload, so a pending call counts once.
       const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
       const gateway = await t.gateway(profile + twice, { args });
       const client = await t.http(gateway);
@@ -119,7 +119,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const ran = (name) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"') && line.includes(`"name":"${name}"`)).length;
       assert.equal(ran('a'), 0, 'the server has not seen it');
       assert.equal(ran('b'), 1);
-      // Counters last as long as the policy's process, which a reload restarts.
+      // The policy's process keeps the counters; a reload restarts it.
       if (policy !== '' && args.length === 0) return;
       await runs(client, 'local__b');
       await blocked(client, 'local__b', /security\.rules\.mcp\.twice/);
@@ -127,7 +127,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
   }
 }
 
-both('the first rules by reload in a JSON profile', async (t, args) => {
+both('the first rules can be added by reload in a JSON profile', async (t, args) => {
   const mcpServers = { local: server() };
   const gateway = await t.gateway({ mcpServers }, { args, file: 'mcp.json' });
   const client = await t.http(gateway);
@@ -137,7 +137,7 @@ both('the first rules by reload in a JSON profile', async (t, args) => {
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
 });
 
-both('the first rules by reload in the corporation\'s profile', async (t, args) => {
+both('the first rules can be added by reload in the corporation\'s profile', async (t, args) => {
   const corp = t.path('corp.toml');
   writeFileSync(corp, '[limits]\ngrace_ms = 500\n');
   const gateway = await t.gateway(servers(), { args, env: { BULKHEAD_CORP_PROFILE: corp } });
@@ -150,7 +150,7 @@ both('the first rules by reload in the corporation\'s profile', async (t, args) 
   await blocked(client, 'local__a', /security\.rules\.mcp\.corp/);
 });
 
-both('the first rules by reload of a gateway on standard input and output', async (t, args) => {
+both('the first rules can be added by reload of a gateway on standard input and output', async (t, args) => {
   const gateway = new Gateway(t.dir, servers(), { args });
   const client = await t.spawn(...gateway.stdioCommand());
   await until('the server is ready', async () => (await call(client)).result);
@@ -158,14 +158,14 @@ both('the first rules by reload of a gateway on standard input and output', asyn
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
 });
 
-both('the first rules by SIGHUP and by the connector API are in force', async (t, args) => {
+both('the first rules are in force after SIGHUP and after a connector API request', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   await runs(client);
   write(gateway, servers() + rule('one', 'a'));
   process.kill(gateway.pid, 'SIGHUP');
   await until('the rule is in force', async () => /security\.rules\.mcp\.one/.test((await call(client)).error?.message));
-  // Any trigger that rereads the files applies all changes.
+  // Any reload trigger rereads the files and applies all changes.
   write(gateway, servers() + rule('two', 'b'));
   const { socket } = await statusOf(gateway);
   const added = await new Promise((done, failed) => {
@@ -210,9 +210,9 @@ both('a reload with an invalid rule keeps the previous rules and reports it', as
   await runs(client, 'local__b');
 });
 
-// Fault: the policy's process ends because it rejects new rules, the old rules are lost, and the
+// Fault: the policy's process ends because it rejects new rules, so the old rules are lost, and the
 // reload reports success.
-test('in a private compartment: first rules, invalid rules, no rules', async (t) => {
+test('in a private compartment, rules can be added and removed, and invalid rules are rejected', async (t) => {
   const gateway = await t.gateway(servers() + own);
   const client = await t.http(gateway);
   await until('the policy is ready', async () => (await call(client)).result);
@@ -238,8 +238,9 @@ both('a new configuration of policy-lists is in force', async (t, args) => {
   await blocked(client, 'local__b', /blocked_servers/);
 });
 
-// Fault: exit code 0 and "reloaded" without a required restart, while the old policy still decides.
-both('a policy that cannot be replaced is reported: exit code 1 alone, 4 beside applied changes', async (t, args) => {
+// Fault: exit code 0 and "reloaded", although a restart is required and the old policy still
+// decides.
+both('a policy that cannot be replaced causes exit code 1, or 4 if other changes were applied', async (t, args) => {
   const gateway = await t.gateway(servers() + rule('one', 'a'), { args });
   const client = await t.http(gateway);
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
@@ -280,7 +281,7 @@ both('a policy that is removed, moved or reordered is reported', async (t, args)
 
 // Fault: the change is reported as in force, or a restarted endpoint does not use the reported
 // configuration.
-both('a policy of the endpoint that rejects a new configuration at runtime keeps its own and is reported', async (t, args) => {
+both('a policy in the endpoint that rejects a new configuration at run time keeps the old one and is reported', async (t, args) => {
   const use = (keys) => `[policies.default]\nplugin = "policy-rules"\n[policies.x]\nplugin = ${quoted(`${testPolicy}.so`)}\ncompartment = "endpoint"\nrules = false\n${keys}\n`;
   const gateway = await t.gateway(servers() + use(''), { args });
   const client = await t.http(gateway);
@@ -289,7 +290,7 @@ both('a policy of the endpoint that rejects a new configuration at runtime keeps
   const { digest } = (await statusOf(gateway)).policy;
   assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; the old configuration stays in force until then/);
   assert.deepEqual([(await statusOf(gateway)).policy.generation, (await statusOf(gateway)).policy.digest], [1, digest]);
-  // In the same reload, new rules of another policy take effect.
+  // New rules of another policy take effect in the same reload.
   const out = reloaded(gateway, servers() + use('lists = "filter"') + rule('one', 'b'), 4);
   assert.match(out, /policy: 1 rule added, in force \(now 1 rule\)/);
   assert.match(out, /policies\.x: needs a restart/);
@@ -309,8 +310,8 @@ both('a policy of the endpoint that rejects a new configuration at runtime keeps
   assert.match(reload(gateway).out, /policies\.x: needs a restart/);
 });
 
-// Fault: the files are validated and explained as if they were in force.
-both('policy check and explain report if a running gateway of the profile has other rules', async (t, args) => {
+// Fault: check and explain treat the files as if they were in force.
+both('policy check and explain report a running gateway of this profile with other rules', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   await runs(client);
@@ -334,20 +335,20 @@ both('policy check and explain report if a running gateway of the profile has ot
   assert.equal(reload(gateway).code, 0);
   assert.match(check(), same);
   assert.equal(JSON.parse(explain('--json')).gateways[0].same, true);
-  // Another profile is not compared with the gateway.
+  // A gateway with another profile is not compared.
   writeFileSync(join(gateway.dir, 'other.toml'), servers());
   assert.doesNotMatch(check('other.toml'), /running gateway/);
 });
 
 // Fault: records do not show which rules decided a call.
-both('each generation of the rules is recorded: the start, and each reload that changes them', async (t, args) => {
+both('each generation of rules is recorded: at the start, and at each reload that changes them', async (t, args) => {
   const book = '[telemetry.records]\nplugin = "telemetry-sqlite"\nflush_ms = 20\n';
   const gateway = await t.gateway(servers() + book, { args });
   const client = await t.http(gateway);
   await runs(client);
   reloaded(gateway, servers() + book + rule('one', 'a'));
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
-  reloaded(gateway, servers() + book + rule('one', 'a')); // nothing changes
+  reloaded(gateway, servers() + book + rule('one', 'a')); // changes nothing
   reloaded(gateway, servers() + book + rule('broken', 'a').replace('tool_name', 'tol_name'), 1);
   reloaded(gateway, servers() + book + rule('one', 'b') + rule('two', 'c'));
   const query = `SELECT 'policy' AS what, detail AS text FROM audit_marks WHERE kind = 'policy' UNION ALL
@@ -362,7 +363,7 @@ both('each generation of the rules is recorded: the start, and each reload that 
   assert.match(marks[0], /^generation 1: 0 rules, digest [0-9a-f]{32}, by default \(policy-rules\)$/);
   assert.match(marks[1], /^generation 2: 1 rule, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added$/);
   assert.match(marks[2], /^generation 3: 2 rules, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added, 1 rule changed$/);
-  // The chain contains them in the same order.
+  // The chain has them in the same order.
   assert.deepEqual(inspect(`SELECT decision FROM (SELECT seq, 'policy' AS decision FROM audit_marks WHERE kind = 'policy'
     UNION ALL SELECT seq, decision FROM mcp_calls WHERE method = 'tools/call') ORDER BY seq`).map(([text]) => text),
   ['policy', 'allowed', 'policy', 'denied', 'policy']);

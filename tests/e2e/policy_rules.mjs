@@ -1,5 +1,5 @@
-// Rules of the profile with the real program: policy-rules in the endpoint (the default), in a
-// single process, and in a private compartment.
+// Rules of a profile with the real program: policy-rules in the endpoint (the default), in a single
+// process, and in a private compartment.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const both = (name, fn) => {
 };
 const quoted = (text) => JSON.stringify(String(text));
 
-// A profile in TOML: servers, then the tested keys.
+// Returns a profile in TOML: servers, then the tested keys.
 function profile(servers, rules) {
   const tables = Object.entries(servers).map(
     ([name, def]) => `[mcpServers.${name}]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`,
@@ -52,7 +52,7 @@ async function reload(gateway) {
     req.end();
   });
 }
-// The error output of a failed start.
+// Returns the error output of a failed start.
 function refusal(t, args, rules) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: profile({ local: fake('--tool', 'a') }, rules), file: 'gateway.toml' });
@@ -61,7 +61,7 @@ function refusal(t, args, rules) {
 }
 const tool = (name) => `mcp.request.server_name == 'local' && mcp.request.tool_name == '${name}'`;
 
-both('B20 decision allow: the call runs', async (t, args) => {
+both('B20 with decision allow, the call runs', async (t, args) => {
   const { client } = await ruled(t, args, `[security]\ndefault = "block"\n${rule('yes', { if: tool('a'), decision: 'allow' })}`);
   const { result } = await call(client, 'local__a', { n: 1 });
   assert.deepEqual(result.echo, { n: 1 });
@@ -77,7 +77,7 @@ both('B21 decision ask fails closed without an approval surface', async (t, args
   await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.look' && one.outcome === 3);
 });
 
-both('B22 decision block: -32600 names the rule, the server gets nothing', async (t, args) => {
+both('B22 with decision block, error -32600 names the rule, and the server gets no call', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('no', { if: tool('a'), decision: 'block', reason: 'not today' }));
   const { error } = await call(client, 'local__a', { secret: 'hunter2' });
   assert.equal(error.code, -32600);
@@ -88,7 +88,7 @@ both('B22 decision block: -32600 names the rule, the server gets nothing', async
   assert.ok(!JSON.stringify(record).includes('hunter2'), show(record));
 });
 
-both('B23 decision rewrite: the server gets the masked arguments', async (t, args) => {
+both('B23 with decision rewrite, the server gets the masked arguments', async (t, args) => {
   const { client, log } = await ruled(t, args, rule('mask', {
     if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "(?P<kind>sk|pk)-[A-Za-z0-9]+"', rewrite_value: '${kind}-***',
   }));
@@ -100,7 +100,7 @@ both('B23 decision rewrite: the server gets the masked arguments', async (t, arg
 });
 
 const secretResult = { content: [{ type: 'text', text: 'the password is hunter2' }], structuredContent: { p: 'hunter2' } };
-both('B24 decision rewrite and block of a response: the original does not reach the client', async (t, args) => {
+both('B24 if a response is rewritten or blocked, the original does not reach the client', async (t, args) => {
   const { client, gateway } = await ruled(t, args, rule('mask', {
     on: 'mcp.response', if: tool('a'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***',
   }) + rule('withhold', { on: 'mcp.response', if: "mcp.response.text.contains('hunter2')", decision: 'block', priority: 500, reason: 'a password' }),
@@ -127,7 +127,7 @@ test('B25 an impossible rewrite is an error that names the rule', async (t) => {
   }
 });
 
-both('B26 the roots match as written', async (t, args) => {
+both('B26 rules match request and response variables', async (t, args) => {
   const { client } = await ruled(t, args,
     rule('args', { if: `mcp.request.server_name == 'local' && mcp.request.tool_name == 'a' && mcp.request.arguments.path.startsWith('/etc/')`, decision: 'block' })
     + rule('answer', { on: 'mcp.response', if: `mcp.response.result_status == 'ok' && mcp.response.content.exists(c, c.text == 'fake/b') && mcp.request.tool_name == 'b'`, decision: 'block' }));
@@ -161,7 +161,7 @@ both('a JSON-RPC error of a server is evaluated like a result', async (t, args) 
   assert.deepEqual((await call(client)).error.error, error);
 });
 
-// Texts from a server other than answers, and server texts that the gateway's errors would repeat.
+// Texts of servers other than answers, and server texts that the gateway's errors would quote.
 const otherWords = {
   'the last lines of a program that ends': async () => ({ def: fake('--tool', 'a', '--die', 'a', '--stderr', 'token sk-SECRET123') }),
   'the last lines of a program that does not start': async () => ({ def: fake('--tool', 'a', '--exit-on', 'initialize', '--stderr', 'token sk-SECRET123') }),
@@ -273,7 +273,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
   });
 }
 
-both('rules rejected at a reload keep the old ones in force', async (t, args) => {
+both('if a reload rejects new rules, the old rules stay in force', async (t, args) => {
   const { client, gateway, servers } = await ruled(t, args, rule('r', { if: tool('a'), decision: 'block' }));
   writeFileSync(gateway.config, profile(servers, rule('r', { if: 'mcp.request.tol_name == 1', decision: 'block' })));
   const answer = await reload(gateway);
@@ -283,7 +283,7 @@ both('rules rejected at a reload keep the old ones in force', async (t, args) =>
   assert.ok((await call(client, 'local__b')).result);
 });
 
-test('policy-rules in a private compartment decides, rewrites and filters the same', async (t) => {
+test('policy-rules decides, rewrites and filters in the same way in a private compartment', async (t) => {
   const { client, gateway } = await ruled(t, [], '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n'
     + rule('hidden', { if: `${tool('b')} && mcp.tool.description != 'never'`, decision: 'block' })
     + rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments.x =~ "y+"', rewrite_value: 'z' })
@@ -313,7 +313,7 @@ both('a list of allowed tools denies the rest', async (t, args) => {
   assert.ok((await call(client, 'local__b')).result);
 });
 
-both('match/action rules', async (t, args) => {
+both('rules in match/action syntax are evaluated', async (t, args) => {
   const { client } = await ruled(t, args, `[profiles.rules.no-etc]
 match = 'mcp.tool_call.name == "a" && mcp.request.arguments.contains("/etc/")'
 action = "block"
@@ -331,7 +331,7 @@ both('rules beside a policy that does not evaluate them are rejected with the re
   const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, but this plugin does not evaluate them: use "policy-rules"/;
   const no = rule('r', { decision: 'block' });
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
-  // One policy whose schema permits any key, and one policy without a schema in its file.
+  // One policy has a schema that permits any key, and one has no schema in its file.
   const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
   assert.match(refusal(t, args, foreign + no), refusedBy);
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not evaluate/);
@@ -341,8 +341,8 @@ both('rules beside a policy that does not evaluate them are rejected with the re
   await until('the policies are ready', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
 });
 
-// Fault: the plugin is reported to offer no tools or to have an invalid configuration, instead of
-// being reported with its actual kind.
+// Fault: the error claims that the plugin offers no tools or has an invalid configuration, instead
+// of naming its actual kind.
 both('a plugin in the wrong section is reported with its kind and the right section', async (t, args) => {
   assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy plugin \(bh\.policy\/1\) and does not offer tools: configure it as \[policies\.x\]/);
   const path = join(build, 'tests/judges/test-policy.so');
@@ -390,7 +390,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
     assert.equal(asks.length, 2);
     await until('the plain lines have arrived', () => client.notes.filter((note) => note.params?.data === 'plain').length === 2);
     assert.ok(!client.notes.some((note) => note.params?.data === 'a secret'));
-    // Two calls with an input each count as two calls; rejected messages are recorded.
+    // Two calls with one input each count as two calls; rejected messages are recorded.
     assert.match((await call(client)).error?.message, /security\.rules\.mcp\.once/);
     await recorded(gateway, 'the refused question', (one) => one.rule === 'security.rules.mcp.no-passwords' && one.outcome === 3);
     await recorded(gateway, 'the refused answer', (one) => one.rule === 'security.rules.mcp.keep-mail');
@@ -399,7 +399,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
   });
 }
 
-// ---- policy-lists: the other engine -----------------------------------------------------------
+// ---- policy-lists, the other policy engine ------------------------------------------------------
 
 const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
 
@@ -411,14 +411,14 @@ both('E01 a blocked server has precedence over its tools (policy-lists)', async 
   assert.deepEqual(calls(log), []);
 });
 
-both('E02 allowed servers deny all others, an empty list does not (policy-lists)', async (t, args) => {
+both('E02 a list of allowed servers denies all others, an empty list does not (policy-lists)', async (t, args) => {
   const { client } = await ruled(t, args, lists('allowed_servers = ["other"]'));
   assert.equal((await call(client)).error.code, -32600);
   const { client: open } = await ruled(t, args, lists('allowed_servers = []'));
   assert.ok((await call(open)).result);
 });
 
-both('E03 the tool, then the default (policy-lists)', async (t, args) => {
+both('E03 the decision for the tool has precedence over the default (policy-lists)', async (t, args) => {
   const { client } = await ruled(t, args, lists('default_tool_permission = "block"\ntool_permissions = { local__a = "allow" }'));
   assert.ok((await call(client)).result);
   assert.equal((await call(client, 'local__b')).error.code, -32600);
@@ -436,7 +436,7 @@ both('E05 the corporation\'s value has precedence (policy-lists)', async (t, arg
   assert.ok((await call(client, 'local__b')).result);
 });
 
-test('H03 the profile alone replaces one engine by the other', async (t) => {
+test('H03 the profile alone selects the policy engine', async (t) => {
   const names = async (rules) => {
     const { client } = await ruled(t, [], rules);
     return [(await call(client)).error?.message, Boolean((await call(client, 'local__b')).result)];

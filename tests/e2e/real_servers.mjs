@@ -1,5 +1,5 @@
 // Third-party servers and clients: the reference servers behind one endpoint, used by the official
-// TypeScript clients over stdio and HTTP, and by the listing command of a real AI client.
+// TypeScript clients over stdio and HTTP, and by the list command of a real AI client.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 const server = (name) => `@modelcontextprotocol/server-${name}/dist/index.js`;
 
-// Finds a free port, for a server that cannot choose one itself.
+// Returns a free port, for a server that cannot choose one itself.
 const freePort = () =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -84,13 +84,13 @@ async function useAll(t, client, seen) {
     assert.match(JSON.stringify(await call(`${place}__echo`, { message: 'über' })), /über/);
     const steps = [];
     await call(`${place}__trigger-long-running-operation`, { duration: 1, steps: 4 }, { onprogress: (step) => steps.push(step.progress) });
-    // The server sends the last step and the result together. If the client reads both in one
-    // piece, it drops the handler before calling it (also without a gateway). Therefore the fourth
-    // step is not checked here; pain-19 shows with raw clients that it is forwarded.
+    // The server sends the last step and the result together. A client that reads them together
+    // drops the handler before calling it, also without a gateway. Therefore the fourth step is not
+    // checked here; pain-19 tests with raw clients that it is forwarded.
     assert.deepEqual(steps.slice(0, 3), [1, 2, 3], `progress of ${place}`);
   }
-  // If roots are declared, this server uses them as its folders. It is shared, so roots are not
-  // declared.
+  // If roots were declared, this server would use them as its folders. It is shared, so no roots
+  // are declared.
   assert.match(JSON.stringify(await call('files__read_text_file', { path: t.path('files/hello.txt') })), /hello from a file/);
   await call('memory__create_entities', { entities: [{ name: 'n', entityType: 't', observations: ['o'] }] });
   assert.match(JSON.stringify(await call('memory__read_graph', {})), /"n"/);
@@ -155,7 +155,7 @@ test('the official client over stdio', async (t) => {
   await useAll(t, client, seen);
 }, { timeout: 90_000 });
 
-test('two official clients share servers; only the asking one is asked', async (t) => {
+test('two official clients share servers; a question reaches only the client that caused it', async (t) => {
   const gateway = await t.gateway({ limits: { first_list_wait_ms: 20_000, connect_timeout_ms: 20_000 }, mcpServers: { everything: npmServer(server('everything')) } });
   const clients = [];
   for (let i = 0; i < 2; ++i) {
@@ -170,7 +170,7 @@ test('two official clients share servers; only the asking one is asked', async (
   assert.deepEqual(clients.map(({ seen }) => seen.filter((entry) => entry === 'sampling').length), [0, 1]);
 }, { timeout: 60_000 });
 
-test('the client of the next revision falls back, over HTTP and stdio', async (t) => {
+test('a client of the next revision falls back over HTTP and stdio', async (t) => {
   const next = await importFromNpm('@modelcontextprotocol/client');
   const stdio = await importFromNpm('@modelcontextprotocol/client/stdio');
   const profile = { limits: { first_list_wait_ms: 20_000 }, mcpServers: { thinking: npmServer(server('sequential-thinking')) } };
@@ -203,7 +203,7 @@ test('Gemini CLI lists the gateway as connected', async (t) => {
   for (const name of ['web', 'pipe']) assert.match(said, new RegExp(`${name}:.*Connected`), said);
 }, { timeout: 60_000 });
 
-// Not among the pinned packages because of its size. CLAUDE names the program.
+// Too large for the pinned packages. CLAUDE names the program.
 test('Claude Code lists the gateway as connected', async (t) => {
   const claude = process.env.CLAUDE;
   if (!claude) t.skip('CLAUDE does not name the program of Claude Code');

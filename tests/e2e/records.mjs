@@ -1,4 +1,4 @@
-// The session database of a gateway, read with the program's own commands.
+// Reads the session database of a gateway with the program's own commands.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export class Records {
     this.state = state ?? join(gateway.dir, 'state/bulkhead');
     this.folder = join(this.state, 'plugins/records');
   }
-  // Rejects with code, stdout and stderr if the exit code is not 0.
+  // Resolves with stdout and stderr; rejects with these and the code if the exit code is not 0.
   execute(...words) {
     return execute(program, words, { env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20 });
   }
@@ -31,7 +31,7 @@ export class Records {
   async rows(sql) {
     return JSON.parse((await this.inspect(sql, '--json')).stdout).rows;
   }
-  // Waits until the first value of the answer is the expected value.
+  // Waits until ok() accepts the first value of the answer.
   until(sql, ok) {
     return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
   }
@@ -40,7 +40,7 @@ export class Records {
   }
 }
 
-// Manipulates the file like a user with write access: the triggers are removed first.
+// Changes the file like a user with write access, who removes the triggers first.
 export async function tamper(file, sql) {
   const db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

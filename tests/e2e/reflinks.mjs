@@ -1,4 +1,4 @@
-// Snapshots on file systems with reflink copies (FICLONE): stored contents use no additional space
+// Snapshots on file systems with reflink copies (FICLONE): a stored copy uses no additional space
 // until the file or the copy changes.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -35,7 +35,7 @@ function used(at) {
 }
 
 for (const type of ['xfs', 'btrfs']) {
-  test(`stored contents share their blocks with the files (${type})`, async (t) => {
+  test(`stored copies share their blocks with the files (${type})`, async (t) => {
     const at = mounted(t, type);
     mkdirSync(`${at}/files`);
     mkdirSync(`${at}/kept`);
@@ -52,7 +52,7 @@ for (const type of ['xfs', 'btrfs']) {
     const before = used(at);
     await json('snapshots_create', { name: 'one' });
     assert.ok(used(at) - before < 8 * MIB, `the snapshot of 64 MiB takes ${used(at) - before} bytes`);
-    // The live file is changed in place; the stored content is not.
+    // The live file is changed in place, and the stored copy must not change.
     const fd = openSync(`${at}/files/large`, 'r+');
     writeSync(fd, Buffer.from('changed'), 0, 7, 32 * MIB);
     closeSync(fd);

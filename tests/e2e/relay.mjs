@@ -1,5 +1,5 @@
-// The relay of a guest over a Unix socket: rows B04 to B11 against an endpoint written from the
-// specification of the frames, additional cases, and doctor.
+// The relay of a guest over a Unix socket: rows B04 to B11 with an endpoint that implements only
+// the specification of the frames, additional cases, and doctor.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -20,7 +20,7 @@ const methods = (frames) => frames.map((frame) => JSON.parse(frame.payload).meth
 const isDuplex = (frame) => frame.payload.includes('notifications/bulkhead/duplex');
 const text = (message) => JSON.stringify(message);
 
-test('B04 the name of the parent process, cleaned and cut on a character boundary', async (t) => {
+test('B04 the name of the parent process is cleaned and cut at a character boundary', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('e')).start();
   t.defer(() => endpoint.stop());
   const nameUnder = async (parent) => {
@@ -38,7 +38,7 @@ test('B04 the name of the parent process, cleaned and cut on a character boundar
   assert.equal(frame, `x${'€'.repeat(42)}`);
 });
 
-test('B05 round trip', async (t) => {
+test('B05 a request and its answer pass through', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.send('{"jsonrpc":"2.0","id":"a","method":"tools/list"}');
   assert.equal(await relay.end(), 0, relay.stderr);
@@ -47,14 +47,14 @@ test('B05 round trip', async (t) => {
   assert.deepEqual(requests(endpoint).map((f) => [f.stream, f.payload]), [[1, '{"jsonrpc":"2.0","id":"a","method":"tools/list"}']]);
 });
 
-test('B06 half-close at the end of input: the answer still arrives', async (t) => {
+test('B06 after a half-close at the end of input, the answer still arrives', async (t) => {
   let ended = false;
   const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && (endpoint.asked = { frame, peer }));
   endpoint.onEnd = () => (ended = true);
   relay.request(1, 'tools/call');
   const exit = relay.end();
   await until('the endpoint sees the end', () => ended && endpoint.asked);
-  await sleep(1500); // longer than the relay waits if there are no open requests
+  await sleep(1500); // longer than the relay waits without open requests
   assert.deepEqual(relay.lines, []);
   plain(endpoint.asked.frame, endpoint.asked.peer);
   endpoint.peer.socket.end();
@@ -85,7 +85,7 @@ test('B08 invalid JSON is answered by the endpoint', async (t) => {
   assert.equal((await relay.line()).id, 2);
 });
 
-test('B09 notifications are forwarded and get no line', async (t) => {
+test('B09 notifications are forwarded and cause no line of output', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
   relay.request(1, 'a');
@@ -100,7 +100,7 @@ test('B09 notifications are forwarded and get no line', async (t) => {
   assert.ok(notes.every((frame) => frame.stream === 0));
 });
 
-test('B10 a line that is too large for a frame is answered by the relay, the next one works', async (t) => {
+test('B10 the relay answers a line that is too large for a frame, and the next line works', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'tools/call', { x: 'x'.repeat(1_100_000) });
   relay.request(2, 'tools/list');
@@ -110,13 +110,13 @@ test('B10 a line that is too large for a frame is answered by the relay, the nex
   assert.match(first.error.message, /tools\/call.*frame encode failed/);
   assert.equal((await relay.line()).id, 2);
   assert.equal(requests(endpoint).length, 1);
-  relay.request(3, 'tools/call', { x: 'x'.repeat(16_000_000) }); // more than the queue limit for the endpoint
+  relay.request(3, 'tools/call', { x: 'x'.repeat(16_000_000) }); // exceeds the queue limit for the endpoint
   const large = await relay.line();
   assert.equal(large.id, 3);
   assert.match(large.error.message, /tools\/call.*frame encode failed/);
 });
 
-test('B11 a lost connection: every pending request is answered, none is repeated, then the relay reconnects', async (t) => {
+test('B11 after a lost connection, every pending request is answered, none is repeated, and the relay reconnects', async (t) => {
   const { endpoint, relay } = await world(t, () => {});
   relay.request(1, 'tools/call');
   relay.request('two', 'tools/list');
@@ -140,7 +140,7 @@ test('B11 a lost connection: every pending request is answered, none is repeated
   assert.equal(relay.stderr.trim().split('\n').length, 2);
 });
 
-test('a short outage delays requests, a long one fails them', async (t) => {
+test('a short outage delays requests, and a long outage fails them', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'ping');
   await relay.line();
@@ -216,7 +216,7 @@ test('a client that starts before its endpoint waits for it', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('no endpoint in 30 s: the request is answered, exit 1', async (t) => {
+test('without an endpoint for 30 s, the request is answered and the exit code is 1', async (t) => {
   const relay = new Relay(t, ['--unix', t.path('none')]);
   relay.request(1, 'initialize');
   assert.equal(await relay.exit, 1);
@@ -225,7 +225,7 @@ test('no endpoint in 30 s: the request is answered, exit 1', async (t) => {
   assert.ok(relay.stderr.split('\n').length <= 3);
 }, { timeout: 45_000 });
 
-test('the hybrid dialogue of a hypervisor\'s socket', async (t) => {
+test('the relay performs the handshake of a hypervisor\'s hybrid socket', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('inner')).start();
   t.defer(() => endpoint.stop());
   let asked;
@@ -247,7 +247,7 @@ test('the hybrid dialogue of a hypervisor\'s socket', async (t) => {
   assert.equal(endpoint.peer.meta, 'BULKHEAD_META:someone_else');
 });
 
-test('a thousand requests at once, in order on the wire', async (t) => {
+test('a thousand requests at once are sent in order', async (t) => {
   const { endpoint, relay } = await world(t);
   for (let i = 1; i <= 1000; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(i) });
   await until('a thousand answers', () => relay.lines.length === 1000);
@@ -255,8 +255,8 @@ test('a thousand requests at once, in order on the wire', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// The endpoint is an independent implementation of the frames. If the next frame can be located,
-// only the invalid frame is rejected; otherwise the connection ends.
+// The endpoint is an independent implementation of the frames. If the next frame can be found, only
+// the invalid frame is rejected; otherwise the connection ends.
 test('B02 rejected frames and ten million random bytes from an independent endpoint', async (t) => {
   const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
   let heard = '';
@@ -271,7 +271,7 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
     return JSON.parse(line);
   };
   const connectionLost = new Set([9, 10]); // the total length is invalid
-  const nobodys = 4; // stream 0: affects no request
+  const nobodys = 4; // stream 0: belongs to no request
   for (let n = 0; n < 11; ++n) {
     const { error, result } = await answerTo(n, 'refused', { n });
     if (n === nobodys) assert.equal(result.what, 'stream 0 without flag');
@@ -291,7 +291,7 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
 }, { timeout: 120_000 });
 
-// Waits until nothing has changed for a while; the duration is not asserted.
+// Waits until measure() has returned the same value for a while; the duration is not checked.
 async function standstill(what, measure) {
   let before = -1;
   let same = 0;
@@ -305,7 +305,7 @@ async function standstill(what, measure) {
   return before;
 }
 
-test('a client that stops reading: the socket of the endpoint fills up, and nothing is lost', async (t) => {
+test('if a client stops reading, the endpoint\'s socket fills up and nothing is lost', async (t) => {
   const size = 900_000;
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 1) return;
@@ -319,7 +319,7 @@ test('a client that stops reading: the socket of the endpoint fills up, and noth
   const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
   assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
   assert.equal(relay.child.exitCode, null);
-  // Input of the client is still forwarded while the client does not read.
+  // The client's input is forwarded even while the client does not read.
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
   await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
   relay.memoryWithin(6144);
@@ -353,7 +353,7 @@ test('a blocked relay still ends on a signal and with its client', async (t) => 
   }
 }, { timeout: 60_000 });
 
-test('after the end of input a client that reads late still gets everything', async (t) => {
+test('a client that reads late, after the end of its input, still gets all output', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -362,14 +362,14 @@ test('after the end of input a client that reads late still gets everything', as
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than the time limit of the last write without a reader
+  await sleep(2500); // longer than the time limit for the last write without a reader
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
   assert.deepEqual(relay.lines.map((line) => JSON.parse(line).id), [1, 2, 3]);
 });
 
-test('an endpoint ends while the client does not read: received answers are printed, the others fail', async (t) => {
+test('if an endpoint ends while the client does not read, received answers are printed and other requests fail', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -394,7 +394,7 @@ test('an endpoint ends while the client does not read: received answers are prin
 }, { timeout: 60_000 });
 
 test('an endpoint that does not read blocks the client, and nothing is rejected or lost', async (t) => {
-  // 45 MB each; the first has more requests than the in-flight limit.
+  // 45 MB each. The first case has more requests than the in-flight limit.
   for (const [count, size] of [[9000, 5000], [50, 900_000]]) {
     let stalled = true;
     const endpoint = await new FrameEndpoint(t.path(`${count}`), (frame, peer) => {
@@ -415,7 +415,7 @@ test('an endpoint that does not read blocks the client, and nothing is rejected 
   }
 }, { timeout: 120_000 });
 
-test('ten thousand unanswered small requests: those beyond 4096 wait in the client', async (t) => {
+test('of ten thousand unanswered small requests, those beyond 4096 wait in the client', async (t) => {
   const asked = [];
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) asked.push([frame, peer]);
@@ -458,7 +458,7 @@ test('doctor passes a correct endpoint and explains faults', async (t) => {
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Check that the gateway runs/);
 });
 
-// Each fault is reported once, and later checks report their own findings.
+// Each fault is reported once, and later checks report only their own findings.
 test('doctor distinguishes the faults of an endpoint', async (t) => {
   const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
   const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
@@ -488,7 +488,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
   }
 });
 
-// Creates a monitor's socket; `answer` is its reply to the handshake.
+// Creates the socket of a virtual machine monitor; `answer` is its reply to the handshake.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
     socket.on('error', () => {});
@@ -542,7 +542,8 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   }).start();
   t.defer(() => endpoint.stop());
   assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was rejected: .*-32600.*\n.*policy rejects/);
-  // A socket of another user. Root may connect to any socket, so the test changes to another user.
+  // The socket belongs to another user. Root may connect to any socket, so the test changes to
+  // another user.
   const program = t.path('relay');
   copyFileSync(relayProgram, program);
   chmodSync(program, 0o755);
@@ -554,7 +555,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   assert.match(out, new RegExp(`FAIL {2}no connection to unix:.*Permission denied\\n.*You are user ${user}\\..*allow_uids`));
 });
 
-test('help, usage errors, and the same as a command of the program', async (t) => {
+test('help and usage errors are the same for bulkhead-relay and bulkhead relay', async (t) => {
   const ask = (command, ...args) => spawnSync(command, args, { encoding: 'utf8' });
   assert.match(ask(relayProgram, '--help').stdout, /--hybrid PATH/);
   for (const args of [['--what'], ['--unix'], ['--port', 'x'], ['--port', '99999999999'], ['--meta-prefix', 'a b', '--unix', '/x'], ['--unix', 'a', '--hybrid', 'b']]) {
@@ -571,7 +572,7 @@ test('help, usage errors, and the same as a command of the program', async (t) =
   assert.equal(relay.lines.length, 1);
 });
 
-test('the size of the file and the memory use are small', async (t) => {
+test('the program file and its memory use are small', async (t) => {
   if (sanitized) t.skip('sanitizers are large');
   const { relay } = await world(t);
   for (let i = 1; i <= 100; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(20_000) });
@@ -581,7 +582,7 @@ test('the size of the file and the memory use are small', async (t) => {
   const resident = relay.resident();
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);
-  // Rejected lines do not leak memory.
+  // Rejected lines must not leak memory.
   for (const size of [15_000_000, 17_000_000, 17_000_000]) relay.request(size, 'ping', { pad: 'p'.repeat(size) });
   await until('the rejections', () => relay.lines.length === 105, 20_000);
   await until('their memory is released', () => relay.resident() <= 4096);

@@ -1,5 +1,5 @@
 // The complete path: the official client, bulkhead-relay as its server, frames over a Unix socket,
-// the gateway, and a server behind it.
+// the gateway, and a server behind the gateway.
 import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -41,7 +41,7 @@ async function connect(t, socket, handlers = {}) {
 const call = (client, name, options) => client.callTool({ name: `up__${name}`, arguments: {} }, undefined, options);
 const names = async (client) => (await client.listTools()).tools.map((tool) => tool.name);
 
-test('the official client through the relay: lists, calls, progress, list_changed, elicitation', async (t) => {
+test('the official client can use lists, calls, progress, list_changed and elicitation through the relay', async (t) => {
   const { socket } = await start(t);
   let changes = 0;
   let asked;
@@ -56,7 +56,7 @@ test('the official client through the relay: lists, calls, progress, list_change
   assert.ok(!(await call(client, 'say')).isError);
   const steps = [];
   await call(client, 'slow', { onprogress: (step) => steps.push(step.progress) });
-  // The client drops progress that it reads together with the answer; the next test counts it.
+  // The client drops progress that it reads together with the answer, so the next test counts it.
   assert.ok(steps.length >= 1 && steps[0] === 1, `${steps}`);
   await call(client, 'grow');
   await until('list_changed', () => changes > 0);
@@ -96,7 +96,7 @@ test('a cancelled call ends, and the relay ends with its input', async (t) => {
   assert.deepEqual(relay.lines, []);
 });
 
-test('the gateway is killed and restarted: pending calls fail once, the client continues', async (t) => {
+test('if the gateway is killed and restarted, pending calls fail once and the client continues', async (t) => {
   const { socket, gateway, profile } = await start(t);
   let asked = 0;
   const client = await connect(t, socket, { elicit: () => (++asked, { action: 'accept', content: {} }) });
@@ -107,11 +107,11 @@ test('the gateway is killed and restarted: pending calls fail once, the client c
   const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
-    // Alternatively, the endpoint outlived its server briefly and reported the server's end.
+    // The endpoint may have outlived the server briefly; then it reported the server's end.
     assert.match(error.message, /tools\/call: connection closed|server "up"/);
     assert.ok([-32001, -32603].includes(error.code), error.message);
   }
-  // The endpoint ends shortly after the supervisor; until then it accepts connections.
+  // The endpoint ends shortly after the supervisor and accepts connections until then.
   await until('all of the gateway has ended', () => !below.some(alive));
   await until('the relay has noticed', () => client.relayLog.trim().endsWith('reconnecting'));
   const again = new Gateway(t.dir, profile, { listen: null });
@@ -124,7 +124,7 @@ test('the gateway is killed and restarted: pending calls fail once, the client c
   assert.equal(asked, 1, 'the new gateway knows what this client can do');
 }, { timeout: 40_000 });
 
-test('only the gateway\'s endpoint crashes: the socket stays open, the client continues', async (t) => {
+test('if only the gateway\'s endpoint crashes, the socket stays open and the client continues', async (t) => {
   const { socket, gateway } = await start(t);
   const client = await connect(t, socket);
   assert.ok(!(await call(client, 'say')).isError);
@@ -136,7 +136,7 @@ test('only the gateway\'s endpoint crashes: the socket stays open, the client co
   assert.ok(!(await call(client, 'say')).isError);
 });
 
-test('a client that reads nothing: after the gateway\'s time-out each call has one answer, and the client continues', async (t) => {
+test('if a client does not read, each call has one answer after the gateway\'s time-out, and the client continues', async (t) => {
   const { socket, gateway } = await start(t, { write_timeout_ms: 500 });
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -159,14 +159,14 @@ test('a client that reads nothing: after the gateway\'s time-out each call has o
   assert.equal(await relay.end(), 0, relay.stderr);
 }, { timeout: 60_000 });
 
-test('calls of many relays at once', async (t) => {
+test('many relays can send calls at once', async (t) => {
   const { socket } = await start(t);
   const clients = await Promise.all(Array.from({ length: 16 }, () => connect(t, socket)));
   const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 25 }, () => call(client, 'say'))));
   assert.equal(answers.filter((answer) => !answer.isError).length, 400);
 });
 
-test('doctor passes the gateway', async (t) => {
+test('doctor passes with the gateway', async (t) => {
   const { socket } = await start(t);
   const doctor = new Relay(t, [], [relayProgram, 'doctor', '--unix', socket]);
   const code = await doctor.exit;

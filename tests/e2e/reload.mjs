@@ -1,4 +1,4 @@
-// Hot reload through the service socket, SIGHUP, and the connector API. Each test runs with
+// Hot reload through the service socket, SIGHUP and the connector API. Each test runs with
 // compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
@@ -19,7 +19,7 @@ const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/
 
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
 
-// A plugin with one tool that takes two seconds and one that does not.
+// A plugin with a tool that takes two seconds and a fast tool.
 const slowTools = join(build, 'core/plugin/testing_plugins/plugins/unfinished.so');
 
 both('a reload that changes a tools plugin loses no call', async (t, args) => {
@@ -58,7 +58,7 @@ test('a call waits while the compartment of a tools plugin is restarted', async 
   }
 });
 
-both('A29 POST /reload-config: an open client sees the new tool, others keep their process', async (t, args) => {
+both('A29 after POST /reload-config, an open client sees the new tool, and other servers keep their processes', async (t, args) => {
   const [log, gone] = [t.path('log'), t.path('gone')];
   const servers = { one: fake('--tool', 'a', '--log', log), two: fake('--tool', 'b', '--log', gone) };
   const gateway = await t.gateway({ mcpServers: servers }, { args });
@@ -99,7 +99,7 @@ both('A29 an invalid profile changes nothing and is reported in full', async (t,
   await assert.rejects(execute(program, ['reload'], { env: gateway.env() }), (error) => error.code === 1 && /comand/.test(error.stdout));
 });
 
-both('SIGHUP and bulkhead reload do the same; changes that need a restart are reported', async (t, args) => {
+both('SIGHUP and bulkhead reload are equivalent; changes that need a restart are reported', async (t, args) => {
   const servers = { one: fake('--tool', 'a') };
   const gateway = await t.gateway({ mcpServers: servers }, { args });
   const client = await t.http(gateway);
@@ -164,7 +164,7 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
   await until('the old process has ended', () => !alive(old));
 });
 
-// Fault: after a reload, a tool's calls use another instance's folder, or are never answered. All
+// Fault: after a reload, calls use the folder of another instance, or are never answered. All
 // instances of a plugin share a compartment, where their positions change with the profile.
 both('two instances of a plugin keep their folders, regardless of their order', async (t, args) => {
   const use = (name) => {
@@ -176,7 +176,8 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   const gateway = await t.gateway({ limits: { call_timeout_ms: 5000 }, tools: { notes } }, { args });
   const client = await t.http(gateway);
   const wrong = [];
-  // Each answer comes from the instance's own folder; until the next process is ready, calls fail.
+  // Each answer must come from the instance's own folder. Calls may fail until the next process is
+  // ready.
   const check = async (name) => {
     const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
     if (result instanceof Error) {
@@ -196,9 +197,9 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   }
 });
 
-// Fault: to change a secret or an option, the server must be removed and added, or the old
-// catalogue stays.
-both('pain-20 tool lists follow the profile, without a new connection where none is needed', async (t, args) => {
+// Fault: a changed secret or option takes effect only after the server is removed and added, or the
+// old catalogue stays.
+both('pain-20 tool lists follow the profile, without unnecessary new connections', async (t, args) => {
   const log = t.path('log');
   const server = fake('--tool', 'a', '--tool', 'b', '--log', log);
   const gateway = await t.gateway({ mcpServers: { one: server } }, { args });
@@ -216,7 +217,7 @@ both('pain-20 tool lists follow the profile, without a new connection where none
   assert.equal(starts(log), 1);
 });
 
-both('A30 connectors: added, listed, rejected, removed, in the user layer only', async (t, args) => {
+both('A30 connectors are added, listed, rejected and removed in the user layer only', async (t, args) => {
   const gateway = await t.gateway({ mcpServers: { mine: fake('--tool', 'a') } }, { args });
   const client = await t.http(gateway);
   await client.listen();
@@ -268,7 +269,7 @@ both('concurrent changes are made one after another', async (t, args) => {
   assert.deepEqual(list.servers.map((item) => item.id), ids);
 });
 
-both('metrics over TCP if configured, and nothing else at this address', async (t, args) => {
+both('metrics are served over TCP if configured, and nothing else at this address', async (t, args) => {
   const port = await new Promise((done) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address();
@@ -285,11 +286,11 @@ both('metrics over TCP if configured, and nothing else at this address', async (
   await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
   for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
   assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
-  // A web page whose own name temporarily resolves to 127.0.0.1.
+  // A web page whose own name resolves to 127.0.0.1 for a while.
   const asked = (Host) => new Promise((done) => request({ port, host: '127.0.0.1', path: '/metrics', headers: { Host } }, (res) => { res.resume(); done(res.statusCode); }).end());
   assert.equal(await asked('evil.example:9464'), 403);
   assert.equal(await asked(`localhost:${port}`), 200);
-  // Idle connections do not block others.
+  // Idle connections must not block others.
   const silent = await Promise.all(Array.from({ length: 5 }, () => new Promise((done) => { const socket = connect(port, '127.0.0.1', () => done(socket)); })));
   assert.equal((await at('/metrics')).status, 200);
   for (const socket of silent) socket.destroy();
@@ -303,8 +304,8 @@ both('the service socket rejects processes that the gateway has started', async 
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const { socket } = await statusOf(gateway);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  // A server that sends a request. It has no sandbox, which would hide the socket, so the socket's
-  // own check must reject the request.
+  // A server that sends a request. A sandbox would hide the socket, so the server has none, and the
+  // socket's own check must reject the request.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
   await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
   await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);

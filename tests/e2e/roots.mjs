@@ -12,7 +12,7 @@ const both = (name, fn) => {
 
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 const received = (log, part) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(part));
-// The capabilities of each initialize that the server received.
+// Returns the capabilities of each initialize request that the server received.
 const declared = (log) => received(log, '"initialize"').map((line) => JSON.parse(line.slice(2)).params.capabilities);
 // A server whose tool `ask` returns the answer to its roots/list.
 const server = (log, keys = {}) => ({ ...fake('--tool', 'ask', '--ask', 'ask={"method":"roots/list"}', '--log', log), ...keys });
@@ -24,10 +24,10 @@ const rootsOf = async (from, tool) => {
   const { asked } = await from.tool(tool);
   return asked.error?.code ?? asked.result.roots.map((root) => root.uri);
 };
-// Runs a command beside this gateway.
+// Runs a command in the environment of this gateway.
 const cli = (gateway, ...args) => spawnSync(program, args, { env: gateway.env(), encoding: 'utf8', timeout: 20_000 }).stdout;
 
-both('two clients, with and without roots, share a server unless roots are per-client', async (t, args) => {
+both('clients with and without roots share a server unless roots are per-client', async (t, args) => {
   const [off, fixed, own] = ['off', 'fixed', 'own'].map((name) => t.path(`${name}.log`));
   const gateway = await t.gateway(
     {
@@ -50,7 +50,7 @@ both('two clients, with and without roots, share a server unless roots are per-c
   assert.equal(await rootsOf(plain, 'own__ask'), -32601);
   assert.deepEqual(rooted.asks.map((request) => request.method), ['roots/list']);
   assert.equal(plain.asks.length, 0);
-  // One process for all clients; of `own` one more, for the client with roots.
+  // Each server has one process for all clients; `own` has one more, for the client with roots.
   assert.deepEqual([off, fixed, own].map((log) => processesWith(log).length), [1, 1, 2]);
   assert.deepEqual(declared(off), [{}]);
   assert.deepEqual(declared(fixed), [{ roots: { listChanged: true } }]);
@@ -105,7 +105,7 @@ both('status and doctor name a server that requests roots while they are off', a
   assert.equal(await rootsOf(await client(t, gateway, 'file:///mine'), 'asks__ask'), -32601);
   assert.deepEqual(await named(), ['asks', 'eager', 'fixed']);
   assert.match(cli(gateway, 'status'), /^ +asks .* requests roots; roots is "off"$/m);
-  // `asks` asks in the running gateway only, and `fixed` is corrected in the file.
+  // `asks` requests roots only in the running gateway; in the file, `fixed` has been corrected.
   const profile = JSON.parse(readFileSync(gateway.config, 'utf8'));
   Object.assign(profile.mcpServers.fixed, { roots: 'static', root_folders: ['/a'] });
   writeFileSync(gateway.config, JSON.stringify(profile));

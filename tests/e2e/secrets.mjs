@@ -1,5 +1,5 @@
 // Canary secrets: credentials of every kind, literal and by ${env:..}, in a run in which everything
-// fails. Afterwards, all places that must not contain them are searched.
+// fails. All places that must not contain them are then searched.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { statusOf } from './status.mjs';
 
 const root = process.getuid() === 0;
 
-// Each half is searched for separately, so that a truncated text cannot hide a secret.
+// Each half is searched for separately, so that truncated text cannot hide a secret.
 class Canaries {
   all = new Map(); // name -> value
   make(name) {
@@ -27,7 +27,7 @@ class Canaries {
   }
 }
 
-// Yields the writable memory of a process, piece by piece; nothing if the process has ended.
+// Yields the writable memory of a process in pieces. Yields nothing if the process has ended.
 function* memoryOf(pid) {
   let maps, fd;
   try {
@@ -50,7 +50,7 @@ function* memoryOf(pid) {
         try {
           got = readSync(fd, buffer, 0, buffer.length, at);
         } catch {
-          break; // not readable even by root (such as [vvar])
+          break; // not readable, even by root (such as [vvar])
         }
         yield buffer.subarray(0, got);
       }
@@ -65,7 +65,7 @@ function inMemory(canaries, pid) {
   return [...found].sort();
 }
 
-// Returns nothing if the process has ended or only root may read it.
+// Returns undefined if the process has ended or only root may read the file.
 function readProc(pid, what) {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -110,7 +110,7 @@ async function world(t, canaries) {
   return { profile: { limits, mcpServers }, env, web, log, dump };
 }
 
-// Returns the texts that clients and users see while these servers fail.
+// Returns the texts that clients and users see when these servers fail.
 async function useAndBreak(t, gateway, { web }) {
   const said = [];
   const client = await t.http(gateway);
@@ -154,7 +154,7 @@ test('canary secrets appear only where they are needed', async (t) => {
   const last = await t.http(gateway);
   await until('the child is ready', () => last.tool('child__ok'), 20_000);
   await last.tool('web__echo');
-  // The test proves nothing if the secrets are not used.
+  // If the servers did not receive the secrets, the test would prove nothing.
   const call = all.web.messages('tools/call').at(-1);
   assert.equal(call.headers.authorization, `Bearer ${canaries.all.get('web_header')}`);
   assert.equal(call.headers['x-key'], canaries.all.get('web_header_env'));
@@ -165,7 +165,7 @@ test('canary secrets appear only where they are needed', async (t) => {
 
   const { compartments, servers } = await statusOf(gateway);
   assert.ok(servers.filter((server) => server.state !== 'ready').length >= 5, 'things have failed');
-  const own = new Map(); // pid of a server's process -> prefix of its own secrets
+  const own = new Map(); // pid of a server's process -> prefix of the names of its secrets
   for (const pid of descendants(gateway.pid)) {
     const given = String(argumentsOf(pid)).startsWith(fakeMcp);
     if (given) own.set(pid, canaries.in(environmentOf(pid)));
@@ -196,14 +196,15 @@ test('canary secrets appear only where they are needed', async (t) => {
 }, { timeout: 90_000 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`a server's log holds no value of its env, whole or in pieces (${args[0] ?? 'compartments'})`, async (t) => {
+  test(`a server's log contains no value of its env, whole or in pieces (${args[0] ?? 'compartments'})`, async (t) => {
     const env = {
       SOME_SETTING: 'tango-7/fox "trot"==',
       DATABASE_URL: 'postgres://me:pass-of-the-db@db/x',
       API_TOKEN: 'quebec',
       MODE: 'careful',
     };
-    // Written in two parts, and the gateway may read between them; escaped; cut off at the end.
+    // The value is written in two parts, between which the gateway may read; escaped; and cut off
+    // at the end.
     const script = [
       'printf "at start: %s.\\n" "$SOME_SETTING" >&2',
       'printf "in pieces: tango-7/f" >&2; sleep 0.3; printf "ox \\"trot\\"==.\\n" >&2',
@@ -232,7 +233,7 @@ for (const args of [[], ['--single-process']]) {
 }
 
 for (const args of [[], ['--single-process']]) {
-  test(`a server's log holds no value of its env with colours or line ends in it, nor in base64 (${args[0] ?? 'compartments'})`, async (t) => {
+  test(`a server's log contains no value of its env, even with colours or line endings inside or as base64 (${args[0] ?? 'compartments'})`, async (t) => {
     const value = 'tango-7-foxtrot-quebec';
     const lines = {
       colours: ['tan\\033[1;31mgo-7-\\033[0mfoxtrot\\033(B-quebec'],
@@ -246,7 +247,7 @@ for (const args of [[], ['--single-process']]) {
       basic: [Buffer.from(`user:${value}`).toString('base64')],
       token: [Buffer.from(`u:${value}`).toString('base64url')],
     };
-    // Written before any request, and while a client is served.
+    // Written before the first request, and while a client is served.
     const write = Object.entries(lines).map(([name, pieces]) => `printf '${name}: ' >&2; ${pieces.map((piece) => `printf '${piece}' >&2`).join('; sleep 0.2; ')}; printf '.\\n' >&2`);
     const work = t.path('work');
     mkdirSync(work);

@@ -1,5 +1,5 @@
-// One set of servers: `bulkhead stdio`, `tools` and `call` use the servers of a running gateway with
-// the same configuration.
+// Sharing one set of servers: `bulkhead stdio`, `tools` and `call` use the servers of a running
+// gateway with the same configuration.
 import { execFile, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -12,14 +12,14 @@ const execute = promisify(execFile);
 
 const received = (log, text) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes(text)).length;
 const starts = (log) => received(log, '"method":"initialize"');
-// Two servers, each with a log of its own.
+// Two servers, each with a separate log.
 const servers = (t, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--delay', 'slow=600000', '--log', t.path('a.log'), ...more),
   b: fake('--tool', 'fast', '--log', t.path('b.log')),
 });
 const names = ['a__fast', 'a__slow', 'b__fast'];
 
-// `bulkhead stdio` of a client in the environment of the running gateway.
+// Starts a client with `bulkhead stdio` in the environment of the running gateway.
 async function join_(t, gateway, { args = [], env, cwd, ...options } = {}) {
   const client = new StdioClient(program, ['stdio', '--config', gateway.config, ...args],
     { env: { ...gateway.env(), ...env }, cwd: cwd ?? gateway.dir, ...options });
@@ -31,7 +31,7 @@ async function join_(t, gateway, { args = [], env, cwd, ...options } = {}) {
 const cli = (gateway, args) => execute(program, [...args, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, timeout: 20_000 });
 const serversBelow = (client) => descendants(client.child.pid).length;
 
-test('two stdio clients use the servers of the running gateway, each in a session of its own', async (t) => {
+test('two stdio clients use the servers of the running gateway, each in a separate session', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const one = await join_(t, gateway, { clientInfo: { name: 'editor', version: '1' } });
   const two = await join_(t, gateway, { clientInfo: { name: 'terminal', version: '2' } });
@@ -44,7 +44,7 @@ test('two stdio clients use the servers of the running gateway, each in a sessio
   assert.equal(starts(t.path('b.log')), 1);
   const { clients } = await statusOf(gateway);
   assert.deepEqual(clients.map((client) => [client.transport, client.claimed_name]).sort(), [['stdio', 'editor'], ['stdio', 'terminal']]);
-  // The end of one client's input ends its session only.
+  // If one client's input ends, only its session ends.
   one.child.stdin.end();
   assert.deepEqual(await ended(one.child), { code: 0, signal: null });
   await until('one session is left', async () => (await statusOf(gateway)).sessions === 1);
@@ -59,7 +59,7 @@ test('a message of 5 MiB passes in both directions', async (t) => {
   assert.equal(echo.text.length, text.length);
 }, { timeout: 60_000 });
 
-test('a server per client stays per client', async (t) => {
+test('a per-client server is not shared', async (t) => {
   const log = t.path('a.log');
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', log), session: 'per-client' } } });
   const clients = [await join_(t, gateway), await join_(t, gateway)];
@@ -68,7 +68,7 @@ test('a server per client stays per client', async (t) => {
   assert.ok(starts(log) >= 2, `${before} before, ${starts(log)} after`);
 });
 
-// The configurations are compared by their effect.
+// Configurations are compared by their effect.
 for (const [what, change] of Object.entries({
   'another value of a variable that a server gets': {
     profile: (t) => ({ mcpServers: { ...servers(t), c: { ...fake('--tool', 'c'), env: { TOKEN: '${env:SHARED_TOKEN}' } } } }),
@@ -78,7 +78,7 @@ for (const [what, change] of Object.entries({
     profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true, differs: /its configuration differs: working folder/,
   },
 })) {
-  test(`with ${what}, a client gets servers of its own`, async (t) => {
+  test(`with ${what}, a client gets separate servers`, async (t) => {
     const env = (value) => (change.env ? { SHARED_TOKEN: value } : {});
     const gateway = await t.gateway(change.profile(t), { env: env(change.env?.[0]) });
     const cwd = change.elsewhere ? t.dir : undefined;
@@ -98,14 +98,14 @@ for (const [what, change] of Object.entries({
   });
 }
 
-test('a folder does not count if no server starts in it', async (t) => {
+test('the working folder is not compared if no server starts in it', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', t.path('a.log')), cwd: t.dir } } });
   const client = await join_(t, gateway, { cwd: '/' });
   assert.deepEqual(await client.toolNames(), ['a__fast']);
   assert.equal(starts(t.path('a.log')), 1);
 });
 
-test('tools and call use the running gateway', async (t) => {
+test('the commands tools and call use the running gateway', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const { stdout } = await cli(gateway, ['tools', '--json']);
   assert.deepEqual(JSON.parse(stdout).tools.map((tool) => tool.name).sort(), names);
@@ -161,7 +161,7 @@ test('a client survives a crash of the endpoint: one error, and its session cont
   }
 }, { timeout: 60_000 });
 
-test('when the gateway ends, its clients continue with one of their own, which ends with them', async (t) => {
+test('when the gateway ends, its clients start another one, which ends with them', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const client = await join_(t, gateway);
   assert.deepEqual((await client.toolNames()).sort(), names);
@@ -172,24 +172,24 @@ test('when the gateway ends, its clients continue with one of their own, which e
   assert.equal(starts(t.path('a.log')), 2);
   const below = descendants(client.child.pid);
   assert.ok(below.length > 0, 'its own gateway');
-  // A second client uses it as well.
+  // A second client also uses it.
   const second = await join_(t, gateway);
   assert.equal((await second.tool('b__fast')).content[0].text, 'fake/fast');
   assert.equal(starts(t.path('a.log')), 2);
   client.child.stdin.end();
   assert.equal((await ended(client.child)).code, 0);
   await until('its gateway has ended', () => !below.some(alive), 8000);
-  // The second one starts the next.
+  // The second client starts the next gateway.
   assert.equal((await second.tool('b__fast')).content[0].text, 'fake/fast');
   assert.equal(starts(t.path('b.log')), 3);
 }, { timeout: 60_000 });
 
-test('when the gateway ends, another one with the same configuration is joined', async (t) => {
+test('when the gateway ends, its clients join another one with the same configuration', async (t) => {
   const { a, b } = servers(t);
   const gateway = await t.gateway({ mcpServers: { a: { ...a, cwd: t.dir }, b: { ...b, cwd: t.dir } } });
   const client = await join_(t, gateway);
   await client.toolNames();
-  // The configuration has the same content in another file.
+  // The other gateway has the same content in a different file.
   const other = await t.gateway(readFileSync(gateway.config, 'utf8'), { env: gateway.env() });
   const differs = await t.gateway({ mcpServers: { c: fake('--tool', 'fast') } }, { env: gateway.env() });
   process.kill(gateway.pid, 'SIGKILL');
@@ -228,7 +228,7 @@ const clientsSocket = (gateway) => {
   const dir = join(gateway.env().XDG_RUNTIME_DIR, 'bulkhead');
   return join(dir, readdirSync(dir).find((name) => name.endsWith('.clients')));
 };
-// Resolves with what the other side sends until it closes.
+// Resolves with the bytes from the other side when it closes the connection.
 const closes = (path, bytes) => new Promise((done, failed) => {
   const socket = connect(path);
   let got = '';
@@ -257,7 +257,7 @@ test('connections without the token are closed without an answer', async (t) => 
   assert.equal((await statusOf(gateway)).sessions, 0);
 });
 
-// A server without sandbox runs as the user; it may neither join nor learn the token.
+// A server without a sandbox runs as the user. It must not be able to join or to obtain the token.
 test('a server of the gateway cannot join it', async (t) => {
   const script = t.path('server.mjs');
   writeFileSync(script, `
@@ -281,7 +281,7 @@ test('a server of the gateway cannot join it', async (t) => {
   await until('the tools are there', async () => (await client.toolNames()).includes('evil__attack'), 10_000);
   const before = (await statusOf(gateway)).calls;
   const { content } = await client.tool('evil__attack', {}, { timeout: 20_000 });
-  // The command did not use this gateway: the service socket refused it.
+  // The service socket rejected the command, so it did not use this gateway.
   assert.match(content[0].text, /access denied|fake\/fast/);
   assert.equal((await statusOf(gateway)).calls, before + 1, 'only the client\'s own call');
 }, { timeout: 60_000 });

@@ -1,4 +1,4 @@
-// Queries of a running gateway; each test has a private runtime folder.
+// Queries of a running gateway. Each test has a private runtime folder.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import { program } from './gateway.mjs';
 
 const execute = promisify(execFile);
 
-// Returns `bulkhead status --json` of one gateway.
+// Returns the parsed output of `bulkhead status --json` for one gateway.
 export async function statusOf(gateway) {
   const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 10_000 });
   const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);

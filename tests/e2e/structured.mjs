@@ -1,5 +1,5 @@
-// Structured results: the official client validates structuredContent against outputSchema for each
-// builtin tool that has one, and text and structured content are equivalent.
+// Structured results: the official client validates the structuredContent of each builtin tool with
+// an outputSchema, and text and structured content are equivalent.
 import { createServer } from 'node:http';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test } from './lib.mjs';
@@ -13,7 +13,7 @@ async function connected(t, tools) {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: {} });
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
   t.defer(() => client.close());
-  const listed = (await client.listTools()).tools; // from here on the client validates
+  const listed = (await client.listTools()).tools; // from now on, the client validates results
   const called = new Set();
   const call = async (name, args) => {
     called.add(name);
@@ -38,7 +38,7 @@ function described({ name, title, description, annotations, inputSchema }) {
   for (const key of inputSchema.required ?? []) assert.ok(inputSchema.properties[key], `${name}: ${key}`);
 }
 
-test('every web tool', async (t) => {
+test('each web tool returns valid structured content', async (t) => {
   const server = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', 'x-odd': 'caf\u00e9' }).end('one\ntwo é\nthree\n'.repeat(1000))).listen(0, '127.0.0.1');
   await new Promise((done) => server.once('listening', done));
   t.defer(() => server.close());
@@ -65,7 +65,7 @@ test('every web tool', async (t) => {
   assert.deepEqual(uncalled(), []);
 });
 
-test('every file tool', async (t) => {
+test('each file tool returns valid structured content', async (t) => {
   const work = t.path('work');
   const kept = t.path('kept');
   for (const path of [work, kept]) mkdirSync(path);

@@ -1,4 +1,4 @@
-// The endpoint crashes and its clients continue: over stdio and HTTP, with the official client and
+// Clients continue after crashes of the endpoint: over stdio and HTTP, with the official client and
 // with a client that sees raw bytes.
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ const types = await importFromNpm(`${sdk}/types.js`);
 const URI = 'fake://thing';
 const lost = /endpoint was restarted.*may have run.*not repeated/;
 
-// The server behind the gateway; all its processes write one log.
+// The server behind the gateway. All its processes write to one log.
 const server = (log, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--tool', 'touch', '--tool', 'grow', '--resource', URI, '--delay', 'slow=600000',
     '--capabilities', '{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}',
@@ -49,7 +49,7 @@ const UPDATED = 'notifications/resources/updated';
 const CHANGED = 'notifications/tools/list_changed';
 const text = (result) => result.content[0].text;
 
-// The checks for both transports. `gone` is the expected result of a call that was in flight.
+// The checks for both transports. `gone` is the expected result of the in-flight call.
 async function surviveOnce({ client, times }, gateway, log, gone) {
   await client.listTools();
   const { resources } = await client.listResources();
@@ -77,7 +77,7 @@ async function surviveOnce({ client, times }, gateway, log, gone) {
   assert.equal(received(log, '"slow"'), 1, 'the lost call was not repeated');
 }
 
-test('the official client on stdio notices one error and nothing else', async (t) => {
+test('the official client on stdio gets one error and no other effects', async (t) => {
   const log = t.path('log');
   const { command, args, options, at } = spawned(t, { mcpServers: server(log) });
   const official = watched();
@@ -91,7 +91,7 @@ test('the official client on stdio notices one error and nothing else', async (t
   assert.deepEqual(official.seen.filter((one) => one instanceof Error), []);
 });
 
-test('the official client over HTTP keeps its subscription and level', async (t) => {
+test('the official client over HTTP keeps its subscription and log level', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: server(log) });
   const official = watched();
@@ -100,7 +100,7 @@ test('the official client over HTTP keeps its subscription and level', async (t)
   await surviveOnce(official, gateway, log, (error) => assert.ok(error instanceof Error));
 });
 
-// A client that sees raw bytes: every request gets exactly one line.
+// A client that sees raw bytes gets exactly one line for every request.
 test('one client survives twenty crashes of the endpoint', async (t) => {
   const log = t.path('log');
   const { command, args, options, at } = spawned(t, { mcpServers: server(log), limits: { retry_min_ms: 20, retry_max_ms: 100 } });
@@ -148,7 +148,7 @@ class Raw {
     });
     this.exited = ended(this.child).then(({ code }) => code);
   }
-  // Resolves when the gateway (or a small buffer before it) has accepted the text.
+  // Resolves when the gateway (or a small buffer in between) has accepted the text.
   write(text) {
     return new Promise((done) => this.child.stdin.write(text, done));
   }

@@ -1,4 +1,5 @@
-// The session database: its contents, the commands that read it, and the detection of manipulation.
+// The session database: its contents, the commands that read it, and the detection of changes to
+// its files.
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -78,7 +79,7 @@ for (const place of ['compartments', 'single-process']) {
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'notifications/initialized'", (n) => n === 1);
   });
 
-  test(`B33 a row has the trace of its request (${place})`, async (t) => {
+  test(`B33 a row contains the trace of its request (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
     await client.tool('local__ok', {}, { meta: { traceparent } });
@@ -129,7 +130,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(String(long.stderr), /the query was stopped/, show(long));
   });
 
-  test(`C11 inspect --schema (${place})`, async (t) => {
+  test(`C11 inspect --schema prints the schema (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     await (await t.http(gateway)).tools();
     const { stdout } = await records.inspect('--schema');
@@ -163,7 +164,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.unsigned_rows, 0);
     assert.ok(report.checkpoints >= 2, show(report));
     assert.match((await records.verify()).stdout, /: intact\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
-    // The key is outside all plugin folders.
+    // The key is stored outside all plugin folders.
     assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
     assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
     const file = records.files()[0];
@@ -176,7 +177,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(named.stdout, /mcp_calls id 7/);
   });
 
-  test(`removed rows at the end are detected as far as they were signed (${place})`, async (t) => {
+  test(`removed rows at the end are detected if they were signed (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
@@ -200,7 +201,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(one.broken, /all its files are missing/);
   });
 
-  test(`a copy of the file is verified by its signatures (${place})`, async (t) => {
+  test(`a copy of a file is verified by its signatures (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 10; ++i) await client.tool('local__ok', { i });
@@ -297,7 +298,7 @@ for (const place of ['compartments', 'single-process']) {
     for (const name of ['plain', 'equals', 'units', 'slash', 'one']) assert.equal(kept[name], '***', name);
     assert.deepEqual(JSON.parse(kept.nested), { deep: '["***"]' });
     assert.equal(kept.form, 'q=***&r=1');
-    // With any number of escape levels removed, the secret does not appear.
+    // The secret must not appear after any number of escape levels is removed.
     const plain = (text) => {
       for (let i = 0; i < 6; ++i) {
         text = text
@@ -321,7 +322,7 @@ for (const place of ['compartments', 'single-process']) {
     }
   });
 
-  test(`timeline, calls and calls --follow (${place})`, async (t) => {
+  test(`timeline, calls and calls --follow show the recorded calls (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
     await client.tool('local__ok', {}, { meta: { traceparent } });
@@ -347,7 +348,7 @@ for (const place of ['compartments', 'single-process']) {
     follow.kill('SIGINT');
   });
 
-  test(`calls: columns, local time, filters that combine, hidden handshakes (${place})`, async (t) => {
+  test(`calls shows local time, combines filters and hides handshakes (${place})`, async (t) => {
     const blocked = { on: 'mcp.request', if: 'mcp.request.tool_name == "no"', decision: 'block', reason: 'not this one' };
     const { gateway, records } = await recorded(t, {
       tools: ['ok', 'no'],
@@ -361,7 +362,7 @@ for (const place of ['compartments', 'single-process']) {
     await assert.rejects(client.tool('local__no'));
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 3);
     const names = ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
-    // Returns the cells by header: a column begins where its header begins (MS ends there).
+    // Returns the cells by header: each cell begins below its header, except MS, which ends there.
     const calls = async (...words) => {
       const { stdout } = await records.command('calls', ...words);
       const [header, ...lines] = stdout.trimEnd().split('\n');
@@ -399,7 +400,7 @@ for (const place of ['compartments', 'single-process']) {
     const local = await execute(program, ['calls', '--tool', 'no', '--config', gateway.config], { env: { ...gateway.env(), TZ: 'TST-5:30' } });
     assert.ok(local.stdout.split('\n')[1].startsWith(`${ahead}  `), `${local.stdout} ${ahead}`);
     assert.ok((await records.command('calls', '--json')).stdout.includes('"method":"initialize"'), 'JSON hides nothing');
-    // New calls are also filtered.
+    // Filters also apply to new calls.
     const follow = spawn(program, ['calls', '--follow', '--tool', 'ok', '--server', 'local', '--config', gateway.config], { env: gateway.env() });
     t.defer(() => follow.kill('SIGKILL'));
     let said = '';
@@ -438,7 +439,7 @@ for (const place of ['compartments', 'single-process']) {
     }
   });
 
-  test(`full files are continued in new ones and read together (${place})`, async (t) => {
+  test(`a full file is continued in a new file, and both are read together (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, {
       telemetry: { segment_bytes: 524_288, max_bytes: 2_097_152 },
     });
@@ -513,7 +514,7 @@ test('a killed writer is restarted; unwritten records show as a gap', async (t) 
     const one = await pidOf();
     return one?.state === 'running' && one;
   });
-  await new Promise((done) => setTimeout(done, 600)); // it has received the records and writes them later
+  await new Promise((done) => setTimeout(done, 600)); // the plugin has received the records but not written them yet
   process.kill(pid, 'SIGKILL');
   await until('it runs again', async () => {
     const one = await pidOf();
@@ -538,7 +539,7 @@ test('kill -9 of all processes damages nothing', async (t) => {
     const gateway = await t.gateway(profile, { env: { XDG_STATE_HOME: state } });
     const client = await t.http(gateway);
     for (let i = 0; i < 40; ++i) await client.tool('local__ok', { round, i });
-    // Before the first signature there is no key to verify with.
+    // There is no key to verify with before the first signature.
     await until('something is signed', () => existsSync(join(state, 'bulkhead/audit/supervisor/public-key')));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');
@@ -578,7 +579,7 @@ test('full: kill -9 of all processes loses no answered call', async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { env: { XDG_STATE_HOME: state } });
     const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const answered = [];
-    // They run until the gateway has ended.
+    // The calls continue until the gateway has ended.
     const calling = clients.map(async (client, c) => {
       for (let i = 0, runs = true; runs; ++i) {
         const key = `${round}-${c}-${i};`;
@@ -603,7 +604,7 @@ test('full: kill -9 of all processes loses no answered call', async (t) => {
   assert.equal(lost, 0);
 }, { timeout: 300_000 });
 
-test('full: calls wait for a restarted writer, and nothing is lost', async (t) => {
+test('full: calls wait for a restarted writer, and no record is lost', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full });
   const records = new Records(gateway);
   const client = await t.http(gateway);
@@ -623,14 +624,14 @@ test('full: calls wait for a restarted writer, and nothing is lost', async (t) =
   assert.ok(report.whole && !report.notes.some((note) => / gap: /.test(note)), show(report));
 });
 
-test('full: on_failure = "spill" is refused with what to do', (t) => {
+test('full: on_failure = "spill" is rejected with a remedy', (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'],
     { profile: { mcpServers: {}, telemetry: { records: { ...full.records, on_failure: 'spill' } } } });
   assert.equal(done.code, 1, show(done));
   assert.match(done.stderr, /mode "full" rejects calls whose records cannot be stored.*remove on_failure/);
 });
 
-test('without a session database inspect reports how to enable it', async (t) => {
+test('without a session database, inspect reports how to enable it', async (t) => {
   const gateway = await t.gateway({ mcpServers: {} });
   const refused = await new Records(gateway).inspect('SELECT 1').catch((error) => error);
   assert.equal(refused.code, 1);
@@ -654,7 +655,7 @@ test('two gateways with one state folder have two chains', async (t) => {
   assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
 });
 
-// The endpoint is killed 20 times while clients call. Each answered call either has its row or is
+// The endpoint is killed 20 times while clients call. Each answered call must have a row or be
 // counted in a gap.
 for (const failure of ['spill', 'block']) {
   test(`calls answered just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {

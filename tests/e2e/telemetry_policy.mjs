@@ -1,5 +1,4 @@
-// Decisions of policies and users in the session database, and their evaluation by the current
-// rules.
+// Decisions of policies and users in the session database, and their replay with the current rules.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, run, show, test, until } from './lib.mjs';
@@ -33,13 +32,13 @@ const call = (client, name, args = {}, more = {}) =>
   client.tool(name, args, more).then((result) => ({ result }), (error) => ({ error }));
 const ran = (log) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
 const isCall = "FROM mcp_calls WHERE method = 'tools/call'";
-// Returns the rows of calls, once there are n.
+// Returns the rows of calls once there are n rows.
 async function rows(records, n, columns) {
   await records.until(`SELECT count(*) ${isCall}`, (count) => count >= n);
   return records.rows(`SELECT ${columns} ${isCall} ORDER BY id`);
 }
 
-both('B20, B21, B22: a decision is in its row', async (t, args) => {
+both('B20, B21, B22: a row contains the decision', async (t, args) => {
   const { client, records, log } = await started(t, args,
     rule('yes', { if: tool('a'), decision: 'allow' }) +
     rule('look', { if: tool('b'), decision: 'ask', reason: 'have a look' }) +
@@ -58,7 +57,7 @@ both('B20, B21, B22: a decision is in its row', async (t, args) => {
     ['allow', 'security.rules.mcp.yes'], ['ask', 'security.rules.mcp.look'], ['block', 'security.rules.mcp.no']]);
 });
 
-both('B23, B24: content that a rule removes from arguments or results is not in the file', async (t, args) => {
+both('B23, B24: content that a rule removes from arguments or results is not recorded', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "canary-[0-9]+"', rewrite_value: '***' }) +
     rule('clean', { on: 'mcp.response', if: tool('b'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***' }) +
@@ -87,7 +86,7 @@ both('B27 the row names a rule that cannot be evaluated', async (t, args) => {
   assert.match(reason, /wrong/);
 });
 
-both('E01 to E04: the other engine, as it is recorded', async (t, args) => {
+both('E01 to E04: decisions of policy-lists are recorded', async (t, args) => {
   const other = fake('--tool', 'a');
   const { client, records } = await started(t, args,
     `[mcpServers.old]\ncommand = ${quoted(other.command)}\nargs = [${other.args.map(quoted).join(', ')}]\n` +
@@ -123,8 +122,8 @@ both('a question for human approval is recorded with its call', async (t, args) 
   assert.ok(gateway.pid > 0);
 });
 
-// Parses a table of the program: an object per line, keyed by header; cells begin where their
-// header begins.
+// Parses a table that the program prints into an object per line, keyed by header. Each cell begins
+// below its header.
 function table(stdout, headers) {
   const [header, ...lines] = stdout.trimEnd().split('\n');
   const at = headers.map((name) => header.indexOf(name));
@@ -132,12 +131,12 @@ function table(stdout, headers) {
   return lines.map((line) => Object.fromEntries(headers.map((name, i) => [name, line.slice(at[i], at[i + 1]).trim()])));
 }
 
-both('clients are shown with the names that they claim, everywhere, as printable text', async (t, args) => {
+both('all commands show the names that clients claim, as printable text', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask' })}`);
   const claude = await t.http(gateway, { clientInfo: { name: 'Claude Code', version: '1' } });
   const hostile = await t.http(gateway, { clientInfo: { name: `\x1b[2J\u202ex\nRule: none\ud800${'y'.repeat(10_000)}`, version: '1' } });
-  // A message with bytes that are not UTF-8 is rejected.
+  // A message that is not valid UTF-8 is rejected.
   const wrong = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"X","version":"1"}}}');
   wrong[wrong.indexOf('"X"') + 1] = 0xff;
   const answer = await fetch(gateway.url, { method: 'POST', body: wrong, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
@@ -187,7 +186,7 @@ both('clients are shown with the names that they claim, everywhere, as printable
   assert.match(text, / Claude Code$/m);
   assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\u202e]/);
 
-  // Rules about the name also apply to recorded calls.
+  // Rules about the claimed name also apply to recorded calls.
   const next = t.path('next.toml');
   writeFileSync(next, profile({}, rule('claude', { if: "client.claimed_name == 'Claude Code'", decision: 'block' })));
   const replayed = JSON.parse((await records.execute('policy', 'replay', '--config', next, '--file', records.files()[0], '--since', '1h', '--json')).stdout);
@@ -197,7 +196,7 @@ both('clients are shown with the names that they claim, everywhere, as printable
   assert.ok(JSON.parse((await records.verify('--json')).stdout)[0].whole);
 });
 
-both('B33 requests of the builtin tools have the trace of their call', async (t, args) => {
+both('B33 requests of builtin tools contain the trace of their call', async (t, args) => {
   const web = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain' }).end('four'));
   await new Promise((done) => web.listen(0, '127.0.0.1', done));
   t.defer(() => web.close());
@@ -215,7 +214,7 @@ both('B33 requests of the builtin tools have the trace of their call', async (t,
   assert.deepEqual(await rows(records, 2, 'trace_id'), [[trace], [trace]]);
 });
 
-both('the record names its session and user', async (t, args) => {
+both('a record contains its session and user', async (t, args) => {
   const { client, records, gateway } = await started(t, args, '');
   await call(client, 'local__a');
   await records.until('SELECT count(*) FROM session_identity', (n) => n === 1);
@@ -300,7 +299,7 @@ tool_permissions = { local__a = "block", local__b = "block" }
   assert.doesNotMatch(answer.changed[0].now_rule, /etc/);
 });
 
-test('policy replay skips calls that are not recorded as they were evaluated', async (t) => {
+test('policy replay skips calls whose record differs from the evaluated call', async (t) => {
   const { client, records } = await started(t, [],
     rule('late', { on: 'mcp.response', if: "mcp.response.text.contains('password')", decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
   await call(client, 'local__a', { path: '/tmp/x' });

@@ -9,7 +9,7 @@ import { ask, statusOf } from './status.mjs';
 const built = join(build, 'core/plugin/testing_plugins/plugins');
 const plugins = join(build, 'lib/bulkhead/plugins');
 
-// Copies that build of the plugin "held" to the path, like an installation.
+// Copies this build of the plugin "held" to the path, like an installation.
 function install(path, version, { exclusive = false } = {}) {
   mkdirSync(dirname(path), { recursive: true });
   const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
@@ -23,7 +23,7 @@ const copyPlugin = (name, dir) => {
   return join(dir, `${name}.so`);
 };
 const said = async (client, tool) => (await client.tool(tool)).content[0].text;
-// Starts calls that the test awaits later.
+// Starts calls; the test awaits them later.
 const hold = (client, tools) => tools.map((tool) => {
   const call = said(client, tool);
   call.catch(() => {});
@@ -35,8 +35,8 @@ const processOf = async (gateway, name) => (await statusOf(gateway)).compartment
 const inFlight = (gateway, count) =>
   until(`${count} calls run`, async () => (await statusOf(gateway)).in_flight === count);
 
-// Fault: a rebuilt plugin at the same path is not detected; the old code keeps running without a
-// warning.
+// Fault: a rebuilt plugin at the same path is not detected, and the old code keeps running without
+// a warning.
 test('a changed file of a tools plugin is detected and reported, and its calls are not lost', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -108,8 +108,8 @@ test('a changed tools plugin accepts new calls while the old process finishes it
   for (const name of ['first', 'second']) assert.deepEqual((await compartments(gateway, name)).map((one) => one.state), ['running']);
 });
 
-// Fault: a draining process is denied its secrets, so that its last calls fail.
-test('a draining process has its secrets until its last call has ended', async (t) => {
+// Fault: a draining process has no access to its secrets, so its last calls fail.
+test('a draining process can read its secrets until its last call has ended', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -125,7 +125,7 @@ test('a draining process has its secrets until its last call has ended', async (
   assert.equal((await answer).success, true);
 });
 
-// Fault: two processes hold the file, port or database that only one can hold.
+// Fault: two processes hold a file, port or database that only one can hold.
 test('an exclusive tools plugin is drained before its new process starts, and new calls wait', async (t) => {
   const profile = two(t, { first: { exclusive: true } });
   const patient = (say) => ({ ...profile(say), limits: { drain_ms: 60000, first_list_wait_ms: 60000 } });
@@ -151,8 +151,8 @@ test('an exclusive tools plugin is drained before its new process starts, and ne
   assert.equal((await answer).success, true);
 });
 
-// Fault: each reload leaves one more process behind, or a restarted endpoint waits for them.
-test('at most two processes of a tools plugin run, and no old one survives the endpoint', async (t) => {
+// Fault: each reload leaves a process behind, or a restarted endpoint waits for such processes.
+test('at most two processes of a tools plugin run, and no old process survives the endpoint', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -184,8 +184,8 @@ test('at most two processes of a tools plugin run, and no old one survives the e
   }
 });
 
-// Fault: the process exits as soon as its calls end, while half of their answers are unsent.
-test('large answers given just before a drained compartment ends arrive whole', async (t) => {
+// Fault: the process exits as soon as its calls end, while parts of their answers are unsent.
+test('large answers just before the end of a drained compartment arrive completely', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');
@@ -205,9 +205,9 @@ test('large answers given just before a drained compartment ends arrive whole', 
   await until('they have ended', () => old.every((pid) => !alive(pid)));
 });
 
-// A client that reads slowly gets its whole answer although the gateway is stopping.
+// A client that reads slowly gets its complete answer although the gateway is stopping.
 for (const [mode, args] of [['in compartments', []], ['in one process', ['--single-process']]]) {
-  test(`a large answer that is unsent when the gateway stops arrives whole, ${mode}`, async (t) => {
+  test(`a large answer that is unsent when the gateway stops arrives completely, ${mode}`, async (t) => {
     const path = t.path('a/held.so');
     install(path, 'one');
     const gateway = await t.gateway({ limits: { shutdown_grace_ms: 20000 }, tools: { first: { plugin: path } } }, { args });
@@ -223,7 +223,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
     await inFlight(gateway, 1);
     const pid = args.length ? gateway.pid : (await processOf(gateway, 'first'))[0];
     process.kill(pid, 'SIGUSR1');
-    await inFlight(gateway, 0); // answered: most of the answer is in the gateway, since nothing is read
+    await inFlight(gateway, 0); // answered, but the client does not read, so most of the answer is in the gateway
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGTERM');
     await sleep(300);
@@ -238,7 +238,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
   }, { timeout: 40000 });
 }
 
-// Fault: a call sent at the moment when the old process ends is lost.
+// Fault: a call that is sent at the moment when the old process ends is lost.
 test('no call is lost while tools plugins are replaced again and again', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -263,8 +263,8 @@ test('no call is lost while tools plugins are replaced again and again', async (
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one 20', 'one 20']);
 });
 
-// Fault: a file that is overwritten in place keeps its inode and is considered unchanged.
-test('a file overwritten in place counts as changed, a pinned one does not', async (t) => {
+// Fault: a file that is overwritten in place has the same inode and is considered unchanged.
+test('a file overwritten in place counts as changed, but a pinned file does not', async (t) => {
   const [loose, pinned] = [t.path('a/held.so'), t.path('b/held.so')];
   install(loose, 'one');
   install(pinned, 'one');
@@ -277,8 +277,8 @@ test('a file overwritten in place counts as changed, a pinned one does not', asy
   assert.deepEqual([await said(client, 'loose__which'), await said(client, 'pinned__which')], ['one', 'one']);
 });
 
-// Fault: the user assumes that a plugin was replaced although it cannot be replaced at runtime.
-test('a changed plugin that cannot be replaced at runtime is reported to need a restart', async (t) => {
+// Fault: the user believes that a plugin was replaced although it cannot be replaced at run time.
+test('a changed plugin that cannot be replaced at run time is reported to need a restart', async (t) => {
   const transport = copyPlugin('transport-http', t.path('plugins'));
   const connector = copyPlugin('connector-stdio', t.path('plugins'));
   const policy = copyPlugin('policy-allow', t.path('plugins'));
@@ -311,9 +311,9 @@ test('a changed plugin that cannot be replaced at runtime is reported to need a 
   }
 });
 
-// Fault: rules that are reloaded together with a changed policy file are not in force, or the file
-// is not reported.
-test('rules are in force although the file of their policy has changed, and the file is reported', async (t) => {
+// Fault: rules are not in force if they are reloaded together with a changed policy file, or the
+// changed file is not reported.
+test('reloaded rules are in force even if their policy\'s file has changed, and the file is reported', async (t) => {
   for (const args of [[], ['--single-process']]) {
     const policy = copyPlugin('policy-rules', t.path(`rules-${args.length}`));
     const path = t.path(`tools-${args.length}/held.so`);

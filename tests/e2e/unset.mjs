@@ -1,4 +1,4 @@
-// Unset variables: a variable of a server disables only that server, a variable that every call
+// Unset variables. A variable of a server disables only this server, a variable that every call
 // depends on stops the start, and commands that start nothing need no variables.
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,12 +13,13 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
-// Runs another program of the same user, which shares nothing else with the gateway's environment.
+// Runs another program of the same user without the gateway's environment.
 const also = (gateway, words, options = {}) =>
   execute(program, [...words, ...(options.bare ? [] : ['--config', gateway.config])], { env: gateway.env(), cwd: gateway.dir })
     .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 
-// A server of every type for every member that may contain a reference, by the missing variable.
+// Servers of each type, with a missing variable in each member that may contain a reference; keyed
+// by the variable.
 const unset = {
   UNSET_ENV: { ...fake('--tool', 'x'), env: { KEY: 'a${env:UNSET_ENV}b' } },
   UNSET_SHORT: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_SHORT}' } },
@@ -40,10 +41,10 @@ const toml = (value) =>
 const profileOf = (list, more = '') =>
   `${more}${Object.entries(list).map(([name, def]) => `[mcpServers.${name}]\n${Object.entries(def).map(([key, value]) => `${key} = ${toml(value)}\n`).join('')}`).join('')}`;
 
-// The commands that start nothing.
+// Commands that start nothing.
 const looks = [['calls'], ['timeline'], ['inspect', '--schema'], ['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list']];
 
-both('serve: each server that lacks a variable is disabled, with its reason, and all else runs', async (t, args) => {
+both('serve disables each server that lacks a variable, with the reason, and runs the others', async (t, args) => {
   const gateway = await t.gateway(profileOf(servers, kept + rule), { args });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), ['good__ok']);
@@ -64,7 +65,7 @@ both('serve: each server that lacks a variable is disabled, with its reason, and
     const done = await also(gateway, words);
     assert.equal(done.code, 0, `${words}: ${show(done)}`);
   }
-  // It may be too early for a signature, but not for the rows.
+  // There may not be a signature yet, but there are rows.
   assert.match((await also(gateway, ['audit', 'verify'])).stdout, /chain 1: intact/);
   const tools = await also(gateway, ['tools']);
   assert.equal(tools.code, 0, show(tools));
@@ -78,19 +79,19 @@ both('serve: each server that lacks a variable is disabled, with its reason, and
   const doctor = await also(gateway, ['doctor']);
   assert.match(doctor.stdout, /^warn +server unset-named is disabled: the environment variable UNSET_NAMED is not set/m);
   assert.match(doctor.stdout, /^ok +server good: 1 tool$/m);
-  // If the variable is set, that command uses the server.
+  // If the variable is set for this command, it uses the server.
   const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
   assert.match(set.stdout, /unset-env__x/);
   assert.match(set.stdout, /good__ok/);
 });
 
-both('stdio: the same', async (t, args) => {
+both('stdio disables each server that lacks a variable', async (t, args) => {
   const client = await t.stdio(profileOf(servers, kept), { args });
   assert.deepEqual(await client.toolNames(), ['good__ok']);
   await assert.rejects(client.tool('unset-env__x'), { message: /server "unset-env" is disabled: the environment variable UNSET_ENV is not set/ });
 });
 
-both('a reload that adds such a server names it, and the others keep their processes', async (t, args) => {
+both('a reload that adds a server without its variable names it, and other servers keep their processes', async (t, args) => {
   const log = t.path('log');
   const good = fake('--tool', 'ok', '--log', log);
   const gateway = await t.gateway({ mcpServers: { good } }, { args, env: { SET: 'v' } });
@@ -108,11 +109,11 @@ both('a reload that adds such a server names it, and the others keep their proce
   assert.match(added.stdout, /not connected: .*web \(the environment variable NOT_THERE is not set/);
   await assert.rejects(client.tool('late__x'), { message: /NOT_THERE/ });
   await client.tool('good__ok');
-  // After the variable is set, the server is enabled.
+  // If the variable is set, the server is enabled.
   const set = await reload({ good, late: late('SET') });
   assert.equal(set.code, 0, show(set));
   assert.equal((await client.tool('late__x')).content[0].text, 'fake/x');
-  // The variable is unset again.
+  // If the variable is unset again, the server is disabled.
   const again = await reload({ good, late: late('NOT_THERE') });
   assert.match(again.stdout, /not connected: late \(the environment variable NOT_THERE is not set/);
   assert.deepEqual(await client.toolNames(), ['good__ok']);
@@ -143,7 +144,7 @@ const needed = {
   telemetry: '[telemetry.otlp]\nplugin = "telemetry-otlp"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "${env:UNSET_TOKEN}" }\n',
 };
 for (const [group, section] of Object.entries(needed)) {
-  test(`${group}: an unset variable stops the start but no command that starts nothing`, (t) => {
+  test(`${group}: an unset variable stops the start, but not commands that start nothing`, (t) => {
     const profile = section + profileOf({ good: fake('--tool', 'ok') });
     const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile, file: 'gateway.toml' });
     for (const start of [['serve'], ['stdio'], ['serve', '--single-process']]) {
@@ -167,7 +168,7 @@ for (const [group, section] of Object.entries(needed)) {
   });
 }
 
-test("a server of the corporation's that lacks a variable stops the start", (t) => {
+test("a server of the corporation that lacks a variable stops the start", (t) => {
   if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
   mkdirSync(t.path('corp'), { recursive: true, mode: 0o755 });
   const file = join(t.path('corp'), 'corp.toml');

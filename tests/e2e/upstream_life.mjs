@@ -1,11 +1,11 @@
-// Misbehaving upstream servers: at start, later, and at shutdown.
+// Upstream servers that misbehave: at start, later, and at shutdown.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { alive, assert, fake, processesWith, run, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const pidIn = (log) => processesWith(log)[0];
 
-test('A19 degraded start', async (t) => {
+test('A19 the gateway starts with the servers that work', async (t) => {
   const started = Date.now();
   const gateway = await t.gateway({
     limits: { connect_timeout_ms: 2000 },
@@ -22,7 +22,7 @@ test('A19 degraded start', async (t) => {
   await until('a warning names it', () => /third/.test(gateway.stderr()));
 });
 
-test('A20 a call to a lost server names it, other servers continue', async (t) => {
+test('A20 the error of a call to a lost server names the server, and other servers continue', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   const gateway = await t.gateway({
     mcpServers: { lost: fake('--tool', 'a', '--log', log, '--fail-while', broken), fine: fake('--tool', 'b') },
@@ -36,7 +36,7 @@ test('A20 a call to a lost server names it, other servers continue', async (t) =
   assert.equal((await client.tool('fine__b')).content[0].text, 'fake/b');
 });
 
-test('G14 tools of a crashed server are removed after the grace period and come back', async (t) => {
+test('G14 tools of a crashed server are removed after the grace period and return later', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   const gateway = await t.gateway({
     naming: { separator: ':' },
@@ -71,7 +71,7 @@ test('a crash and quick restart within the grace period does not change the list
   assert.equal(client.notes.length, 0);
 });
 
-test('F20 connect time-out: 10 s by default, the child is killed', async (t) => {
+test('F20 after the connect time-out, 10 s by default, the child is killed', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: { retry_min_ms: 60_000, retry_max_ms: 60_000 }, mcpServers: { mute: fake('--hang', 'initialize', '--log', log, '--ignore-eof') } });
   const started = gateway.startedAt;
@@ -119,10 +119,10 @@ test('shutdown ends children that ignore all signals, including their children',
   await until('all have ended', () => !pids.some(alive));
 });
 
-// A status of 404 would make the client conclude that its call was not accepted, and retry it.
+// A status of 404 would make the client conclude that its call was not accepted and can be retried.
 for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
-  test(`SIGTERM: in-flight calls may end within the grace period; then the error names calls that may have run (${how})`, async (t) => {
+  test(`after SIGTERM, in-flight calls may finish within the grace period; then the error names calls that may have run (${how})`, async (t) => {
     const gateway = await t.gateway({
       limits: { shutdown_grace_ms: 1500 },
       mcpServers: { s: fake('--tool', 'soon', '--delay', 'soon=700', '--tool', 'never', '--hang', 'tool:never') },
@@ -142,7 +142,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('standard error of a child is stored up to a limit', async (t) => {
+test('a child\'s standard error is stored up to a limit', async (t) => {
   const gateway = await t.gateway({
     limits: { stderr_bytes: 65_536 },
     mcpServers: { chatty: fake('--tool', 'a', '--stderr-flood', 2_000_000) },
@@ -155,7 +155,7 @@ test('standard error of a child is stored up to a limit', async (t) => {
   assert.ok(total > 0 && total <= 3 * 65_536, `${total} bytes`);
 });
 
-test('the first list waits a limited time; later tools are announced', async (t) => {
+test('the first list waits for a limited time; later tools are announced', async (t) => {
   const gateway = await t.gateway({
     limits: { first_list_wait_ms: 300 },
     mcpServers: { early: fake('--tool', 'a'), late: fake('--tool', 'b', '--init-delay', '1200'), soon: fake('--tool', 'c', '--init-delay', '50') },
@@ -173,12 +173,12 @@ test('a call to a server that is still starting waits for it', async (t) => {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);
-  // Either the call waited, or the error names the server that is not ready.
+  // The call waited, or the error names the server that is not ready.
   if (said instanceof Error) assert.match(said.message, /late/);
   else assert.equal(said.content[0].text, 'fake/b');
 });
 
-test('a ping of a server is answered', async (t) => {
+test('a ping from a server is answered', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'ping', '--log', log) } });
   await (await t.http(gateway)).tool('a__x');

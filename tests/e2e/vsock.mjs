@@ -1,5 +1,5 @@
 // Guests: frames, lines and other protocols on one port, with the real program. A Unix socket
-// represents AF_VSOCK, as on the host side of Firecracker and Cloud Hypervisor.
+// replaces AF_VSOCK, as on the host side of Firecracker and Cloud Hypervisor.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -15,7 +15,7 @@ const execute = promisify(execFile);
 const framePeer = join(root, 'tests/interop/frame_peer.py');
 const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
-// Starts a gateway with a guest's socket. `more` is additional configuration of the transport;
+// Starts a gateway with a socket for guests. `more` is additional configuration of the transport;
 // `profile` is the rest of the profile.
 async function start(t, servers, more = {}, { profile = {}, ...options } = {}) {
   const socket = join(t.dir, 'guest.sock');
@@ -37,7 +37,7 @@ const counts = (gateway, name, value) => until(name, async () => (await counter(
 const end = (socket) => socket.destroyed || new Promise((resolve) => socket.on('close', resolve));
 
 for (const args of [[], ['--single-process']]) {
-  test(`B03 B05 a session without handshake ${args}`, async (t) => {
+  test(`B03 B05 a session works without a handshake ${args}`, async (t) => {
     const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, {}, { args });
     const guest = new Guest(t, socket);
     const list = await guest.request('tools/list');
@@ -51,7 +51,7 @@ for (const args of [[], ['--single-process']]) {
     assert.ok(gateway.stdoutText.includes(socket) || gateway.stderrText.includes(socket), 'so does the banner');
   });
 
-  test(`B03 rows have the process named in the frame, else that of the metadata line ${args}`, async (t) => {
+  test(`B03 rows name the process from the frame, otherwise from the metadata line ${args}`, async (t) => {
     const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, {}, {
       args, profile: { telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } } } });
     const records = new Records(gateway);
@@ -105,7 +105,7 @@ test('a handshake may arrive late and repeatedly; in-flight requests continue', 
   assert.equal(guest.frames.filter((one) => one.notification).length, 0);
 });
 
-test('B01 B02 B13 an independent implementation: test vectors, rejections, a minimal relay', async (t) => {
+test('B01 B02 B13 an independent implementation passes its test vectors, rejections and a minimal relay', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   assert.match((await python('refusals')).stdout, /11 refused/);
   assert.match((await python('refuse', `unix:${socket}`)).stdout, /11 refused/);
@@ -139,9 +139,9 @@ test('B08 invalid JSON is answered once, without id, and the next request is ser
   assert.ok(!('id' in JSON.parse(bad.payload)));
 });
 
-// MCP has no such ids. The reference endpoint forwards them; docs/guest.md explains why this
-// gateway does not.
-test('an id of null or with a fraction is rejected on its stream, and nothing runs', async (t) => {
+// MCP does not permit such ids. The reference endpoint forwards them; docs/guest.md explains why
+// this gateway does not.
+test('an id that is null or has a fraction is rejected on its stream, and nothing runs', async (t) => {
   const log = t.path('log');
   const { socket } = await start(t, { up: fake('--tool', 'a', '--log', log) });
   const guest = new Guest(t, socket);
@@ -164,7 +164,7 @@ test('an id of null or with a fraction is rejected on its stream, and nothing ru
   assert.equal(calls.length, 1);
 });
 
-test('B12 a repeated or decreasing stream closes that connection, and is counted', async (t) => {
+test('B12 a repeated or decreasing stream id closes the connection and is counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
   const good = new Guest(t, socket);
   await good.request('tools/list');
@@ -178,7 +178,7 @@ test('B12 a repeated or decreasing stream closes that connection, and is counted
   assert.ok((await good.request('tools/list')).result);
 });
 
-test('B14 one port for frames and for TLS: the other service gets every byte', async (t) => {
+test('B14 one port serves frames and TLS, and the other service gets every byte', async (t) => {
   const service = createServer((socket) => {
     socket.on('data', (data) => socket.write(`got ${data.length}:`));
     socket.on('end', () => socket.end('bye'));
@@ -218,9 +218,10 @@ test('B14 without a hand-off service, connections that are not MCP or silent are
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
 
-// The calls are held until the rejection has arrived, so the rejection did not wait for a slot.
+// The calls are held until the rejection has arrived, so the rejection cannot have waited for a
+// slot.
 for (const compartment of ['own', 'endpoint']) {
-  test(`B18 four calls at a time, and a rejection needs no slot (policy: ${compartment})`, async (t) => {
+  test(`B18 four calls run at a time, and a rejection needs no slot (policy: ${compartment})`, async (t) => {
     const log = t.path('log');
     const gate = t.path('gate');
     const slow = { ...fake('--tool', 'slow', '--hold', `slow=${gate}`, '--log', log), max_in_flight: 4 };
@@ -250,7 +251,7 @@ for (const compartment of ['own', 'endpoint']) {
   });
 }
 
-test('B19 a time-out of one tool names the milliseconds, and other calls continue', async (t) => {
+test('B19 the time-out error of one tool names the milliseconds, and other calls continue', async (t) => {
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
   const { socket } = await start(t, { up: slow });
   const guest = new Guest(t, socket);
@@ -262,7 +263,7 @@ test('B19 a time-out of one tool names the milliseconds, and other calls continu
   assert.match(error.message, /1000 ms/);
 });
 
-test('a cancelled call ends with the empty frame', async (t) => {
+test('a cancelled call ends with an empty frame', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'hang', '--hang', 'tool:hang') });
   const guest = new Guest(t, socket);
   const call = guest.call('up__hang');
@@ -271,7 +272,7 @@ test('a cancelled call ends with the empty frame', async (t) => {
   assert.equal(await call, null);
 });
 
-test('duplex: a guest that offers it gets list changes, and requests during a call', async (t) => {
+test('a guest that offers duplex gets list changes, and requests during a call', async (t) => {
   const ask = JSON.stringify({ method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } });
   const { socket } = await start(t, { up: fake('--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'grow', '--add', 'grow=new') });
   const guest = new Guest(t, socket);
@@ -292,7 +293,7 @@ test('duplex: a guest that offers it gets list changes, and requests during a ca
   assert.ok((await call).result);
 });
 
-test('E06 older guests: lines after the metadata line', async (t) => {
+test('E06 older guests can send lines after the metadata line', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   const old = connect(socket);
   t.defer(() => old.destroy());
@@ -323,9 +324,8 @@ test('a guest that does not read is disconnected; others are not affected', asyn
 
 const asRoot = process.getuid() === 0;
 
-// A user that cannot open the socket's file need not be listed. Gateways of ordinary users do not
-// see other users.
-// other users.
+// A user that cannot open the socket's file need not be listed. Gateways of ordinary users cannot
+// distinguish other users.
 test('only listed users may connect', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: asRoot ? [65_531] : [] });
   const guest = new Guest(t, socket);
@@ -333,7 +333,7 @@ test('only listed users may connect', async (t) => {
   await counts(gateway, 'peers_refused', 1);
 });
 
-test('a listed user other than the gateway\'s own is accepted, an unlisted one is not', async (t) => {
+test('another user is accepted only if listed', async (t) => {
   if (!asRoot) t.skip('needs users of two numbers');
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: [0, 65_533] });
   chmodSync(t.dir, 0o711);
@@ -363,7 +363,7 @@ test('an ordinary user\'s gateway rejects allow_uids if it cannot distinguish ot
   assert.match(stderr, /user namespace.*start it as root or with --single-process/);
 });
 
-test('doctor checks guests\' sockets like serve', async (t) => {
+test('doctor checks guests\' sockets in the same way as serve', async (t) => {
   const look = (guest, more = {}) => {
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } }, ...more };
     const { code, stdout } = runProgram(t, ['doctor', '--config', '{config}'], { profile });
@@ -375,8 +375,8 @@ test('doctor checks guests\' sockets like serve', async (t) => {
     assert.match(stdout, says);
     return stdout;
   };
-  for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must have the form/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
-    // Errors of the schema are reported with their line, all others by the transport itself.
+  for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must be like/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
+    // The schema's errors are reported with their line, all others by the transport itself.
     const stdout = bad(guest, /^FAIL {2}(transport guest: |configuration: .*:\d+: transports\.guest\.)/m);
     assert.match(stdout, says);
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } } };
@@ -384,7 +384,7 @@ test('doctor checks guests\' sockets like serve', async (t) => {
     assert.equal(served.code, 1);
     assert.match(served.stderr, says);
   }
-  // A Unix socket for other protocols does not affect where guests connect.
+  // A Unix socket for other protocols does not change where guests connect.
   const mixed = look({ listen: 'vsock:5002', handoff: `unix:${t.path('no-service')}` });
   assert.match(mixed.of, /this kernel has (no )?AF_VSOCK/);
   assert.match(mixed.of, /^warn .*hand-off service unix:.*No such file/m);
@@ -407,7 +407,7 @@ test('doctor checks guests\' sockets like serve', async (t) => {
   other.close();
 });
 
-test('a file or program at the path of the socket is reported with a remedy', async (t) => {
+test('a file or a program at the socket\'s path is reported with a remedy', async (t) => {
   writeFileSync(t.path('file'), '');
   const other = createServer();
   await new Promise((resolve) => other.listen(t.path('s'), resolve));
@@ -421,14 +421,14 @@ test('a file or program at the path of the socket is reported with a remedy', as
   }
 });
 
-test('doctor accepts a socket that a running gateway has', async (t) => {
+test('doctor accepts a socket of a running gateway', async (t) => {
   const { gateway } = await start(t, { up: fake('--tool', 'a') });
   const { stdout, status } = spawnSync(program, ['doctor', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
   assert.match(stdout, /^ok {4}transport guest: a running gateway listens on .*guest\.sock$/m);
   assert.equal(status, 0, stdout);
 });
 
-test('the endpoint is killed: its guests are disconnected, the next connection waits and is served', async (t) => {
+test('if the endpoint is killed, its guests are disconnected, and the next connection waits and is served', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
   const before = new Guest(t, socket);
   await before.request('tools/list');
@@ -439,8 +439,8 @@ test('the endpoint is killed: its guests are disconnected, the next connection w
   assert.ok((await after.request('tools/list', undefined, { ms: 20_000 })).result);
 });
 
-test('ten million random bytes: the gateway keeps answering and does not grow', async (t) => {
-  // Its incomplete connections stay open until they time out.
+test('after ten million random bytes, the gateway still answers and has not grown', async (t) => {
+  // Incomplete connections stay open until they time out.
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { max_connections_per_peer: 1_000 });
   const guest = new Guest(t, socket);
   await guest.request('tools/list');

@@ -1,5 +1,5 @@
 // builtin-http in a complete gateway: its tools, its rules, and hostile servers. The rules are
-// tested in a private network, where this machine has public addresses and a name server.
+// tested in a private network in which this machine has public addresses and a name server.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { startDns, startHostileWeb } from '../fixtures/hostile_web.mjs';
 const publicAddress = '93.184.216.34';
 const metadataAddress = '169.254.169.254';
 
-// Runs this file again in a private network; returns if none can be created.
+// Runs this file again in a private network. Returns if no private network can be created.
 function enterOwnNetwork() {
   if (process.env.WEB_NETWORK !== undefined || process.getuid() !== 0) return;
   const resolv = join(tmpdir(), `bulkhead-resolv-${process.pid}.conf`);
@@ -55,7 +55,7 @@ async function hostile(t, ...more) {
   return web;
 }
 
-// Starts a gateway with a client; returns the client and call(tool, args), which resolves with the
+// Starts a gateway with a client. Returns the client and call(tool, args), which resolves with the
 // text of the result.
 async function started(t, tools) {
   const gateway = await t.gateway({ tools });
@@ -84,7 +84,7 @@ async function started(t, tools) {
 }
 const chunk = (text) => text.slice(text.indexOf('\n\n') + 2);
 
-test('D01 fetch_http: the three formats', async (t) => {
+test('D01 fetch_http returns all three formats', async (t) => {
   const page = '<!doctype html><title>T</title><script>var hidden = 1;</script><h1>Heading</h1><p>See <a href="https://b.test/">that</a>.<ul><li>one<li>two</ul>';
   const web = await site(t, (_, res) => html(res, page));
   const { text } = await started(t, { local: loopback });
@@ -95,7 +95,7 @@ test('D01 fetch_http: the three formats', async (t) => {
   assert.equal(chunk(await text('local__fetch_http', { url: web.url, format: 'raw' })), page);
 });
 
-test('D02 pages are contiguous', async (t) => {
+test('D02 the parts of a long page are contiguous', async (t) => {
   const whole = 'aé€😀\n'.repeat(1100);
   const web = await site(t, (_, res) => html(res, whole, 'text/plain; charset=utf-8'));
   const { text } = await started(t, { local: loopback });
@@ -112,7 +112,7 @@ test('D02 pages are contiguous', async (t) => {
   assert.equal(read, whole);
 });
 
-test('D03 grep_http: 60 hits, 50 shown and reported', async (t) => {
+test('D03 grep_http shows 50 of 60 hits and reports that', async (t) => {
   const lines = Array.from({ length: 60 }, (_, i) => `<p>hit number ${i + 1}</p>`).join('\n');
   const web = await site(t, (_, res) => html(res, lines));
   const { text, error } = await started(t, { local: loopback });
@@ -124,7 +124,7 @@ test('D03 grep_http: 60 hits, 50 shown and reported', async (t) => {
   assert.match(await error('local__grep_http', { url: web.url, pattern: '(' }), /invalid regular expression/);
 });
 
-test('D04 http_headers: HEAD, or GET', async (t) => {
+test('D04 http_headers sends HEAD or GET', async (t) => {
   const web = await site(t, (_, res) => res.writeHead(404, { 'x-one': '1' }).end());
   const { text } = await started(t, { local: loopback });
   assert.match(await text('local__http_headers', { url: web.url }), /^URL: .*\nStatus: 404 Not Found\n\nHeaders:\n(  .*\n)*  x-one: 1\n/);
@@ -132,7 +132,7 @@ test('D04 http_headers: HEAD, or GET', async (t) => {
   assert.deepEqual(web.seen.map((one) => one.method), ['HEAD', 'GET']);
 });
 
-test('D05 requests by method, under both prefixes', async (t) => {
+test('D05 requests are sent with each method, under both prefixes', async (t) => {
   const web = await site(t, (_, res, body) => res.writeHead(201, { 'content-type': 'application/json' }).end(`{"got":${JSON.stringify(body)}}`));
   const tool = { ...loopback, methods: allMethods };
   const { client, text } = await started(t, { local: tool, builtin: tool });
@@ -168,13 +168,13 @@ test('D08 each error has a specific text', async (t) => {
   assert.match(texts[3], /application\/pdf/);
 });
 
-test('a page in another character set, in the web compartment', async (t) => {
+test('the web compartment can convert a page in another character set', async (t) => {
   const web = await site(t, (_, res) => html(res, Buffer.from('93fa967b8cea', 'hex'), 'text/plain; charset=Shift_JIS'));
   const { text } = await started(t, { local: loopback });
   assert.equal(chunk(await text('local__fetch_http', { url: web.url })), '日本語');
 });
 
-test('a fresh page is requested once, a stale one is revalidated', async (t) => {
+test('a fresh page is requested once, and a stale page is revalidated', async (t) => {
   const web = await site(t, (req, res) => {
     if (req.headers['if-none-match'] === '"1"') return res.writeHead(304, { etag: '"1"' }).end();
     const headers = req.url === '/fresh' ? { 'cache-control': 'max-age=60' } : { etag: '"1"' };
@@ -188,7 +188,7 @@ test('a fresh page is requested once, a stale one is revalidated', async (t) => 
     [['/fresh', undefined], ['/old', undefined], ['/old', '"1"'], ['/old', '"1"']]);
 });
 
-test('progress of a long request, and a cancelled call', async (t) => {
+test('a long request reports progress and can be cancelled', async (t) => {
   const web = await hostile(t);
   const { gateway, client } = await started(t, { local: loopback });
   const slow = client.request('tools/call', { name: 'local__fetch_http', arguments: { url: `${web.url}/slow` }, _meta: { progressToken: 'mine' } }, { id: 'slow' });
@@ -204,7 +204,7 @@ test('progress of a long request, and a cancelled call', async (t) => {
   assert.ok((await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
 });
 
-// The answer to each hostile page; the text names the exceeded limit.
+// The expected answer for each hostile page. The text names the limit that was exceeded.
 const harm = {
   '/endless': /larger than 1000000 bytes/,
   '/endless-header': /request failed/,
@@ -241,7 +241,7 @@ const harmless = {
   '/deep': 'deep\n',
 };
 
-test('a hostile web server: nothing hangs, escapes or exceeds its limit', async (t) => {
+test('with a hostile web server, nothing hangs, escapes or exceeds its limit', async (t) => {
   const web = await hostile(t);
   const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 2000 } });
   const compartment = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'web');
@@ -266,7 +266,7 @@ const guarded = { plugin: 'builtin-http', block: ['blocked.test', '*.sub.test'],
 function needsOwnNetwork(t) {
   if (!ownNetwork) t.skip('needs a network namespace (root, unshare, ip)');
 }
-// One name server for all tests of this file.
+// All tests of this file use the same name server.
 let dns;
 async function names(t) {
   needsOwnNetwork(t);
@@ -284,7 +284,7 @@ async function names(t) {
   return dns;
 }
 
-test('D06 block, allow, default', async (t) => {
+test('D06 the block list, the allow list and the default are applied', async (t) => {
   await names(t);
   const web = await hostile(t, publicAddress);
   const at = (name) => `http://${name}:${web.port}/`;
@@ -324,7 +324,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   const web = await hostile(t, publicAddress);
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const results = [];
-  // Each call has a new libcurl client, so no answer of the name server is cached.
+  // Each call has a new libcurl client, so no DNS answer is cached.
   for (let i = 0; i < 4; ++i) {
     const { call } = await started(t, { http: guarded });
     results.push((await call('http__fetch_http', { url: `http://changing.test:${web.port}/` })).content[0].text);
@@ -332,7 +332,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   assert.deepEqual(results.map((text) => /hello$/.test(text)), [true, false, true, false]);
   assert.match(results[1], /127\.0\.0\.1 of changing\.test is blocked/);
   assert.equal(queries.filter((name) => name === 'changing.test').length, 4);
-  // The second address of a name is not used either if the first is unreachable.
+  // If the first address of a name is unreachable, the second is not used either.
   web.stop();
   const { error } = await started(t, { http: guarded });
   assert.match(await error('http__fetch_http', { url: `http://both.test:${web.port}/` }), /blocked|request failed/);

@@ -1,5 +1,5 @@
-// All transports for clients behind one interface: text in, messages out. The classes know nothing
-// of MCP except the id, which shows whether an answer is expected.
+// All transports for clients, behind one interface: text in, messages out. Of MCP, the classes know
+// only the id, which shows whether an answer is expected.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { connect } from 'node:net';
@@ -8,7 +8,7 @@ import { HttpClient, events, until } from './lib.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 
-// An emulated machine is slow.
+// Tests may run in an emulated machine, which is slow.
 const patience = 30_000;
 
 const awaitsAnswer = (text) => {
@@ -20,7 +20,7 @@ const awaitsAnswer = (text) => {
 };
 
 // The common base class. `messages` contains each received message as text. Ids are JSON text, so
-// that a test sees the returned bytes.
+// tests see the returned bytes.
 class Wire {
   messages = [];
   static message(id, method, params) {
@@ -60,7 +60,7 @@ class Wire {
   }
 }
 
-// One message per line: a program's standard streams, or a socket.
+// One message per line: over the standard streams of a program, or over a socket.
 class Lines extends Wire {
   constructor(input, output) {
     super();
@@ -93,7 +93,7 @@ export function programLines(t, command, args, options = {}) {
   return new Lines(child.stdin, child.stdout);
 }
 
-// Connects like an older guest: lines after the metadata line.
+// Connects like an older guest, with lines after the metadata line.
 export function socketLines(t, path) {
   const socket = connect({ path, allowHalfOpen: true });
   t.defer(() => socket.destroy());
@@ -108,7 +108,7 @@ export class Frames extends Wire {
     this.guest = new Guest(t, path);
     delete this.messages;
   }
-  // An empty frame reports that a request has ended without an answer; it is not a message.
+  // An empty frame reports that a request has ended without an answer, so it is not a message.
   get messages() {
     return this.guest.frames.map((one) => one.payload).filter(Boolean);
   }
@@ -123,7 +123,7 @@ export class Frames extends Wire {
   }
 }
 
-// Streamable HTTP: one POST per message; the answers are the messages.
+// Streamable HTTP: one POST per message; the received answers are the messages.
 export class Http extends Wire {
   constructor(t, url) {
     super();
@@ -152,7 +152,7 @@ export class Http extends Wire {
     if (body) this.messages.push(body);
     if (!awaitsAnswer(text) && res.statusCode !== 202) throw new Error(`a notification got HTTP ${res.statusCode} ${body}`);
   }
-  // The connection ends after this request: over HTTP the header states that.
+  // The connection ends after this request; over HTTP, a header requests that.
   async last(text) {
     const { hostname, port, pathname } = this.client.url;
     const headers = this.client.headers({ 'content-type': 'application/json', connection: 'close' });

@@ -1,6 +1,6 @@
-// Fuzzer of the aggregator's protocol: the messages must be independent of the split into pieces.
-// MessagePack must become valid JSON that survives the conversion back. Requests, definitions and
-// replies must handle any valid JSON.
+// Fuzzer of the aggregator's protocol. The messages must not depend on how the input is split.
+// MessagePack must convert to valid JSON and back. Requests, definitions and replies must handle
+// any valid JSON.
 //
 // The first byte of the input selects the split.
 #include <bulkhead-aggregator/frames.hpp>
@@ -66,7 +66,7 @@ void look_at(std::string_view text) {
   for (const Method method : {Method::list_tools, Method::list_resources, Method::list_prompts}) {
     require(bh::json::valid(items_reply(1, method, text)));
   }
-  // A packed value keeps its contents; numbers are stable after one conversion.
+  // Packing must keep the value; numbers are stable after one conversion.
   std::string packed, once, again, twice;
   if (bh::msgpack::from_json(text, &packed) != nullptr) return;
   if (bh::msgpack::to_json(packed, &once) != nullptr) return;  // larger than the limit

@@ -1,4 +1,4 @@
-// Fuzzer of the expression compiler and evaluator: evaluation must end within its budget and be
+// Fuzzer of the expression compiler and evaluator. Evaluation must end within its budget and be
 // deterministic.
 #include <cstdlib>
 #include <string_view>

@@ -55,7 +55,7 @@ struct Outcome {
 class Cuts {
  public:
   explicit Cuts(std::uint32_t seed) : state_(seed | 1) {}
-  // With seed 0 or 1, the input is one piece.
+  // Seeds 0 and 1 do not split the input.
   std::size_t next(std::size_t left) {
     if (state_ == 1) return left;
     state_ = state_ * 1664525 + 1013904223;
@@ -133,7 +133,7 @@ void require(bool holds, const char *what) {
 }
 
 // Beast also rejects values that this parser ignores (a Connection header that is not a list of
-// tokens); only the end of a request must never differ.
+// tokens). Only the end of a request must never differ.
 bool about_framing(error_code error) {
   return error == http::error::bad_content_length || error == http::error::bad_transfer_encoding ||
          error == http::error::multiple_content_length || error == http::error::bad_chunk ||
@@ -142,7 +142,7 @@ bool about_framing(error_code error) {
 }
 
 void compare_with_other(std::string_view request, const std::string &body) {
-  // An empty line before the request is permitted, but Beast rejects it.
+  // An empty line before a request is permitted, but Beast rejects it.
   if (request.starts_with("\r\n")) request.remove_prefix(2);
   Other other;
   other.eager(true);
@@ -153,7 +153,7 @@ void compare_with_other(std::string_view request, const std::string &body) {
     const std::size_t n =
         other.put(boost::asio::buffer(request.data() + at, request.size() - at), error);
     if (error == http::error::need_more) break;
-    // Beast treats trailers as fields, including those about framing; this parser ignores them.
+    // Beast parses trailers as fields, including framing fields; this parser ignores trailers.
     if (error && other.chunked() && other.body == body) return;
     if (error) return require(!about_framing(error), error.message().c_str());
     if (n == 0) break;

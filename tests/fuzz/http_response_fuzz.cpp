@@ -1,6 +1,6 @@
-// Fuzzer of HTTP/1.1 responses: the result for a head is the same for any longer input, its views
-// stay inside the input, and chunks decode to the same body independently of the split. The first
-// byte selects the split.
+// Fuzzer of HTTP/1.1 responses. The result for a head must be the same for any longer input, its
+// views must stay inside the input, and chunks must decode to the same body for any split. The
+// first byte selects the split.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -81,8 +81,8 @@ bool refused(const Response &response) {
          response.end == ResponseReader::Result::head_too_large;
 }
 
-// A head that arrives in pieces is parsed when its end has arrived, so it may not be rejected
-// before.
+// A head that arrives in pieces is parsed when it is complete, so an incomplete head need not be
+// rejected.
 bool same(const Response &whole, const Response &pieces) {
   if (!refused(whole)) return whole == pieces;
   return refused(pieces) || (pieces.end == ResponseReader::Result::more && pieces.status == 0);

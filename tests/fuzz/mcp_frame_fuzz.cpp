@@ -1,5 +1,5 @@
-// Fuzzer of the frame decoder, with split input: frames and errors must be independent of the
-// split; accepted frames encode to the same bytes; at most one frame is buffered.
+// Fuzzer of the frame decoder, with split input. Frames and errors must not depend on the split,
+// accepted frames must encode to the same bytes, and at most one frame may be buffered.
 //
 // The first byte of the input selects the split.
 #include <cstdint>
@@ -21,7 +21,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Returns one text per step.
+// Returns the result of each step as text.
 std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
   FrameReader reader;
   std::vector<std::string> out;

@@ -1,6 +1,6 @@
-// Fuzzer of untrusted pages: the result is UTF-8 text or an error, plain text is limited in size,
-// and its parts are consistent with the whole. The first byte selects the format, the second the
-// claimed type.
+// Fuzzer of untrusted pages. The result must be UTF-8 text or an error, plain text must be limited
+// in size, and the parts must match the whole text. The first byte selects the format, the second
+// the declared type.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,7 @@ constexpr const char *types[] = {"text/html",
                                  "text/html; charset=gb18030",
                                  "text/plain; charset=utf-16le",
                                  "application/json"};
-constexpr std::size_t max_growth = 100;  // per byte: indentation, marks, empty cells of a table
+constexpr std::size_t max_growth = 100;  // per input byte: indentation, marks, empty table cells
 
 void require(bool holds) {
   if (!holds) std::abort();

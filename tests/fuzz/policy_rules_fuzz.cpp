@@ -1,4 +1,4 @@
-// Fuzzer of loading and evaluating rules: the input is split at zero bytes into the configuration,
+// Fuzzer of loading and evaluating rules. The input is split at zero bytes into the configuration,
 // the arguments, the result and the description of a call. Accepted rules must decide, observe,
 // filter, evaluate events (with the result) and explain. Rewritten and explained texts must be
 // JSON.
@@ -25,7 +25,7 @@ void check(const Verdict &verdict) {
   if (verdict.kind != BH_VERDICT_REWRITE) return;
   JsonText again;
   const char *fault = again.parse(verdict.text);
-  // Duplicate members may remain in texts that no rule reads; in arguments, the gate rejects them.
+  // Texts that no rule reads may still have duplicate members; in arguments, the gate rejects them.
   if (fault != nullptr && std::string_view(fault) == "not valid JSON") std::abort();
 }
 

@@ -1,5 +1,5 @@
 // Fuzzer of the message scanner: compares it with RapidJSON and simdjson, compares its string
-// search with the scalar variant, and checks the invariants of every returned range.
+// search with the scalar variant, and checks the invariants of each returned range.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,7 +20,7 @@ void require(bool ok, const char *what) {
   std::abort();
 }
 
-// Checks that all variants find the same end of a string, from every possible start.
+// Checks that all variants find the same end of a string for every possible start.
 void compare_variants(std::string_view text) {
   static const json::StringEndVariants variants = json::string_end_variants();
   const char *end = text.data() + text.size();
@@ -95,7 +95,8 @@ void check_scan(std::string_view message, const Scan &s) {
     require(member(params, "_meta") == s.meta.in(message), "_meta is the member");
 }
 
-// Checks that the remaining message has the same kind and no member that must be dropped.
+// Checks the message without its dropped members: it must have the same kind and nothing more to
+// drop.
 void check_dropped(std::string_view message, const Scan &s) {
   if (s.kind == Kind::batch) return;
   const std::string left = without_dropped_members(message, s, true);

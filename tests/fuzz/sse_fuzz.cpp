@@ -1,4 +1,4 @@
-// Fuzzer of event streams: the events must be independent of the split and within the limits.
+// Fuzzer of event streams. The events must not depend on the split and must be within the limits.
 //
 // The first two bytes of the input select the split and the limit.
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Fuzzer of protocol detection: the result must be independent of the split, available in time, and
-// final.
+// Fuzzer of protocol detection. The result must not depend on the split, must be available in time,
+// and must be final.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

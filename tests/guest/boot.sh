@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# boot.sh ROOT [SECONDS]: runs ROOT/test.sh as root in a virtual machine, and ends with its status.
+# boot.sh ROOT [SECONDS]: runs ROOT/test.sh as root in a virtual machine, and exits with its status.
 #
-# The machine is QEMU with Debian's cloud kernel. Its file system is ROOT in memory, with busybox's
-# commands added. It has no network card, no disk and no access to this machine. Unlike a container
-# it has its own kernel, with AF_VSOCK between its processes (CID 1) and cgroups v2. The kernel is
-# downloaded once (27 MB) and unpacked, not installed.
+# The machine is QEMU with Debian's cloud kernel. Its file system is a copy of ROOT in memory, with
+# busybox's commands added. It has no network card, no disk and no access to this machine. Unlike a
+# container, it has its own kernel, with AF_VSOCK between its processes (CID 1) and cgroups v2. The
+# kernel is downloaded once (27 MB) and unpacked, not installed.
 #
 # Exit status 77: QEMU, busybox, cpio or the kernel is missing (the packages are the set "guest" of
 # scripts/install-packages.sh). Exit status 124: not completed within SECONDS (120).
@@ -32,7 +32,7 @@ unpack_kernel() {
   dpkg-deb --fsys-tarfile "$new"/*.deb |
     tar -x -C "$new" --wildcards './boot/vmlinuz-*' '*/lib/modules/*/kernel/net/vmw_vsock/*'
   rm "$new"/*.deb
-  mv -T "$new" "$cache/kernel" 2>/dev/null || rm -rf "$new"  # another run was first
+  mv -T "$new" "$cache/kernel" 2>/dev/null || rm -rf "$new"  # another run has created it
 }
 [ -d "$cache/kernel" ] || unpack_kernel
 
@@ -63,7 +63,7 @@ export PATH=/bin HOME=/root TERM=dumb
 mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
 mkdir -p /dev/shm /root; mount -t tmpfs -o mode=1777 tmp /tmp; mount -t tmpfs run /run
 mount -t tmpfs shm /dev/shm
-# Like a service manager, enables accounting for the child groups.
+# Enables accounting for child groups, like a service manager.
 mount -t cgroup2 groups /sys/fs/cgroup && echo '+pids +memory' >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
 stty -F /dev/ttyS0 -opost
@@ -75,7 +75,7 @@ INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . -print0 | cpio --quiet -0 -o -H newc -R 0:0) | gzip -1 >"$work/initrd"
 
-# Emulated, since nested KVM often fails and these tests need no speed.
+# Emulated, because nested KVM often fails and these tests do not need speed.
 timeout "$seconds" qemu-system-x86_64 -machine pc,accel=tcg -cpu max -smp 1 -m 768 \
   -nodefaults -no-user-config -display none -no-reboot -nic none -serial stdio \
   -kernel "$cache"/kernel/boot/vmlinuz-* -initrd "$work/initrd" \

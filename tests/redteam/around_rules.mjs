@@ -1,5 +1,5 @@
-// Attempts to bypass rules: unevaluated members, requests that are evaluated with a delay, and
-// calls that differ from the approved calls.
+// Attempts to bypass rules with unevaluated members, with requests whose evaluation is delayed, and
+// with calls that differ from approved calls.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -16,12 +16,12 @@ const modes = { compartments: [], 'one process': ['--single-process'] };
 const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), { timeout: 60_000 });
 };
-const large = 'x'.repeat(200_000); // more than is evaluated at once
+const large = 'x'.repeat(200_000); // too large to be evaluated at once
 
 let lastId = 1000;
 const message = (method, params, envelope = '') => `{"jsonrpc":"2.0","id":${++lastId},"method":${quoted(method)}${envelope},"params":${params}}`;
 const post = (client, body) => client.exchange('POST', { body, headers: client.headers() });
-// Returns the messages that the server received, without the handshake and lists.
+// Returns the messages that the server received, except the handshake and lists.
 function received(log) {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< '));
@@ -41,7 +41,7 @@ const SECRET = 'TOPSECRET';
 const noSecret = rule('no-secret', 'mcp.response', `mcp.response.text.contains("${SECRET}")`);
 const leaks = (text) => text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16))).includes(SECRET);
 
-// mcp.response.text contains no names of members, but all texts of an error.
+// mcp.response.text contains all texts of an error, but no member names.
 both('no member of an error carries a blocked text', async (t, args) => {
   const errors = {
     code: `{"code":"${SECRET}","message":"x"}`,
@@ -99,7 +99,7 @@ both('the error of a failed server contains no credentials of the profile', asyn
   assert.deepEqual(Object.values(said).filter((body) => body.includes(credential)), []);
 });
 
-both('no large result that a rule blocks reaches the client, whatever happens during its evaluation', async (t, args) => {
+both('a large result that a rule blocks never reaches the client, whatever happens during its evaluation', async (t, args) => {
   const gateway = await t.gateway(server('--tool', 'a') + noSecret, { args });
   const client = await t.http(gateway);
   await ready(client);
@@ -225,7 +225,7 @@ function ask(socket, method, path, body) {
 }
 const pending = async (socket) => (await ask(socket, 'GET', '/confirm/pending')).pending;
 
-both('a call that differs in any part from the approved one requires approval', async (t, args) => {
+both('a call that differs in any part from an approved call requires approval', async (t, args) => {
   const log = t.path('log');
   const gateway = await t.gateway(`${server('--tool', 'a', '--log', log)}[approval]\napi = true\n${rule('asks', 'mcp.request', 'true', 'decision = "ask"')}`, { args });
   const client = await t.http(gateway);

@@ -1,5 +1,5 @@
-// Attempts to stop the gateway with a variable that one server lacks, and to find configured values
-// in logs, errors and the status.
+// Attempts to stop the gateway with a variable that is missing for one server, and to find
+// configured values in logs, errors and the status.
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -24,7 +24,7 @@ const lacking = {
   'in a URL': { url: 'http://${env:UNSET_A}:1/' },
 };
 for (const [mode, args] of modes) {
-  test(`red team: a variable that one server lacks stops no other server, ${mode}`, async (t) => {
+  test(`red team: a variable that one server lacks does not stop other servers, ${mode}`, async (t) => {
     const names = Object.keys(lacking).map((_, i) => `late${i}`);
     const mcpServers = { ...Object.fromEntries(Object.values(lacking).map((def, i) => [names[i], def])), good: fake('--tool', 'ok') };
     const gateway = await t.gateway({ mcpServers }, { args });
@@ -36,7 +36,7 @@ for (const [mode, args] of modes) {
       const server = servers.find(({ name }) => name === names[i]);
       assert.equal(server.state, 'disabled', `${what}: ${server.reason}`);
     }
-    // Started from a terminal without these variables.
+    // Commands from a terminal without these variables.
     for (const words of [['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list'], ['tools'], ['call', 'good__ok']]) {
       const done = await cli(gateway, [...words, '--config', gateway.config]);
       assert.equal(done.code, 0, `${words}: ${done.stderr}`);
@@ -49,9 +49,9 @@ const secrets = {
   LINES: '-----BEGIN KEY-----\nMIIEvQIBADANBgkqh-LINE1\nkiG9w0BAQEFAASC-LINE2\n-----END KEY-----',
   TOKEN: 'tok-3n-ABCDEF-0123456789',
 };
-// No form of the secrets may be stored: neither whole values nor their parts.
+// No form of the secrets may be stored, neither complete values nor their parts.
 const traces = [...Object.values(secrets), 'MIIEvQIBADANBgkqh', 'kiG9w0BAQEFAASC', 'Zx9-Secret', 'tok-3n-ABC', JSON.stringify(secrets.KEY).slice(1, -1)];
-// The values as a server prints them; $1 is a pause for the shell.
+// The values as a server prints them. $1 is a pause for the shell.
 const printed = {
   'plain': 'echo "at $KEY end"; echo "$LINES"; echo "$WRAPPED"',
   'in two writes': 'printf %s "tok-3n-A"; sleep 0.3; echo "BCDEF-0123456789"',
@@ -63,7 +63,7 @@ const printed = {
 };
 for (const [mode, args] of modes) {
   for (const [how, shell] of Object.entries(printed)) {
-    test(`red team: credentials that a server prints ${how} are stored nowhere, ${mode}`, async (t) => {
+    test(`red team: credentials that a server prints ${how} are not stored anywhere, ${mode}`, async (t) => {
       const work = t.path('work');
       mkdirSync(work);
       writeFileSync(join(work, 'program'), `{ echo begin; ${shell}; echo; echo "the end"; } >&2\nexit 3\n`);
@@ -84,7 +84,7 @@ for (const [mode, args] of modes) {
       for (const { path, text } of filesBelow(state)) if (text !== undefined) shown[basename(path)] = text;
       assert.match(shown['bad.log'], /the end/);
       for (const [where, text] of Object.entries(shown)) {
-        // Escape sequences must not reach the reader's terminal.
+        // The reader's terminal must not receive escape sequences.
         const seen = text.replace(/\u001b\[[0-9;]*m/g, '');
         for (const trace of traces) assert.ok(!text.includes(trace) && !seen.includes(trace), `${where} has ${JSON.stringify(trace)}`);
       }

@@ -1,7 +1,7 @@
 // Attempts to escape from a server's sandbox with the shell: to credentials that are created while
-// the server runs, into the first process of the sandbox, and through shared memory to another
-// server. Each attempt is also made without a sandbox, where most must succeed; otherwise their
-// failure proves nothing.
+// the server is running, into the first process of the sandbox, and through shared memory to
+// another server. Each attempt is also made without a sandbox. Most must then succeed; otherwise
+// their failure would prove nothing.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { assert, fakeMcp, run, runProgram, show, test, until } from '../e2e/lib.
 const read = (path) => readFileSync(path, 'utf8');
 const secrets = ['.ssh/id_rsa', '.kube/config', '.netrc', '.npmrc', '.config/gh/hosts.yml', '.local/share/keyrings/login'];
 
-// For one secret, $s: each command prints what it finds.
+// Commands for one secret, $s. Each command prints what it finds.
 const ways = [
   'cat "$HOME/$s"',
   'cat "$HOME/project/../$s"',
@@ -44,7 +44,7 @@ exec "$FAKE" --tool look
 `;
 
 for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-read-only', ['--single-process']], ['off', []]]) {
-  test(`red team: credentials created while a server runs, ${sandbox} ${args.join('')}`, async (t) => {
+  test(`red team: reading credentials created while a server runs, ${sandbox} ${args.join('')}`, async (t) => {
     const home = t.path('../house'), work = t.path('work');
     for (const folder of [work, `${home}/project`, `${home}/known`, `${home}/.ssh`, `${home}/.config/gh`]) mkdirSync(folder, { recursive: true });
     symlinkSync(home, `${work}/link`);
@@ -56,7 +56,7 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
     await until('it runs', () => existsSync(`${work}/started`), 20_000);
     for (const secret of secrets) {
       const path = join(home, secret);
-      // The existing folders are removed and created again: the new ones are not covered.
+      // The existing folders are removed and recreated; the sandbox did not cover the new folders.
       if (secret.includes('/')) rmSync(join(home, secret.split('/')[0]), { recursive: true, force: true });
     }
     for (const secret of secrets) {
@@ -77,7 +77,7 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
   });
 }
 
-// Runs from the start: the first process may then still have the gateway's memory.
+// Runs from the start, because the first process may still have the gateway's memory then.
 const firstProcess = `#!/bin/sh
 i=0
 while [ $i -lt 300 ]; do
@@ -91,13 +91,13 @@ exec "$FAKE" --tool look
 `;
 
 for (const args of [[], ['--single-process']]) {
-  test(`red team: the first process of the sandbox ${args.join('')}`, async (t) => {
+  test(`red team: the first process of the sandbox is not accessible ${args.join('')}`, async (t) => {
     const work = t.path('work');
     mkdirSync(work);
     for (const name of ['found', 'status']) writeFileSync(join(work, name), '');
     writeFileSync(join(work, 'program'), firstProcess);
     const server = { command: '/bin/sh', args: [join(work, 'program')], cwd: work, env: { WORK: work, FAKE: fakeMcp } };
-    // Several at a time: each start is another attempt.
+    // Several servers at a time, because each start is another attempt.
     const mcpServers = Object.fromEntries([...'abcdef'].map((name) => [name, server]));
     const gateway = await t.gateway({ limits: { connect_timeout_ms: 60_000, first_list_wait_ms: 1 }, mcpServers }, { args });
     const client = await t.http(gateway);
@@ -123,7 +123,7 @@ for (const [what, HOME] of [['is not set', undefined], ['is empty', ''], ['is no
   }
 }
 
-// One file of a folder was granted by name. The attempts target its other files, existing and
+// One file in a folder was granted by name. The attempts target its other files, both existing and
 // created later.
 const besideAFile = `#!/bin/sh
 attack() {
@@ -144,7 +144,7 @@ exec "$FAKE" --tool look
 `;
 
 for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-read-only', ['--single-process']], ['off', []]]) {
-  test(`red team: the folder of a file that was given by name, ${sandbox} ${args.join('')}`, async (t) => {
+  test(`red team: access to other files in the folder of a granted file, ${sandbox} ${args.join('')}`, async (t) => {
     const home = t.path('../house'), work = t.path('work');
     for (const folder of [work, `${home}/.config`, `${home}/.local/bin`]) mkdirSync(folder, { recursive: true });
     for (const name of ['found', 'program']) writeFileSync(join(work, name), name === 'program' ? besideAFile : '', { mode: 0o755 });
@@ -177,9 +177,10 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
   });
 }
 
-// A HOME in a server's definition, or another HOME of the gateway, exposes no other home.
+// HOME in a server's definition, or a different HOME of the gateway, must not expose another home
+// folder.
 for (const args of [[], ['--single-process']]) {
-  test(`red team: HOME in a server's environment exposes no home ${args.join('')}`, async (t) => {
+  test(`red team: HOME in a server's environment exposes no home folder ${args.join('')}`, async (t) => {
     const home = t.path('../house'), other = t.path('../other'), work = t.path('work');
     for (const folder of [work, `${home}/.config`, `${other}/.ssh`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${other}/.ssh/id_rsa`, 'CANARY other\n');
@@ -211,9 +212,8 @@ exec "$FAKE" --tool look
   });
 }
 
-// The gateway is started in a repository that contains code. Programs that are not installed are
-// replaced by scripts: each runs the code that it finds in its start folder, at its start and
-// later.
+// The gateway is started in a repository that contains code. Scripts stand in for programs that are
+// not installed: each runs the code that it finds in its start folder, at its start and later.
 const standIn = `#!/bin/sh
 ./planted at-start
 echo x >"$WORK/$NAME.started"
@@ -232,7 +232,7 @@ const packageLines = [
 ];
 
 for (const args of [[], ['--single-process']]) {
-  test(`red team: a repository's code in a server that runs a package ${args.join('')}`, async (t) => {
+  test(`red team: a server that runs a package does not run a repository's code ${args.join('')}`, async (t) => {
     const work = t.path('work'), bin = t.path('bin');
     for (const folder of [work, bin]) mkdirSync(folder);
     writeFileSync(join(work, 'found'), '');
@@ -253,7 +253,7 @@ for (const args of [[], ['--single-process']]) {
     writeFileSync(join(gateway.dir, 'node_modules/.bin/planted'), planted, { mode: 0o755 });
     writeFileSync(join(work, 'go'), '');
     await until('all have tried', () => all('done'), 60_000);
-    const control = `s${packageLines.length}`;  // no package: the code does run there
+    const control = `s${packageLines.length}`;  // not a package, so the code must run here
     const found = read(join(work, 'found')).trim().split('\n').map((line) => line.split(' '));
     assert.deepEqual(found.filter(([name]) => name !== control).map(([name]) => packageLines[name.slice(1)]), []);
     assert.deepEqual(found.map(([, when]) => when), ['at-start', 'later', 'later']);
@@ -265,7 +265,7 @@ test('red team: npm itself runs no program of a repository', async (t) => {
   mkdirSync(work);
   writeFileSync(join(work, 'found'), '');
   const lines = ['npx --offline planted', 'npm --silent --offline exec planted', 'npm exec --offline -- planted', 'env A=1 npm --offline x planted',
-    'npm exec --offline planted ./control'];  // a relative path, which needs the folder
+    'npm exec --offline planted ./control'];  // a relative path requires the folder
   const servers = Object.fromEntries(lines.map((line, i) => {
     const [command, ...args] = line.split(' ');
     return [`s${i}`, { command, args, start: 'lazy', env: { WORK: work, NAME: `s${i}`, FAKE: fakeMcp } }];

@@ -11,7 +11,8 @@ const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 const jsonHeaders = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n';
 
-// Sends one POST: { status, session }; it fails if there is no answer within 5 s.
+// Sends a POST request. Resolves with { status, session }; rejects if there is no answer within 5
+// s.
 function post(gateway, body, { session, agent = false, from } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request({
@@ -24,7 +25,7 @@ function post(gateway, body, { session, agent = false, from } = {}) {
   });
 }
 // Writes `text` on a new connection, which stays open until the test ends. Resolves when the text
-// is written. `ended(bytes)` is called when the gateway has closed the connection.
+// has been written. Calls `ended(bytes)` when the gateway has closed the connection.
 function hold(t, gateway, text, ended = () => {}) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
@@ -36,7 +37,7 @@ function hold(t, gateway, text, ended = () => {}) {
 const rawPost = (gateway, session, body) =>
   `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n${jsonHeaders}${session ? `Mcp-Session-Id: ${session}\r\n` : ''}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-// Begins `n` handshakes on one connection, 200 at a time, and does not complete them. Resolves with
+// Begins `n` handshakes on one connection, 200 at a time, and leaves them incomplete. Resolves with
 // the number of answers with status 200.
 function flood(t, gateway, n) {
   const request = rawPost(gateway, '', initialize);
@@ -66,7 +67,7 @@ function flood(t, gateway, n) {
   });
 }
 
-// Behaviours of a client with many connections; the table holds 72 connections (twice the sessions,
+// Behaviours of a client with many connections. The table holds 72 connections (twice the sessions,
 // plus 64).
 const holds = {
   'without a request': () => '',
@@ -86,7 +87,7 @@ for (const [mode, args] of modes) {
       assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
       const evil = [];
       for (let i = 0; i < 3; ++i) evil.push(await t.http(gateway, { leaveOpen: true }));
-      // In rounds: of many simultaneous connections, most would be closed before the gateway reads
+      // Connections are made in rounds; otherwise most would be closed before the gateway reads
       // from them.
       for (let i = 0; i < 150; ++i) {
         await hold(t, gateway, text(gateway, evil[i % 3].session, i));
@@ -95,12 +96,12 @@ for (const [mode, args] of modes) {
       const statuses = [];
       for (let i = 0; i < 3; ++i) statuses.push((await post(gateway, initialize)).status);
       const said = await victim.tool('a__x').then((result) => result.content[0].text, (error) => error.message);
-      writeFileSync(go, ''); // the calls end with this
+      writeFileSync(go, ''); // lets the calls end
       assert.deepEqual({ statuses, said }, { statuses: [200, 200, 200], said: 'fake/x' });
     });
   }
 
-  test(`red team: a request that arrives slowly outlives a flood of waiting calls, ${mode}`, async (t) => {
+  test(`red team: a request that arrives slowly survives a flood of waiting calls, ${mode}`, async (t) => {
     const go = t.path('go');
     const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
     const victim = await t.http(gateway, { leaveOpen: true });
@@ -119,7 +120,7 @@ for (const [mode, args] of modes) {
     }
     socket.write(text.slice(-9));
     await answered;
-    writeFileSync(go, ''); // the calls end with this
+    writeFileSync(go, ''); // lets the calls end
     assert.match(got, /^HTTP\/1\.1 200 [^]*fake\/x/);
   });
 
@@ -134,7 +135,7 @@ for (const [mode, args] of modes) {
     }
     assert.equal((await post(gateway, initialize)).status, 200);
     const refused = await until('a refused call', () => answers.find((bytes) => bytes.startsWith('HTTP/1.1 503')));
-    writeFileSync(go, ''); // the calls end with this
+    writeFileSync(go, ''); // lets the calls end
     const [head, body] = refused.split('\r\n\r\n');
     assert.match(head, /\r\nRetry-After: 5\b/);
     const { error } = JSON.parse(body);
@@ -157,7 +158,7 @@ for (const [mode, args] of modes) {
     assert.equal(victim.session, session);
   }, { timeout: 120_000 });
 
-  test(`red team: a table full of other clients' sessions prevents no calls, ${mode}`, async (t) => {
+  test(`red team: calls succeed although the table is full of other clients' sessions, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const sessions = victims.map((victim) => victim.session);
@@ -180,13 +181,13 @@ const begin = async (gateway) => {
   assert.equal((await post(gateway, initialized, { session })).status, 202);
   return session;
 };
-// Opens enough sessions to evict all earlier ones.
+// Opens enough sessions to evict all earlier sessions.
 const evictAll = async (gateway, n) => {
   for (let i = 0; i < n; ++i) await begin(gateway);
 };
 
 for (const [mode, args] of modes) {
-  test(`red team: a sealed id restores its own session only, ${mode}`, async (t) => {
+  test(`red team: a sealed id restores only its own session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [mine, other] = [await begin(gateway), await begin(gateway)];
     const [[id, seal], [otherId, otherSeal]] = [mine.split('.'), other.split('.')];
@@ -202,7 +203,7 @@ for (const [mode, args] of modes) {
     assert.equal((await post(gateway, list, { session: other })).status, 200);
   });
 
-  test(`red team: an ended session cannot be restored, whether it was evicted or resumed before, ${mode}`, async (t) => {
+  test(`red team: an ended session cannot be restored, even if it was evicted or resumed before, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [open, evicted, restored] = [await begin(gateway), await begin(gateway), await begin(gateway)];
     assert.equal(await remove(gateway, open), 204);
@@ -229,7 +230,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('red team: after the endpoint was killed an ended session cannot be restored, and the others continue', async (t) => {
+test('red team: after the endpoint is killed, an ended session cannot be restored, and other sessions continue', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const [first, second, open] = [await begin(gateway), await begin(gateway), await begin(gateway)];
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint' && one.state === 'running')?.pid;
@@ -272,7 +273,8 @@ test('red team: a restored session is subject to the current rules', async (t) =
   assert.match(await call('a__y'), /fake\/y/);
 });
 
-// Returns the status of a request with these header lines; the request closes the connection.
+// Sends a request with these header lines, which closes the connection afterwards; returns the
+// status.
 const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject) => {
   const socket = net.connect(gateway.port, '127.0.0.1', () =>
     socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n${lines}\r\n\r\n`));
@@ -283,7 +285,7 @@ const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject
   socket.on('error', reject);
 });
 
-test('red team: no web page opens a session, with an Origin or without', async (t) => {
+test('red team: web pages cannot open a session, with or without an Origin', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const before = (await statusOf(gateway)).sessions;
   for (const lines of [
@@ -300,7 +302,7 @@ test('red team: no web page opens a session, with an Origin or without', async (
   for (const lines of ['X: y', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin']) assert.equal(await statusFor(gateway, 'GET', '/sse', lines), 200, lines);
 });
 
-// The lazy servers that each request starts, of three whose lists are unknown. A URI without a
+// The lazy servers that each request starts, out of three whose lists are unknown. A URI without a
 // server may be an original URI of any of them.
 const asks = {
   'a tool of one': [(client) => client.tool('one__x'), 'one'],
@@ -317,7 +319,7 @@ const asks = {
   'a level of the log': [(client) => client.call('logging/setLevel', { level: 'debug' }), ''],
   'changed roots': [(client) => client.notify('notifications/roots/list_changed'), ''],
 };
-test('red team: a request starts the lazy server that it names, and no other', async (t) => {
+test('red team: a request starts only the lazy server that it names', async (t) => {
   for (const [what, [ask, wanted]] of Object.entries(asks)) {
     const logs = Object.fromEntries(['one', 'two', 'three'].map((name) => [name, t.path(`${name}-${what.replaceAll(' ', '-')}`)]));
     const mcpServers = Object.fromEntries(Object.entries(logs).map(([name, log]) => [name, { ...fake('--tool', 'x', '--resource', 'mem://r', '--prompt', 'p', '--log', log), start: 'lazy' }]));
@@ -333,8 +335,8 @@ test('red team: a request starts the lazy server that it names, and no other', a
   }
 }, { timeout: 60_000 });
 
-// Terminal escapes of one and two bytes, line endings, and characters that are invisible or change
-// the text direction.
+// Terminal escapes of one and two bytes, line endings, and invisible characters or characters that
+// change the text direction.
 test('red team: names with control or invisible characters are not offered, and are reported with escapes', async (t) => {
   const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066', '\u200b', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u{e0041}'];
   const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -1,4 +1,4 @@
-/* A small plugin in C. BEHAVIOUR selects the rule that it breaks; each lifecycle step is logged. */
+/* A small plugin in C. BEHAVIOUR selects the rule that it breaks. Each lifecycle step is logged. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ void add(Changes *out, const Change &change, const Head &head) {
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 
-// Compares the workspace with the snapshots, starting with the newest. Each path is reported once.
+// Compares the workspace with the snapshots, newest first. Each path is reported once.
 Changes changes_of(const Call &call, const SnapshotStore &store) {
   Changes out;
   const Scan now = scan(call, store.workspace(), ".");
@@ -88,8 +88,8 @@ std::vector<Version> versions_of(const SnapshotStore &store, const std::string &
   return out;
 }
 
-// Returns the status compared with the next older snapshot. The status is empty if neither has the
-// path.
+// Returns the status relative to the next older snapshot. The status is empty if neither snapshot
+// has the path.
 std::string status_of(const Version &v, const Version *older) {
   const bool before = older != nullptr && older->there;
   if (!v.there) return before ? "deleted" : "";
@@ -111,7 +111,8 @@ bool holds(const Manifest &snapshot, const std::string &path) {
   return path == "." || find_entry(snapshot.entries, path) != nullptr;
 }
 
-// Returns the snapshot to restore: the named one, or the newest that has the path.
+// Returns the snapshot to restore: the requested snapshot, or the newest snapshot that has the
+// path.
 Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
                          const std::string &path) {
   const auto wanted = checkpoint_slot(checkpoint);
@@ -201,7 +202,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("give \"path\"; \".\" is the whole workspace");
-  // Reuse the error messages for invalid paths: "..", absolute, NUL.
+  // Reuses the error messages for invalid paths: "..", absolute, NUL.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

@@ -20,8 +20,8 @@ struct Change {
   const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
 };
 
-// Reports files and links that differ between `now` and `before`; folders are not reported. same()
-// compares two entries that have the same path and kind.
+// Reports files and links that differ between `now` and `before`, but no folders. same() compares
+// two entries of the same path and kind.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);
@@ -29,8 +29,8 @@ void for_each_change(const Entries &now, const Entries &before,
 // Compares entries of two snapshots.
 bool same_entry(const Entry &a, const Entry &b) noexcept;
 
-// Compares entries with the current workspace: first by signature, and by content only if the
-// signature is inconclusive. Each file is read at most once, regardless of the number of snapshots.
+// Compares entries with the current workspace: first by signature, and by content if the signature
+// is inconclusive. Each file is read at most once, regardless of the number of snapshots.
 class LiveCompare {
  public:
   LiveCompare(const Call &call, const Workspace &workspace) : call_(call), workspace_(workspace) {}

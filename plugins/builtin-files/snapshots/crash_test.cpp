@@ -1,5 +1,5 @@
-// Sends SIGKILL at any moment of write, edit, revert and compact. Afterwards, the state must be the
-// old or the new one.
+// Kills a process with SIGKILL at random times during write, edit, revert and compact. Afterwards,
+// the state must be complete: the old or the new state.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -74,8 +74,8 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// Which call of work() to interrupt, and the delay after its start. In half of the cases, it is one
-// of the last four calls of a round, which revert, compact and delete.
+// The call of work() to interrupt, and the delay after its start. Half of the strikes hit one of
+// the last four calls of a round: revert, compact and delete.
 struct Strike {
   int call;
   long microseconds;
@@ -104,8 +104,8 @@ bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file must have one complete content. The workspace must have no other entries except names
-// that tools hide.
+// Each file must have one complete content. Other entries are permitted only if tools hide their
+// names.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {
@@ -151,7 +151,7 @@ void check_snapshots(const Tree &tree) {
 
 }  // namespace
 
-TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, never partial") {
+TEST_CASE("after 200 kills at random times, files and snapshots are old or new, never partial") {
   Tree tree;
   fs::create_directory(tree.outside() / "kept");
   std::mt19937 random(20251123);
@@ -168,7 +168,7 @@ TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, 
     check_files(tree);
     check_snapshots(tree);
   }
-  // The next calls remove all leftovers.
+  // These calls remove all leftovers.
   Files files(config(tree));
   for (int i = 0; i < many_files; ++i) {
     files.call("file_write", R"({"path":"d/)" + std::to_string(i) + R"(","content":""})");

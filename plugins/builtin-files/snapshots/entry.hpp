@@ -1,4 +1,4 @@
-// One path of a workspace: in its current state or in a snapshot.
+// One path of a workspace, in its current state or in a snapshot.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ namespace builtin_files {
 
 enum class Kind : std::uint8_t { file = 1, folder = 2, link = 3 };
 
-// Fields of stat(2) that change when the content changes. Programs cannot set ctime.
+// Fields of stat(2) that change when the content changes. Programs cannot set the ctime.
 struct Signature {
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
@@ -26,8 +26,8 @@ struct Signature {
 struct Entry {
   std::string path;  // relative to the workspace
   Kind kind = Kind::file;
-  bool stored = false;   // the store has the content of the file under `hash`
-  bool settled = false;  // at the scan, the signature was old enough to be reliable
+  bool stored = false;   // the store contains the file's content under `hash`
+  bool settled = false;  // the signature was old enough to be reliable when scanned
   std::uint32_t mode = 0, uid = 0, gid = 0;
   Signature signature;
   Hash hash{};         // set for files if `stored` is true

@@ -25,7 +25,7 @@ class Hasher {
 Hash hash_of(std::string_view bytes) noexcept;
 std::string hex(const Hash &hash);
 
-// Hash function for tables. The bytes are already uniformly distributed.
+// A hash function for tables; the bytes are already uniformly distributed.
 struct HashBytes {
   std::size_t operator()(const Hash &hash) const noexcept {
     std::size_t out = 0;

@@ -31,7 +31,7 @@ class Writer {
   std::string out_{magic};
 };
 
-// A bounds-checked reader. After an overrun, good() is false and all values are zero.
+// A bounds-checked reader. After an overrun, good() returns false and all values are zero.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {

@@ -1,4 +1,4 @@
-// The file of one snapshot: its paths with the hashes of their contents. It is written once,
+// The manifest file of a snapshot: its paths with the hashes of their contents. It is written once,
 // renamed to its final name, and never changed.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Head {
   std::string name;
   std::uint64_t files = 0;              // files and links
   std::uint64_t skipped = 0;            // entries missing from the snapshot; see Scan
-  Hash hash{};                          // of the contents; equal hashes mean equal snapshots
+  Hash hash{};                          // hash of the contents; equal hashes mean equal snapshots
   std::vector<std::uint64_t> replaces;  // the snapshots that were compacted into this one
 };
 
@@ -36,7 +36,7 @@ std::string encode(const Manifest &manifest);
 
 // Returns nullopt if the bytes are not a manifest or are damaged.
 std::optional<Manifest> decode(std::string_view bytes);
-// Decodes the head at the start of the file without checking the rest.
+// Decodes the head at the start of the file without checking the remaining bytes.
 std::optional<Head> decode_head(std::string_view bytes);
 inline constexpr std::size_t max_head_bytes = 1024;
 

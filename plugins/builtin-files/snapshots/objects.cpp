@@ -19,10 +19,10 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t object_chunk_bytes = 1u << 20;
-// With more new files, the whole file system is synced instead.
+// If there are more new files, the whole file system is synced instead.
 constexpr std::size_t max_single_syncs = 64;
 
-// Returns the path of an object: "ab/cdef...". The 256 folders keep each folder small.
+// Returns the path of an object, "ab/cdef...". The 256 folders limit the size of each folder.
 std::string path_of(const Hash &hash) {
   std::string path = hex(hash);
   path.insert(2, "/");
@@ -42,8 +42,7 @@ std::string store_problem(int error) {
   return "cannot write the snapshots: " + bh::error_name(error);
 }
 
-// Reads one chunk, which is shorter only at the end of the file. Returns -1 and sets errno on
-// failure.
+// Reads one chunk. A short chunk means the end of the file. Returns -1 and sets errno on failure.
 ssize_t read_chunk(int file, char *chunk, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {

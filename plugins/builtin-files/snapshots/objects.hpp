@@ -1,6 +1,6 @@
-// Content store: file contents are stored as objects, once for all snapshots, under the name of
-// their hash. An object is a reflink copy of the live file if the file system supports it
-// (FICLONE), otherwise a full copy. It never shares an inode with a live file.
+// Content store: each file content is stored once for all snapshots, as an object named after its
+// hash. An object is a reflink copy of the live file if the file system supports it (FICLONE),
+// otherwise a full copy. It never shares an inode with a live file.
 //
 // Not thread-safe; may be used on any thread.
 #pragma once
@@ -29,19 +29,20 @@ class Objects {
     std::uint64_t added = 0;  // growth of the store in bytes
     std::string problem;
   };
-  // Stores the content of an open file, read from its start. If it exceeds max_bytes, an error is
-  // returned.
+  // Stores the content of an open file from its start. Returns an error if the content exceeds
+  // max_bytes.
   Put put(int file, std::uint64_t max_bytes, const std::function<bool()> &stop);
 
-  // Hashes the content of an open file, read from its start. Returns false if the file is
-  // unreadable or `stop` returned true.
+  // Hashes the content of an open file from its start. Returns false if the file is unreadable or
+  // `stop` returned true.
   static bool hash_file(int file, const std::function<bool()> &stop, Hash *out);
 
   // Copies an object into the empty file `to` and verifies it. Returns false and sets *problem on
   // failure.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // Returns the size of an object, or 0 if it does not exist. remove() also removes the object.
+  // size_of() returns the size of an object, or 0 if it does not exist. remove() also removes the
+  // object.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 
@@ -49,8 +50,7 @@ class Objects {
   // size of the remaining objects in bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
-  // Syncs objects stored since the last call to the disk. Returns false and sets *problem on
-  // failure.
+  // Syncs the objects stored since the last call. Returns false and sets *problem on failure.
   bool sync(std::string *problem);
 
  private:
@@ -62,7 +62,7 @@ class Objects {
 
   Fd folder_;
   std::uint64_t next_temporary_ = 0;
-  bool may_clone_ = true;         // set to false once the file system rejects a clone
+  bool may_clone_ = true;         // false after the file system has rejected a clone
   std::vector<std::string> new_;  // may not be on the disk yet
 };
 

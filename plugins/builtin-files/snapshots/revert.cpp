@@ -49,7 +49,8 @@ class Reverter {
     }
   }
 
-  // Removes a path that is not in the snapshot. Folders are removed after their contents.
+  // Removes a path that is not in the snapshot. The contents of a folder are removed before the
+  // folder.
   void remove(const Entry &live) {
     if (must_end()) return;
     const Place place = workspace_.place(live.path, false, Links::refuse);
@@ -77,7 +78,7 @@ class Reverter {
       fail(shown(kept.path) + ": " + problem);
       return false;
     }
-    // Only root can change the owner of a file; for other users, the owner remains unchanged.
+    // Only root can change the owner of a file. Otherwise the owner remains unchanged.
     struct stat s{};
     const bool is_ours =
         ::fstat(file.fd(), &s) == 0 && s.st_uid == kept.uid && s.st_gid == kept.gid;
@@ -107,7 +108,7 @@ class Reverter {
     }
     const Fd fd = Workspace::open_below(place.folder.get(), place.name.c_str(),
                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    // An unwritable folder gets its final mode after its contents have been restored.
+    // The final mode of an unwritable folder is set after its contents have been restored.
     return fd.valid() && ::fchmod(fd.get(), kept_mode(kept.mode) | 0700) == 0;
   }
 

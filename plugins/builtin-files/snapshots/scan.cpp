@@ -17,10 +17,10 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-// Entries between checks of must_stop() while reading a folder.
+// Number of entries read between calls of must_stop().
 constexpr std::size_t names_between_looks = 1024;
-// Time stamps have a granularity of up to some milliseconds. A file that was changed a moment ago
-// may be changed again without getting a different time stamp.
+// Time stamps have a granularity of up to some milliseconds. Two changes within this period can
+// have the same time stamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
 std::string link_target(int folder, const char *name) {
@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false if snapshots do not contain files of this type.
+// Returns false if the type of the file is not stored in snapshots.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;
@@ -66,7 +66,7 @@ class Scanner {
   }
 
  private:
-  // Returns only some of the names if the call must stop.
+  // Returns an incomplete list if the call must stop.
   static std::vector<std::string> names_of(const Call &call, DIR *dir) {
     std::vector<std::string> names;
     while (const dirent *e = ::readdir(dir)) {
@@ -88,7 +88,7 @@ class Scanner {
       return fail("the workspace has more than 1,000,000 files, the limit for snapshots");
     }
     struct stat s{};
-    // The entry was removed in the meantime.
+    // The entry has been removed since it was listed.
     if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;
     Entry e;
     if (!fill(folder_fd, name.c_str(), s, started_, &e)) {
@@ -134,7 +134,7 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   Scan out;
   const Place place = workspace.place(path, false, Links::refuse);
   struct stat s{};
-  // A missing parent folder is also a valid result.
+  // A missing parent folder is not an error.
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;

@@ -1,4 +1,4 @@
-// The current contents of a workspace.
+// Scans the current contents of a workspace.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace builtin_files {
 
-// Limit for the entries of a workspace with snapshots.
+// Maximum number of entries in a workspace with snapshots.
 inline constexpr std::size_t max_scanned = 1'000'000;
 
 struct Scan {
@@ -21,7 +21,7 @@ struct Scan {
 // Scans `path` (a folder, or "." for the whole workspace) recursively. Links are not followed.
 Scan scan(const Call &call, const Workspace &workspace, const std::string &path);
 
-// Scans one path. There is no entry if the path does not exist.
+// Scans one path. Returns no entry if the path does not exist.
 Scan scan_one(const Workspace &workspace, const std::string &path);
 
 }  // namespace builtin_files

@@ -45,7 +45,7 @@ std::size_t manual_available(const SnapshotStore &store) {
 
 // ---- snapshots_list --------------------------------------------------------------------------
 
-// Changes of a snapshot compared with the previous snapshot.
+// Changes since the previous snapshot.
 struct Summary {
   std::uint64_t created = 0, edited = 0, deleted = 0;
   std::string changes;  // JSON, at most max_listed_changes entries

@@ -1,4 +1,4 @@
-// The snapshot tools; see tools.hpp. Each requires a Call with stores.
+// The snapshot tools; see tools.hpp. Each tool requires a Call with stores.
 #pragma once
 
 #include <optional>
@@ -41,10 +41,10 @@ SnapshotStore &store_to_change(const Call &call);
 // Returns true for 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
-// Returns the age as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
+// Returns the age of a snapshot as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
 std::string age_of(const Head &head);
 
-// Normalizes the path of a tool: removes "./", "//" and a trailing "/".
+// Normalizes a path argument: removes "./", "//" and a trailing "/".
 std::string plain_path(std::string_view path);
 
 // Returns a part of a long text, followed by a line with the start_index of the next part.

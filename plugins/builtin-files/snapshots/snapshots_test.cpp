@@ -83,8 +83,8 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Writes the same number of bytes and restores the modification time, so only ctime and content
-// differ.
+// Writes the same number of bytes and restores the modification time, so only the ctime and the
+// content change.
 void edit_unseen(const Tree &tree, const char *path, std::string_view bytes) {
   const auto time = fs::last_write_time(tree.root() / path);
   std::ofstream(tree.root() / path, std::ios::binary | std::ios::in) << bytes;
@@ -114,7 +114,7 @@ TEST_CASE("snapshot tools are offered only if a snapshot folder is configured") 
   CHECK(has(refused(""), "requires a \"path\""));
 }
 
-TEST_CASE("D10 twelve manual snapshots, none is overwritten") {
+TEST_CASE("D10 twelve manual snapshots are taken without overwriting any") {
   Tree tree;
   tree.file("f", "1");
   Snapshots files(tree);
@@ -140,7 +140,7 @@ TEST_CASE("D10 twelve manual snapshots, none is overwritten") {
       has(files.events, R"(snapshot {"slot":10,"origin":"manual","name":"n10","files_count":1})"));
 }
 
-TEST_CASE("D11 changes are found by content, and the text is plain JSON") {
+TEST_CASE("D11 changes are detected by content, and the text is plain JSON") {
   Tree tree;
   tree.file("same", "same");
   tree.file("edited", "12345");
@@ -168,7 +168,7 @@ TEST_CASE("D11 changes are found by content, and the text is plain JSON") {
   CHECK(list.json()[1]["checkpoint_name"] == "one");
   CHECK(list.json()[1]["size"].GetInt() == 5);
   CHECK(list.json()[1]["checkpoint_age"] == "just now");
-  // Each path is reported once, for the newest snapshot from which it differs.
+  // Each path is reported once, for the newest snapshot that differs from it.
   files.create("two");
   tree.file("new", "m");
   const Answer again = files.json("changes", R"({"format":"json"})");
@@ -182,7 +182,8 @@ TEST_CASE("D11 changes are found by content, and the text is plain JSON") {
   CHECK(page.structured()["changes"].Size() == 5);
 }
 
-TEST_CASE("replacing one kind of file by another is a change of both") {
+TEST_CASE(
+    "replacing a file with an entry of another type is reported as a deletion and a creation") {
   Tree tree;
   tree.file("a/x", "x");
   tree.file("b", "b");
@@ -245,7 +246,7 @@ TEST_CASE("D12 revert restores contents, modes and links, and deletes new files"
   CHECK(files.changes().empty());
 }
 
-TEST_CASE("revert of a folder restores all of it and nothing else") {
+TEST_CASE("reverting a folder restores all of its contents and nothing else") {
   Tree tree;
   tree.file("src/a", "a");
   tree.file("src/deep/b", "b");
@@ -288,7 +289,7 @@ TEST_CASE("revert does not write through a link that replaced a folder") {
   CHECK(tree.read("e/x") == "other");
 }
 
-TEST_CASE("D13 the history of a file") {
+TEST_CASE("D13 the history of a file lists its versions") {
   Tree tree;
   Snapshots files(tree);
   tree.file("other", "o");
@@ -315,7 +316,7 @@ TEST_CASE("D13 the history of a file") {
   CHECK(has(files.error("history", R"({"path":"nowhere"})"), "no snapshot has"));
 }
 
-TEST_CASE("D14 compact keeps the newest content and one slot") {
+TEST_CASE("D14 compact keeps the newest content and uses one slot") {
   Tree tree;
   tree.file("a", "a1");
   tree.file("only-old", "o");
@@ -362,7 +363,7 @@ TEST_CASE("compact needs no free slot if a source is manual") {
   CHECK(contents(tree) == 12);
 }
 
-TEST_CASE("D15 automatic snapshots are a ring, and none is taken without changes") {
+TEST_CASE("D15 automatic snapshots use a ring of slots, and none is taken without changes") {
   Tree tree;
   tree.file("f", "0");
   Snapshots files(tree, ",\"interval_s\":0,\"before_changes\":true");
@@ -375,7 +376,7 @@ TEST_CASE("D15 automatic snapshots are a ring, and none is taken without changes
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
-  // The content before the last write is available; the oldest objects have been removed.
+  // The content before the last write is still stored; the oldest objects have been removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {
@@ -399,7 +400,7 @@ TEST_CASE("automatic snapshots are taken at start and periodically") {
   REQUIRE(files.host.run_until([&] { return count() == 2; }, 10'000));
 }
 
-TEST_CASE("the store is limited: old automatic snapshots are removed first, then it is full") {
+TEST_CASE("a full store removes old automatic snapshots first, then rejects new ones") {
   Tree tree;
   const auto fill = [&](char c) { tree.file("f", std::string(300'000, c)); };
   fill('a');
@@ -425,7 +426,8 @@ TEST_CASE("the store is limited: old automatic snapshots are removed first, then
   CHECK(contents(tree) == 3);
 }
 
-TEST_CASE("files that are too large or unreadable are skipped, reported, and kept by a revert") {
+TEST_CASE(
+    "files that are too large or unreadable are skipped and reported, and a revert keeps them") {
   Tree tree;
   tree.file("small", "s");
   tree.file("large", std::string(5000, 'l'));
@@ -445,7 +447,7 @@ TEST_CASE("files that are too large or unreadable are skipped, reported, and kep
   CHECK(has(files.error("revert", R"({"path":"large"})"), "does not have the content"));
 }
 
-TEST_CASE("contents are never the live files, and damage is detected") {
+TEST_CASE("snapshots do not share content with live files, and damage is detected") {
   Tree tree;
   tree.file("f", "content");
   tree.file("copy", "content");
@@ -465,7 +467,7 @@ TEST_CASE("contents are never the live files, and damage is detected") {
   CHECK(has(files.error("revert", R"({"path":"f","checkpoint":"cp-10"})"), "damaged"));
 }
 
-TEST_CASE("leftovers of a killed process are removed before the next change") {
+TEST_CASE("the next change removes leftovers of a killed process") {
   Tree tree;
   tree.file("f", "content");
   {
@@ -496,7 +498,7 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // The first progress report about file contents cancels the call; the twenty files were counted
+  // The first progress report about file contents cancels the call. The twenty files were counted
   // before.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
@@ -520,7 +522,7 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   CHECK(store.heads().size() == 1);
 }
 
-TEST_CASE("a cancelled comparison or revert ends at once") {
+TEST_CASE("a cancelled comparison or revert stops immediately") {
   Tree tree;
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
   fs::create_directory(tree.outside() / "kept");
@@ -550,7 +552,8 @@ TEST_CASE("a cancelled comparison or revert ends at once") {
   };
   REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
-  // First twenty files are found, then they are compared or restored.
+  // The first twenty reports are for finding the files; the others are for comparing or restoring
+  // them.
   stop_at = 25;
   const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
   CHECK(changes.is_error());

@@ -19,7 +19,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_manifest_bytes = 1u << 30;
-// Interval for checking the call while waiting for the lock.
+// Interval for checking must_stop() while waiting for the lock.
 constexpr auto between_looks = std::chrono::milliseconds(20);
 
 std::string read_file(int folder, const std::string &name, std::size_t max_bytes) {
@@ -73,8 +73,8 @@ void reuse_hashes(Entries *live, const Entries &kept) {
   }
 }
 
-// Merges two lists of entries. For each path, the newer entry is kept. Older entries that can no
-// longer exist (below a file, or in place of a folder) are dropped.
+// Merges two lists of entries. The newer entry of each path is kept. Older entries that conflict
+// with it (below a file, or in place of a folder) are dropped.
 Entries merged(Entries older, Entries newer) {
   Entries all;
   auto o = older.begin();
@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // Uses try_lock, not try_lock_for, so that a cancellation is noticed soon.
+  // Polls try_lock(), so a cancellation is noticed soon.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another one used the snapshots";
@@ -158,7 +158,8 @@ std::vector<Head> SnapshotStore::heads() const {
     head->slot = slot;
     out.push_back(std::move(*head));
   }
-  // A process may have been killed between writing a compacted snapshot and removing its sources.
+  // A process may have been killed after writing a compacted snapshot and before removing its
+  // sources.
   std::vector<std::uint64_t> gone;
   for (const Head &h : out) gone.insert(gone.end(), h.replaces.begin(), h.replaces.end());
   std::erase_if(out, [&](const Head &h) {
@@ -200,7 +201,7 @@ bool SnapshotStore::acquire(std::string *problem) {
       lock_ = Fd();
       return false;
     }
-    // Removes leftovers of compacted snapshots. Other files do not belong to the store.
+    // Removes the leftover sources of compacted snapshots. Other files do not belong to the store.
     if (!listed && decode_head(read_file(folder_.get(), name, max_head_bytes))) {
       ::unlinkat(folder_.get(), name.c_str(), 0);
     }
@@ -286,8 +287,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changed while it was read, the content read is kept, and the file is compared again
-  // next time.
+  // If the file changed while it was read, the content that was read is stored, and the next
+  // snapshot compares the file again.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
   entry->hash = put.hash;
@@ -295,8 +296,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   return {};
 }
 
-// Removes automatic snapshots, starting with the oldest. The newest one is kept, because the next
-// snapshot is based on it.
+// Removes automatic snapshots, oldest first. The newest snapshot is kept, because the next snapshot
+// is based on it.
 bool SnapshotStore::make_room(std::uint64_t bytes) {
   while (used_ + bytes > config_.max_bytes) {
     const std::vector<Head> there = heads();
@@ -351,7 +352,7 @@ void SnapshotStore::collect(const Entries &candidates) {
   for (const Head &head : heads()) {
     if (unneeded.empty()) return;
     const auto other = load(head.slot);
-    if (!other) return;  // damaged: the objects that it needs are unknown
+    if (!other) return;  // the objects of a damaged snapshot are unknown
     need(other->entries);
   }
   for (const Hash &hash : unneeded) used_ -= std::min(used_, objects_.remove(hash));

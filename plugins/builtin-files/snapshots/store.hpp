@@ -1,7 +1,7 @@
-// The snapshots of one workspace: slots and limits.
+// The snapshots of one workspace, in numbered slots and within limits.
 //
-// The store's folder has "objects" (objects.hpp), one file "cp-SLOT" per snapshot (manifest.hpp),
-// and "lock". A snapshot exists from the rename of its file to the removal of the file. Unused
+// The store's folder contains "objects" (objects.hpp), one file "cp-SLOT" per snapshot
+// (manifest.hpp), and "lock". A snapshot exists while its file exists under that name. Unused
 // objects are removed afterwards or, if the process is killed in between, before the next change.
 //
 // May be used on any thread, by one thread at a time; each call locks the store.
@@ -46,14 +46,14 @@ class SnapshotStore {
   bool before_changes() const noexcept { return config_.before_changes; }
   std::uint64_t max_file_bytes() const noexcept { return config_.max_file_bytes; }
 
-  // Newest first; damaged snapshots are skipped.
+  // Returns the heads of all snapshots, newest first. Damaged snapshots are skipped.
   std::vector<Head> heads() const;
   std::optional<Manifest> load(unsigned slot) const;
 
-  // Takes a manual snapshot; fails if no slot is free.
+  // Takes a manual snapshot. Fails if no slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot. If there are ten, it replaces the oldest. If nothing has changed
-  // since the newest snapshot, takes none and returns slot == all_slots.
+  // Takes an automatic snapshot. If there are already ten, the oldest is replaced. If nothing has
+  // changed since the newest snapshot, takes none and returns slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
   // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
@@ -70,7 +70,8 @@ class SnapshotStore {
   // Returns the content store; the caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
-  // Waits for other calls until call.must_stop(). Returns no lock and sets *problem on failure.
+  // Waits for other calls until the lock is free or call.must_stop() returns true. Returns no lock
+  // and sets *problem on failure.
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:
@@ -92,7 +93,7 @@ class SnapshotStore {
   Objects objects_;
   bool acquired_ = false;            // leftovers have been removed, and `used_` is valid
   std::uint64_t used_ = 0;           // bytes of objects and manifests
-  const Entries *making_ = nullptr;  // the objects of these entries are in use
+  const Entries *making_ = nullptr;  // objects of these entries must not be removed
 };
 
 // Returns the name of a slot, such as "cp-12". checkpoint_slot() returns nullopt for other names.

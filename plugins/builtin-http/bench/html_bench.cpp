@@ -1,4 +1,4 @@
-// Measures the CPU time for converting pages to text: a generated page of 2,000,000 bytes, or the
+// Measures the CPU time of converting pages to text: a generated page of 2,000,000 bytes, or the
 // pages given as arguments.
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Invalid and excessive answers to POSTs.
+// Tests of invalid and excessive answers to POSTs.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
@@ -15,7 +15,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Returns the size of this process's private writable memory.
+// Returns the size of this process's private writable memory in MiB.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -84,11 +84,11 @@ TEST_CASE("JSON without a response is delivered, and the request fails") {
   CHECK(f.seen.events[1].code == BH_E_PROTOCOL);
 }
 
-TEST_CASE("after a notification's chunked answer the connection is reused") {
+TEST_CASE("a connection is reused after the chunked answer to a notification") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a separate piece
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // separates the next bytes
       return peer.send("0\r\n\r\n");
     }
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
@@ -104,7 +104,7 @@ TEST_CASE("after a notification's chunked answer the connection is reused") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a notification's endless answer is not read forever") {
+TEST_CASE("reading an endless answer to a notification is limited") {
   std::atomic<bool> closed = false;
   Server server([&](const Request &, Peer &peer) {
     peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -119,8 +119,8 @@ TEST_CASE("a notification's endless answer is not read forever") {
   CHECK(f.seen.events.empty());
 }
 
-TEST_CASE("an announced length alone takes no memory") {
-  if (sanitized) return;  // the sanitizer's runtime maps additional memory
+TEST_CASE("an announced length does not reserve memory") {
+  if (sanitized) return;  // the sanitizer's runtime maps more memory
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 64u << 20;
   constexpr int calls = 48;
@@ -143,7 +143,6 @@ TEST_CASE("an announced length alone takes no memory") {
   REQUIRE(f.send(lane, 999, call(999)) == BH_OK);
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
-  CHECK(data_mib() - before < 768);  // MiB; the announced lengths are 1536, and the server uses 384
-                                     // for stacks
+  CHECK(data_mib() - before < 768);  // MiB; 1536 are announced, and the server's stacks take 384
   f.stop();
 }

@@ -1,4 +1,4 @@
-// Tests of message headers: which are sent, and which are rejected.
+// Tests which headers of a message are sent and which are rejected.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -35,7 +35,7 @@ void answer_calls(const Request &r, Peer &peer) {
   peer.answer(200, result(std::atoi(&r.body[at + 5])));
 }
 
-// Returns the request of that exchange, as the server received it.
+// Returns the request of an exchange as the server received it.
 Request request_of(const Server &server, int id) {
   for (const Request &r : server.requests()) {
     if (r.body == call(id)) return r;
@@ -45,7 +45,7 @@ Request request_of(const Server &server, int id) {
 
 }  // namespace
 
-TEST_CASE("headers of a message are sent with it, and with no other") {
+TEST_CASE("the headers of a message are sent only with that message") {
   Server server(answer_calls);
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
@@ -73,14 +73,14 @@ TEST_CASE("headers of a message are sent with it, and with no other") {
   CHECK(without.header("mcp-protocol-version") == "2025-06-18");
   CHECK_FALSE(without.headers.contains("mcp-method"));
 
-  // For a host built before headers existed, memory after its struct is not read.
+  // A host built before headers existed passes a smaller struct; memory after it is not read.
   REQUIRE(send_with(f, lane, 4, {{"Host", "elsewhere"}}, offsetof(bh_lane_message, headers)) ==
           BH_OK);
   REQUIRE(f.wait_events(3));
   CHECK(request_of(server, 4).headers == without.headers);
 }
 
-TEST_CASE("a message that waits for the connection keeps its headers") {
+TEST_CASE("a queued message keeps its headers") {
   Server server(answer_calls);
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
@@ -94,7 +94,7 @@ TEST_CASE("a message that waits for the connection keeps its headers") {
   CHECK(request_of(server, 2).header("mcp-name") == "x");
 }
 
-TEST_CASE("headers that a message may not set are refused, and nothing is sent") {
+TEST_CASE("headers that a message must not set are rejected, and nothing is sent") {
   Server server(answer_calls);
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));

@@ -8,7 +8,7 @@
 
 using namespace connector_http::testing;
 
-TEST_CASE("a JSON answer and then an event stream answer, with session and version headers") {
+TEST_CASE("JSON and event stream answers are received, with session and version headers") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
@@ -54,7 +54,8 @@ TEST_CASE("a JSON answer and then an event stream answer, with session and versi
 }
 
 TEST_CASE(
-    "bearer token and custom headers are sent with every request, reserved ones are refused") {
+    "the bearer token and custom headers are sent with every request; reserved headers are "
+    "rejected") {
   Server server([](const Request &r, Peer &peer) { handshake_step(r, peer); });
   Fixture f;
   const std::string headers =
@@ -136,7 +137,7 @@ TEST_CASE("a lost session fails the call and takes the lane down") {
   for (const Request &r : server.requests()) CHECK(r.method != "DELETE");
 }
 
-TEST_CASE("an error answer with a JSON-RPC error for this request is delivered") {
+TEST_CASE("an error answer that contains a JSON-RPC error for this request is delivered") {
   const std::string body = R"({"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}})";
   Server server([&](const Request &r, Peer &peer) {
     if (handshake_step(r, peer, "")) return;
@@ -170,7 +171,7 @@ TEST_CASE("requests wait for the first notification") {
   CHECK(requests[2].number == 3);
 }
 
-TEST_CASE("a lane may be closed inside a message callback") {
+TEST_CASE("a lane may be closed in a message callback") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     peer.begin_events();
@@ -190,7 +191,7 @@ TEST_CASE("a lane may be closed inside a message callback") {
   CHECK(f.count(Event::closed, 1) == 1);
 }
 
-TEST_CASE("an abandoned exchange gets no further event, and its connection is closed") {
+TEST_CASE("an abandoned exchange gets no more events, and its connection is closed") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) return peer.wait_closed();
@@ -200,7 +201,7 @@ TEST_CASE("an abandoned exchange gets no further event, and its connection is cl
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
-  // The POST is not necessarily the last request: the stream for unrelated messages is opened at
+  // The POST may not be the last request, because the stream for unrelated messages is opened at
   // the same time.
   REQUIRE(f.wait([&] {
     for (const Request &r : server.requests()) {
@@ -229,7 +230,7 @@ TEST_CASE("a batch is split into messages") {
   CHECK(f.seen.events[1].text == result(2));
 }
 
-TEST_CASE("https without the http-client plugin is an error that names it") {
+TEST_CASE("https without the http-client plugin fails with an error that names the plugin") {
   Fixture f;
   void *lane = nullptr;
   CHECK(f.try_open(1, Fixture::definition("https://127.0.0.1:1/mcp"), &lane) == BH_E_UNSUPPORTED);
@@ -262,7 +263,7 @@ std::uint64_t in_ms(std::uint64_t ms) {
 
 }  // namespace
 
-TEST_CASE("a repeatable request is sent again when Retry-After has passed") {
+TEST_CASE("a repeatable request is retried after Retry-After") {
   Refusing refusing{GENERATE(503, 429), "Retry-After: 1\r\n", 2};
   Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
   Fixture f;
@@ -276,14 +277,13 @@ TEST_CASE("a repeatable request is sent again when Retry-After has passed") {
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
   CHECK(refusing.seen == 3);
-  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the time that the server has
-                                               // requested
+  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the time requested by the server
   std::size_t same = 0;
   for (const Request &r : server.requests()) same += r.body == read_request(2) ? 1 : 0;
   CHECK(same == 3);
 }
 
-TEST_CASE("a request is repeated three times at most, and not beyond its deadline") {
+TEST_CASE("a request is retried at most three times, and not after its deadline") {
   struct Case {
     const char *retry_after;
     std::uint32_t flags;
@@ -312,7 +312,7 @@ TEST_CASE("a request is repeated three times at most, and not beyond its deadlin
   CHECK(refusing.seen == c.sent);
 }
 
-TEST_CASE("a request that waits to be repeated is abandoned, and ends with its lane") {
+TEST_CASE("a request waiting for its retry can be abandoned, and ends with its lane") {
   Refusing refusing{429, "Retry-After: 1\r\n", 100};
   Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
   Fixture f;

@@ -1,4 +1,4 @@
-// Tests of the shared connections: reuse, lost connections, limits, hostile and large answers.
+// Tests of shared connections: reuse, lost connections, limits, hostile and large answers.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -33,7 +33,7 @@ TEST_CASE("successive calls use one connection") {
   CHECK(server.connections() == before);
 }
 
-TEST_CASE("the kernel probes a silent peer after half a minute") {
+TEST_CASE("the kernel starts probing a silent peer after half a minute") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -67,7 +67,7 @@ TEST_CASE("fifty lanes share one pool") {
   std::vector<void *> lanes;
   for (bh_lane i = 1; i <= 50; ++i) {
     lanes.push_back(f.open(Fixture::definition(server.url()), i));
-    // Without initialize, since each one would use a new connection.
+    // Calls are sent without initialize, because each initialize would use a new connection.
     CHECK(one_call(f, lanes.back(), 2).kind == Event::message);
   }
   CHECK(server.connections() == 1);
@@ -79,7 +79,7 @@ TEST_CASE("fifty lanes share one pool") {
   for (bh_lane i = 1; i <= 50; ++i) CHECK(f.close(lanes[i - 1], i));
 }
 
-TEST_CASE("an idle connection that the server closed is not used again") {
+TEST_CASE("an idle connection closed by the server is not reused") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -92,7 +92,7 @@ TEST_CASE("an idle connection that the server closed is not used again") {
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("a connection lost during a call is reported, and the call is not repeated") {
+TEST_CASE("a connection lost during a call is reported, and the call is not retried") {
   const bool reset = GENERATE(false, true);
   Server server([&](const Request &r, Peer &peer) {
     if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
@@ -109,7 +109,7 @@ TEST_CASE("a connection lost during a call is reported, and the call is not repe
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("no listening server: not sent") {
+TEST_CASE("without a listening server, a call fails as not sent") {
   int port = 0;
   {
     port = Server([](const Request &, Peer &) {}).port();
@@ -127,7 +127,7 @@ TEST_CASE("addresses are tried in turn, and unresolvable names are reported") {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
   Fixture f;
-  // ::1 comes first and has no listener.
+  // ::1 is tried first, but has no listener.
   void *lane =
       f.open(Fixture::definition("http://localhost:" + std::to_string(server.port()) + "/"));
   CHECK(one_call(f, lane, 2).kind == Event::message);
@@ -164,7 +164,7 @@ TEST_CASE("invalid HTTP answers fail only the call") {
   CHECK(one_call(f, lane, 3).kind == Event::message);
 }
 
-TEST_CASE("an answer in single bytes is parsed") {
+TEST_CASE("an answer that arrives byte by byte is parsed") {
   const bool chunked = GENERATE(false, true);
   Server server([&](const Request &, Peer &peer) {
     const std::string body = result(2);
@@ -192,7 +192,7 @@ TEST_CASE("an answer in single bytes is parsed") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("answers of 8 MB arrive complete, and so do large requests") {
+TEST_CASE("answers of 8 MB and large requests are transferred completely") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 32u << 20;
   limits.write_queue_bytes = 64u << 20;
@@ -223,7 +223,7 @@ TEST_CASE("answers of 8 MB arrive complete, and so do large requests") {
   CHECK(server.requests()[0].body == request);
 }
 
-TEST_CASE("limits: message, event, head, queue") {
+TEST_CASE("the size of messages, events, heads and the queue is limited") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 1000;
   limits.header_bytes = 600;
@@ -253,7 +253,7 @@ TEST_CASE("limits: message, event, head, queue") {
 TEST_CASE("the queue to a server that does not read is limited") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
-  // Connections wait in the kernel's backlog of a listener without accept().
+  // Without accept(), connections stay in the kernel's backlog of the listener.
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -266,7 +266,7 @@ TEST_CASE("the queue to a server that does not read is limited") {
   void *lane =
       f.open(Fixture::definition("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/"));
   const std::string big(20u << 20, 'z');
-  REQUIRE(f.send(lane, 1, big) == BH_OK);  // a single message is always sent
+  REQUIRE(f.send(lane, 1, big) == BH_OK);  // a first message of any size is accepted
   f.host.run_for(20);
   CHECK(f.send(lane, 2, call(2)) == BH_E_LIMIT);
   f.abandon(lane, 1);
@@ -275,7 +275,7 @@ TEST_CASE("the queue to a server that does not read is limited") {
   ::close(listener);
 }
 
-TEST_CASE("500 lanes opened and closed leave no resources behind") {
+TEST_CASE("opening and closing 500 lanes leaks no resources") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -289,8 +289,7 @@ TEST_CASE("500 lanes opened and closed leave no resources behind") {
       REQUIRE(f.close(lane));
       f.seen.events.clear();
     }
-    REQUIRE(f.wait([&] { return server.open() == 0; }));  // there is no lane left, and therefore no
-                                                          // connection
+    REQUIRE(f.wait([&] { return server.open() == 0; }));  // without lanes there are no connections
     CHECK(open_descriptors() <= started);
     CHECK(f.host.watches() == 0);
     f.stop();

@@ -1,5 +1,5 @@
-// A scripted HTTP server for tests: on 127.0.0.1, on a port that the kernel selects, with one
-// thread per connection. A function of the test answers requests.
+// A scripted HTTP server for tests, on 127.0.0.1 and a port selected by the kernel, with one thread
+// per connection. A function of the test answers requests.
 #pragma once
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ struct Request {
   }
 };
 
-// The server's end of a connection, used only by the handler.
+// The server side of a connection. Used only by the handler.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {}
@@ -54,7 +54,7 @@ class Peer {
     head += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     send(head.append(body));
   }
-  // Begins an event stream in the chunked encoding; end_events() ends it.
+  // Begins an event stream with chunked encoding; end_events() ends it.
   void begin_events(const std::string &headers = {}) {
     send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + headers +
          "Transfer-Encoding: chunked\r\n\r\n");
@@ -71,7 +71,7 @@ class Peer {
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     open_ = false;
   }
-  // Waits until the client closes the connection or the server ends.
+  // Waits until the client closes the connection or the server stops.
   void wait_closed() {
     char byte;
     while (::recv(fd_, &byte, 1, 0) > 0) {
@@ -129,7 +129,7 @@ class Server {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(open_.size());
   }
-  // Closes the connections without a current request.
+  // Closes connections that have no current request.
   void close_idle() {
     const std::lock_guard lock(mutex_);
     for (int fd : open_) ::shutdown(fd, SHUT_RDWR);
@@ -139,7 +139,7 @@ class Server {
   void accept_all() {
     for (;;) {
       const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      // A test has exhausted the descriptors, including those for this thread.
+      // A test has exhausted the process's descriptors, so this thread gets none.
       if (fd < 0 && errno == EMFILE && !ending_) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         continue;

@@ -1,4 +1,4 @@
-// Tests of the other back end: the same lanes through the http-client plugin, here through a proxy.
+// Tests of lanes that use the http-client plugin, with a proxy.
 #include <catch2/catch.hpp>
 
 #include "bulkhead/abi/ext/draft/http.h"
@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// The host's part: the service's functions, with the host's ctx as self.
+// The host's role: passes the service's functions to the plugin, with the host's ctx as self.
 const bh_plugin *service = nullptr;
 const bh_http_service *functions() {
   return static_cast<const bh_http_service *>(service->get_ext(service->self, BH_EXT_HTTP_SERVICE));
@@ -47,7 +47,7 @@ const std::string url = "http://mcp.invalid/mcp";
 
 }  // namespace
 
-TEST_CASE("JSON, event stream, session and headers through the service") {
+TEST_CASE("JSON, event streams, sessions and headers work through the service") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
@@ -77,7 +77,7 @@ TEST_CASE("JSON, event stream, session and headers through the service") {
   }
 }
 
-TEST_CASE("a notification's answer is read to its end, and its connection is reused") {
+TEST_CASE("the answer to a notification is read completely, and its connection is reused") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -97,7 +97,7 @@ TEST_CASE("a notification's answer is read to its end, and its connection is reu
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("failures and the end of a lane through the service") {
+TEST_CASE("failures are reported and a lane can be closed through the service") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) {
@@ -113,7 +113,7 @@ TEST_CASE("failures and the end of a lane through the service") {
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].code == BH_E_AUTH);
   REQUIRE(f.send(lane, 3, call(3)) == BH_OK);
-  REQUIRE(f.wait([&] {  // not always the last request: the GET has its own connection
+  REQUIRE(f.wait([&] {  // the GET has its own connection and may be the last request
     const auto all = server.requests();
     return std::any_of(all.begin(), all.end(), [](auto &r) { return r.body == call(3); });
   }));
@@ -124,7 +124,7 @@ TEST_CASE("failures and the end of a lane through the service") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a lane may be closed inside an event callback, with calls in flight") {
+TEST_CASE("a lane with in-flight calls may be closed in an event callback") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     peer.begin_events();

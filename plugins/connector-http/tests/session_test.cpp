@@ -1,4 +1,4 @@
-// Tests of a session whose `initialize` is answered on an event stream, and of its loss.
+// Tests of sessions whose `initialize` is answered on an event stream, and of lost sessions.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -6,7 +6,7 @@
 
 using namespace connector_http::testing;
 
-TEST_CASE("initialize answered on a stream that stays open: initialized is still sent alone") {
+TEST_CASE("initialized is sent alone even if the stream that answered initialize stays open") {
   std::atomic<bool> initialized = false, early = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.body.find("\"initialize\"") != std::string::npos) {
@@ -15,8 +15,7 @@ TEST_CASE("initialize answered on a stream that stays open: initialized is still
       return peer.wait_closed();
     }
     if (r.body.find("notifications/initialized") != std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // enough time for other
-                                                                    // requests to overtake it
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others could overtake it
       initialized = true;
     } else if (!initialized) {
       early = true;
@@ -25,7 +24,7 @@ TEST_CASE("initialize answered on a stream that stays open: initialized is still
   });
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
-  f.seen.on_event = [&](const Event &e) {  // as the host does, inside the answer's callback
+  f.seen.on_event = [&](const Event &e) {  // called inside the answer's callback, as in the host
     if (e.text != result(1)) return;
     f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
     f.ready(lane);
@@ -39,7 +38,9 @@ TEST_CASE("initialize answered on a stream that stays open: initialized is still
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("400 with this request's own error is its answer, whatever its text") {
+TEST_CASE(
+    "status 400 with a JSON-RPC error for this request is delivered as its answer, whatever its "
+    "text") {
   const std::string body =
       R"({"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such session: abc"}})";
   Server server([&](const Request &r, Peer &peer) {
@@ -54,13 +55,13 @@ TEST_CASE("400 with this request's own error is its answer, whatever its text") 
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
   CHECK(f.seen.events[0].text == body);
-  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane is unchanged
+  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane is unaffected
   REQUIRE(f.wait_events(2));
   CHECK(f.seen.events[1].text == result(3));
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a session lost during a resumption: the call may have been executed") {
+TEST_CASE("if a session is lost during a resumption, the call may have been executed") {
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && !r.header("last-event-id").empty()) return peer.answer(404, "");
     if (handshake_step(r, peer)) return;

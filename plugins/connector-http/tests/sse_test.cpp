@@ -1,4 +1,4 @@
-// Tests of interrupted and of expensive event streams.
+// Tests of interrupted event streams and of the cost of parsing.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>
@@ -18,11 +18,11 @@ int read_all(SseParser *parser, std::string_view in) {
 
 }  // namespace
 
-TEST_CASE("an id counts once its event is complete") {
+TEST_CASE("an id takes effect when its event is complete") {
   SseParser parser;
   CHECK(read_all(&parser, "id: 1\ndata: a\n\nid: 2\ndata: b\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  parser.restart();  // the connection broke, so event 2 must be sent again
+  parser.restart();  // the connection broke; the server must send event 2 again
   CHECK(read_all(&parser, "data: c\n\n") == 1);
   CHECK(parser.last_event_id() == "1");
   CHECK(read_all(&parser, "id: 3\n\n") == 0);  // an event without data also sets the position
@@ -31,8 +31,8 @@ TEST_CASE("an id counts once its event is complete") {
   CHECK(parser.last_event_id().empty());
 }
 
-TEST_CASE("lines that end with CR alone cost no more than others") {
-  // Takes minutes if each line scans the rest of the piece.
+TEST_CASE("lines that end with CR are parsed in linear time") {
+  // Would take minutes if each line caused a scan of the remaining piece.
   std::string in;
   for (int i = 0; i < 4'000'000; ++i) in += ":\r";
   in += "data: x\r\r";
@@ -40,7 +40,7 @@ TEST_CASE("lines that end with CR alone cost no more than others") {
   CHECK(read_all(&parser, in) == 1);
 }
 
-TEST_CASE("all kinds of line ends in one piece") {
+TEST_CASE("all types of line endings are recognized in one piece") {
   SseParser parser;
   std::string_view in = "data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\ndata: e\n\rdata: f\r\n\n";
   std::size_t at = 0;

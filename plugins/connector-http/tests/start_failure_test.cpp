@@ -1,4 +1,4 @@
-// Tests of connections that cannot be started: no descriptor is free, so connect fails inside
+// Tests of connections that cannot be started: without a free descriptor, connecting fails inside
 // start().
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// While an object of this class exists, this process gets no new descriptors.
+// While an object of this class exists, the process gets no new descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -30,7 +30,7 @@ class NoDescriptors {
 
 }  // namespace
 
-TEST_CASE("an event stream that cannot be started is retried, and then the lane is down") {
+TEST_CASE("opening an event stream is retried, and then the lane is down") {
   std::atomic<bool> end = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method != "GET") return void(handshake_step(r, peer));
@@ -46,7 +46,7 @@ TEST_CASE("an event stream that cannot be started is retried, and then the lane 
   {
     const NoDescriptors none;
     end = true;
-    // Three attempts; each starts after the previous one has ended.
+    // There are three attempts, each started after the previous one has ended.
     REQUIRE(f.wait([&] { return f.count(Event::down, 1) == 1; }));
   }
   CHECK(f.seen.events.back().code == BH_E_UNAVAILABLE);
@@ -54,7 +54,7 @@ TEST_CASE("an event stream that cannot be started is retried, and then the lane 
   CHECK(f.host.faults().empty());
 }
 
-TEST_CASE("a call that cannot be started fails, and the lane is unchanged") {
+TEST_CASE("a call that cannot be started fails, and the lane is unaffected") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -70,7 +70,7 @@ TEST_CASE("a call that cannot be started fails, and the lane is unchanged") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("messages for an HTTP+SSE connection that could not be started no longer count") {
+TEST_CASE("messages that could not be sent because HTTP+SSE did not start do not count as queued") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
   Server server([](const Request &, Peer &) {});

@@ -1,5 +1,5 @@
-// Tests of event streams: resumption, the GET stream, the old HTTP+SSE transport and the fallback
-// to it.
+// Tests of event streams: resumption, the GET stream, and the fallback to the old HTTP+SSE
+// transport.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -18,7 +18,7 @@ std::uint64_t now_ms() {
 
 const std::string initialize_text = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// HTTP+SSE: GET /sse returns the endpoint; POSTs to it are answered on the stream.
+// An HTTP+SSE server: GET /sse returns the endpoint, and POSTs to it are answered on the stream.
 class OldServer {
  public:
   explicit OldServer(std::string endpoint, int post_status = 405)
@@ -76,11 +76,12 @@ TEST_CASE("a stream that ends before the answer is resumed after the server's re
   CHECK(f.seen.events[0].kind == Event::message);
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
-  CHECK(resumed - ended >= 250);  // a turn of the loop may have begun before `ended`
+  CHECK(resumed - ended >= 250);  // less than 300, because the client may have read its clock
+                                  // before `ended` was set
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a stream is resumed after a broken connection, too") {
+TEST_CASE("a stream is also resumed after a broken connection") {
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && r.header("last-event-id") == "9") {
       peer.begin_events();
@@ -99,10 +100,10 @@ TEST_CASE("a stream is resumed after a broken connection, too") {
   REQUIRE(f.wait([&] { return !f.seen.events.empty() && f.seen.events.back().text == result(2); }));
 }
 
-TEST_CASE("a stream that ends early without an event id, or is not resumed, fails the call") {
+TEST_CASE("the call fails if a stream ends early without an event id or cannot be resumed") {
   const bool with_id = GENERATE(false, true);
   Server server([&](const Request &r, Peer &peer) {
-    if (handshake_step(r, peer)) return;  // GET: 405
+    if (handshake_step(r, peer)) return;  // a GET gets status 405
     peer.begin_events();
     peer.event(std::string(with_id ? "id: 1\n" : "") + "retry: 20\ndata: {\"method\":\"x\"}\n\n");
     peer.end_events();
@@ -187,7 +188,7 @@ TEST_CASE("GET refused with 405, 404 or 400 is not retried") {
   CHECK(f.seen.events.empty());
 }
 
-TEST_CASE("GET refused temporarily is retried, and logged once") {
+TEST_CASE("a temporarily refused GET is retried, and logged once") {
   const int status = GENERATE(409, 503);
   std::atomic<int> gets = 0;
   Server server([&](const Request &r, Peer &peer) {
@@ -210,7 +211,7 @@ TEST_CASE("GET refused temporarily is retried, and logged once") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a GET stream that worked and is refused after a restart means a lost session") {
+TEST_CASE("if a GET stream worked and is refused after a restart, the session is lost") {
   std::atomic<int> gets = 0;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET") {
@@ -229,7 +230,7 @@ TEST_CASE("a GET stream that worked and is refused after a restart means a lost 
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a server whose stream worked and that is unreachable takes the lane down") {
+TEST_CASE("if a stream worked and the server becomes unreachable, the lane is down") {
   auto server = std::make_unique<Server>([&](const Request &r, Peer &peer) {
     if (r.method != "GET") return void(handshake_step(r, peer));
     peer.begin_events();
@@ -254,7 +255,7 @@ TEST_CASE("an old server is detected by its answer to initialize") {
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
-  CHECK(f.seen.events[0].exchange == 0);  // this transport does not report the exchange
+  CHECK(f.seen.events[0].exchange == 0);  // HTTP+SSE does not report the exchange
   CHECK(f.seen.events[0].text == result(1));
   f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   f.ready(lane);
@@ -267,7 +268,7 @@ TEST_CASE("an old server is detected by its answer to initialize") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("type sse uses HTTP+SSE immediately, and loses the lane with the stream") {
+TEST_CASE("type \"sse\" uses HTTP+SSE immediately, and the lane is down when the stream is lost") {
   OldServer old("messages");  // relative to /sse
   Fixture f;
   void *lane = f.open(R"({"type":"sse","url":")" + old.url() + "\"}");
@@ -281,7 +282,7 @@ TEST_CASE("type sse uses HTTP+SSE immediately, and loses the lane with the strea
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("an endpoint of another origin is refused") {
+TEST_CASE("an endpoint of another origin is rejected") {
   const std::string endpoint =
       GENERATE(as<std::string>{}, "http://evil.example/messages", "//evil.example/x",
                "https://127.0.0.1/x", "javascript:alert(1)");
@@ -295,7 +296,7 @@ TEST_CASE("an endpoint of another origin is refused") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("if neither transport works, the first reason is reported") {
+TEST_CASE("if neither transport works, the first error is reported") {
   Server server([&](const Request &, Peer &peer) { peer.answer(404, "", "", "text/html"); });
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url("/wrong")));
@@ -304,12 +305,12 @@ TEST_CASE("if neither transport works, the first reason is reported") {
   CHECK(f.seen.events[0].kind == Event::failed);
   CHECK(f.seen.events[0].exchange == 1);
   CHECK(f.seen.events[0].text.find("check the url's path") != std::string::npos);
-  // The lane can be opened again.
+  // The lane can be used again.
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(2));
 }
 
-TEST_CASE("initialize refused with 401 causes no fallback to HTTP+SSE") {
+TEST_CASE("an initialize request refused with 401 does not fall back to HTTP+SSE") {
   Server server([&](const Request &, Peer &peer) {
     peer.answer(401, "", "WWW-Authenticate: Bearer\r\n", "");
   });

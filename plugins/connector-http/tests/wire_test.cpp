@@ -1,4 +1,4 @@
-// Tests of the parts without I/O: URLs, events, JSON scans, errors, proxies.
+// Tests of components without I/O: URLs, events, JSON scans, errors, proxies.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -34,7 +34,7 @@ TEST_CASE("URLs are parsed") {
   }
 }
 
-TEST_CASE("references are resolved") {
+TEST_CASE("URL references are resolved") {
   std::string why;
   const Url base = *parse_url("http://h:1/a/b/sse?x=1", &why);
   const auto resolved = [&](const char *r) { return resolve_url(base, r, &why)->text(); };
@@ -60,7 +60,7 @@ struct Read {
 Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
   Read out;
   for (std::size_t from = 0; from < in.size() && !out.too_large; from += step) {
-    const std::string part(in.substr(from, step));  // freed afterwards: views must not outlive it
+    const std::string part(in.substr(from, step));  // freed after each piece
     std::size_t at = 0;
     SseEvent event;
     for (;;) {
@@ -78,7 +78,7 @@ Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
 
 }  // namespace
 
-TEST_CASE("events are parsed as specified, in any pieces") {
+TEST_CASE("events are parsed as specified, split into pieces of any size") {
   const std::size_t step = GENERATE(1u, 2u, 3u, 5u, 16u, 1000u);
   SseParser parser;
   const std::string in =
@@ -99,7 +99,7 @@ TEST_CASE("events are parsed as specified, in any pieces") {
   CHECK(parser.last_event_id() == "8");
 }
 
-TEST_CASE("an event above the limit is refused, in any pieces") {
+TEST_CASE("an event above the limit is rejected, split into pieces of any size") {
   const std::size_t step = GENERATE(1u, 7u, 5000u);
   for (const std::string &in :
        {"data: " + std::string(101, 'x') + "\n\n", std::string("data: ") + std::string(2000, 'x'),
@@ -133,7 +133,7 @@ TEST_CASE("responses are distinguished from other messages") {
   CHECK(holds_response(R"( [{"method":"x"},{"id":1,"result":{}}])"));
   CHECK_FALSE(holds_response(R"([{"method":"x"},{"method":"y","params":{"result":1}}])"));
   CHECK_FALSE(holds_response("[]"));
-  CHECK(holds_response(R"([{"method":"x"})"));  // malformed: the receiver reports it
+  CHECK(holds_response(R"([{"method":"x"})"));  // malformed; the receiver reports the error
   CHECK(mentions("no SESSION here", "session"));
   CHECK_FALSE(mentions("no sessio", "session"));
 }
@@ -161,7 +161,7 @@ bool proxied(const char *url) {
 }
 }  // namespace
 
-TEST_CASE("the environment's proxies apply as in curl, never to loopback") {
+TEST_CASE("proxies from the environment are used as in curl, but never for loopback") {
   environment = {{"http_proxy", "http://p:3128"}, {"no_proxy", "example.com, .corp:81,10.0.0.1"}};
   CHECK(proxied("http://other.org/"));
   CHECK_FALSE(proxied("https://other.org/"));

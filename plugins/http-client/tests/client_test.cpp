@@ -216,7 +216,7 @@ TEST_CASE("redirects are returned by default, followed on request, and limited")
   CHECK(posted.body == "POSTpayload");
 }
 
-TEST_CASE("headers that may be credentials are not sent to another origin") {
+TEST_CASE("headers that may contain credentials are not sent to other origins") {
   Server other([](const Request &, Peer &peer) { peer.answer(200, "other"); });
   Server server([&](const Request &, Peer &peer) {
     peer.answer(302, "", "Location: " + other.url("/x?secret=1") + "\r\n");
@@ -241,7 +241,7 @@ TEST_CASE("headers that may be credentials are not sent to another origin") {
   }
 }
 
-TEST_CASE("addresses are checked before connecting and when a connection is reused") {
+TEST_CASE("addresses are checked before connecting and before a connection is reused") {
   Server server([](const Request &, Peer &peer) { peer.answer(200, "ok"); });
   Fixture f;
   Call denied;
@@ -266,7 +266,7 @@ TEST_CASE("addresses are checked before connecting and when a connection is reus
 }
 
 TEST_CASE("bodies are limited, before and after decompression") {
-  // 100,000 times 'a', compressed by gzip to 133 bytes.
+  // 100,000 times 'a', compressed to 133 bytes by gzip.
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0x02,
                                   0x03, 0xed, 0xc1, 0x31, 0x01, 0,    0,    0,    0xc2,
                                   0xa0, 0xac, 0xeb, 0x5f, 0xc2, 0x1a, 0x1e, 0x40, 0x01};
@@ -300,7 +300,7 @@ TEST_CASE("bodies are limited, before and after decompression") {
   CHECK(bomb.body.size() <= 50'000);
 }
 
-TEST_CASE("a handler may end, cancel and start requests inside a callback") {
+TEST_CASE("a callback may end, cancel and start requests") {
   Server server([](const Request &r, Peer &peer) {
     if (r.target != "/stream") return peer.answer(200, "short");
     peer.begin_events();
@@ -335,12 +335,11 @@ TEST_CASE("a handler may end, cancel and start requests inside a callback") {
   CHECK(cancelled.body.size() == so_far);
 }
 
-TEST_CASE("requests started inside a callback begin in order") {
+TEST_CASE("requests started in a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    // Each request needs its own connection, because no request is answered before all have
-    // arrived.
+    // Requests are answered only after all have arrived, so each one needs its own connection.
     if (r.target != "/first") {
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -366,7 +365,7 @@ TEST_CASE("requests started inside a callback begin in order") {
   CHECK(order == "/first/0/1/2/3");
 }
 
-TEST_CASE("a POST is not repeated when a reused connection is closed by the server") {
+TEST_CASE("a POST is not retried when the server closes a reused connection") {
   Server server([](const Request &r, Peer &peer) {
     if (r.method == "GET") return peer.answer(200, "ok");
     peer.reset();
@@ -384,7 +383,7 @@ TEST_CASE("a POST is not repeated when a reused connection is closed by the serv
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("an unreachable server and a time-out have different errors") {
+TEST_CASE("an unreachable server and a time-out return different errors") {
   int port = 0;
   {
     port = Server([](const Request &, Peer &) {}).port();
@@ -415,7 +414,8 @@ TEST_CASE("the number of requests is limited") {
   CHECK(f.start(calls[1024], Fixture::request(url)) == BH_OK);
 }
 
-TEST_CASE("proxies of the environment are used, except for loopback or if disabled by the flag") {
+TEST_CASE(
+    "proxies from the environment are used, except for loopback or if the flag disables them") {
   Server proxy([](const Request &r, Peer &peer) { peer.answer(200, "by proxy: " + r.target); });
   Server direct([](const Request &, Peer &peer) { peer.answer(200, "direct"); });
   const Environment set("http_proxy", proxy.url("")), no("no_proxy", ""), No("NO_PROXY", "");
@@ -433,7 +433,7 @@ TEST_CASE("proxies of the environment are used, except for loopback or if disabl
   CHECK(f.run(without, r).code == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("an untrusted certificate is rejected, one of the CA file is accepted") {
+TEST_CASE("an untrusted certificate is rejected, and a certificate in the CA file is accepted") {
   http_client::testing::TlsServer server;
   Fixture f;
   Call refused;

@@ -1,6 +1,6 @@
-// Nanoseconds to parse typical heads, for the parsers of this library and for Boost.Beast's. For
-// requests, Beast is also measured with the additional scan of the raw head that it would need
-// here, since it accepts bare LF, folded lines and control characters that this library rejects.
+// Measures the time to parse typical heads, in nanoseconds, with this library and with Boost.Beast.
+// For requests, Beast is also measured with an additional scan of the raw head. The gateway would
+// need that scan, because Beast accepts bare LF, folded lines and control characters.
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/basic_parser.hpp>
@@ -25,7 +25,7 @@ constexpr std::string_view express =
     "timeout=5\r\n\r\n";
 constexpr std::string_view minimal =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1187\r\n\r\n";
-// Heads of the TypeScript SDK on Node, and of a client with the minimum of fields.
+// Heads sent by the TypeScript SDK on Node, and by a client with few fields.
 constexpr std::string_view node =
     "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:8808\r\nconnection: keep-alive\r\n"
     "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
@@ -36,7 +36,7 @@ constexpr std::string_view plain =
     "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8808\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Length: 112\r\n\r\n";
 
-// The minimum work of Beast's parser: it calls back for each field and keeps none.
+// Beast's parser with minimal work: it calls back for each field and stores none.
 template <bool is_request>
 class Beast final : public beast::basic_parser<is_request> {
  public:
@@ -54,7 +54,7 @@ class Beast final : public beast::basic_parser<is_request> {
   void on_finish_impl(error_code &) override {}
 };
 
-// The fields that the transport uses, kept as views.
+// Stores views of the fields that the transport uses.
 class Kept final : public beast::basic_parser<true> {
  public:
   Kept() { skip(true); }
@@ -102,7 +102,8 @@ class Kept final : public beast::basic_parser<true> {
   void on_finish_impl(error_code &) override {}
 };
 
-// Returns true if lines end with CR LF, none is folded, and there is no other control character.
+// Returns true if all lines end with CR LF, no line is folded, and there are no other control
+// characters.
 bool scan_raw(std::string_view head) {
   const char *at = head.data(), *const end = at + head.size();
   while (at < end) {
@@ -129,7 +130,7 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// Takes the best of many short, alternating rounds, since some of them run undisturbed.
+// Uses the best of many short, alternating rounds, to exclude disturbances by other processes.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;

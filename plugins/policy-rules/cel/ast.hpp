@@ -1,4 +1,4 @@
-// The syntax tree of an expression, stored in one array. The parser fills it, the checker resolves
+// The syntax tree of an expression, stored in one array. The parser builds it, the checker resolves
 // names and overloads, and the evaluator runs it.
 #pragma once
 
@@ -21,10 +21,10 @@ enum class Op : std::uint8_t {
   kLocal,        // slot: index in Context::locals
   kSelect,       // operand.name
   kHas,          // has(operand.name)
-  kHasVariable,  // has() of a declared variable: slot
+  kHasVariable,  // has(VARIABLE); slot: index in the environment
   kIndex,
-  kCall,     // name(operands); if `member` is set, the first operand is the receiver
-  kMatches,  // operand matches the compiled regular expression with index `slot`
+  kCall,     // name(operands); if `member` is set, operand 0 is the receiver
+  kMatches,  // slot: index of the compiled regular expression
   kAnd,      // two or more operands
   kOr,
   kNot,
@@ -38,7 +38,7 @@ enum class Op : std::uint8_t {
   kIn,
   kList,
   kMap,  // key, value, key, value ...
-  kAll,  // macros: operands are range and predicate; name and slot identify the variable
+  kAll,  // macros: operands are range and predicate; name and slot: the variable
   kExists,
   kExistsOne,
   kFilter,
@@ -50,15 +50,15 @@ using NodeId = std::uint32_t;
 struct Node {
   Op op = Op::kConstant;
   bool member = false;         // the call has a receiver
-  bool absolute = false;       // the name is written with a leading dot
+  bool absolute = false;       // the name has a leading dot
   std::uint32_t position = 0;  // byte offset in the source
-  std::uint32_t first = 0;     // operands: Ast::links[first, first + count)
+  std::uint32_t first = 0;     // operands are Ast::links[first, first + count)
   std::uint32_t count = 0;
   std::uint32_t slot = 0;
-  std::uint32_t height = 1;  // of the subtree
+  std::uint32_t height = 1;  // height of the subtree
   std::string_view name;     // in Ast::arena
   Value value;
-  std::span<const Overload> overloads;  // candidates that remain after type checking
+  std::span<const Overload> overloads;  // candidates after type checking
 };
 
 struct Ast {

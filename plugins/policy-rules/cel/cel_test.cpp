@@ -54,7 +54,7 @@ std::string verdict(std::string_view source, const Call &call = Call(),
   return value.is_true() ? "true" : "false";
 }
 
-// Returns the smallest sufficient budget, which is the cost of the evaluation.
+// Returns the smallest sufficient budget, which equals the cost of the evaluation.
 std::uint64_t cost(std::string_view source, const Call &call) {
   const auto program = Program::compile(source, rules(), true);
   REQUIRE(program.has_value());
@@ -75,7 +75,7 @@ std::uint64_t cost(std::string_view source, const Call &call) {
 
 }  // namespace
 
-TEST_CASE("conditions of rules") {
+TEST_CASE("conditions of rules are evaluated") {
   const Call call(
       R"({"path": "/etc/passwd", "count": 5, "tags": ["a", "b"], "deep": {"x": null}})");
   CHECK(
@@ -92,7 +92,7 @@ TEST_CASE("conditions of rules") {
   CHECK(verdict("numbers.map(n, n * n).filter(n, n > 3) == [4, 9]", call) == "true");
 }
 
-TEST_CASE("an error is a value with a position") {
+TEST_CASE("an error has a position") {
   const Call call(R"({"path": "/etc/passwd"})");
   CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key 'nope'");
   CHECK(verdict("true &&\n  1 / (size(numbers) - 3) == 1", call) == "2:5: division by zero");
@@ -102,7 +102,7 @@ TEST_CASE("an error is a value with a position") {
   CHECK(verdict("mcp.request.arguments.nope && false", call) == "false");
 }
 
-TEST_CASE("an error names only keys of the expression and kinds of values") {
+TEST_CASE("an error names only keys of the expression and types of values") {
   const Call call(R"({"n": 7, "s": "secret-value", "m": {"a": 1}, "l": [1]})");
   const auto said = [&](const std::string &rest) {
     const std::string text = verdict("mcp.request.arguments" + rest, call);
@@ -127,7 +127,7 @@ TEST_CASE("an error names only keys of the expression and kinds of values") {
   CHECK(said("['a\\n\\x7fb'] == 1") == "no such key 'a??b'");
 }
 
-TEST_CASE("a variable may be absent") {
+TEST_CASE("a variable may be missing") {
   CHECK(verdict("has(when) || true") == "refused 1:1: has() takes one field, as in has(a.b)");
   CHECK(verdict("when == timestamp(0)") == "1:1: this variable has no value in this call");
   Call call;
@@ -138,7 +138,7 @@ TEST_CASE("a variable may be absent") {
         "1:12: this variable has no value in this call");
 }
 
-TEST_CASE("errors at load and their positions") {
+TEST_CASE("compilation errors have a position") {
   CHECK(fault_of("mcp.request.tool == 'x'")
             .starts_with("1:12: 'mcp.request.tool' is not declared; "
                          "known names: mcp.request.server_name, "));
@@ -166,7 +166,7 @@ TEST_CASE("errors at load and their positions") {
   CHECK(fault_of("has(mcp.request.tool_name.x)") == "1:1: string has no field 'x'");
 }
 
-TEST_CASE("limits at load") {
+TEST_CASE("compilation is limited") {
   CHECK(fault_of("'" + std::string(70000, 'x') + "' == ''") ==
         "1:65537: the expression is longer than 64 KiB");
   CHECK(fault_of(std::string(150, '(') + "true" + std::string(150, ')')) ==
@@ -191,20 +191,20 @@ TEST_CASE("limits at load") {
         std::string::npos);
 }
 
-TEST_CASE("limits at evaluation are not hidden by ||") {
+TEST_CASE("|| does not hide exceeded limits at evaluation") {
   const Call call("{}", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
   const std::string loop =
       "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, a + b > 0)))))";
   CHECK(verdict(loop, call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict(loop + " || true", call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict("numbers.all(a, a > 0)", call, 1000) == "true");
-  // Repeatedly doubling a string reaches the memory limit before the budget is used up.
+  // Doubling a string repeatedly reaches the memory limit before the budget is exhausted.
   std::string text = "mcp.request.tool_name";
   for (int i = 0; i < 30; ++i) text = "[" + text + "].map(x, x + x)[0]";
   CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("exceeds its memory limit"));
 }
 
-TEST_CASE("a regular expression may come from data") {
+TEST_CASE("a regular expression may come from the data") {
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "b"})")) == "true");
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "("})"))
             .ends_with("invalid regular expression"));
@@ -213,14 +213,14 @@ TEST_CASE("a regular expression may come from data") {
             .ends_with("the regular expression is too long"));
 }
 
-TEST_CASE("values of the wrong kind are an error") {
+TEST_CASE("values of the wrong type are an error") {
   Call call;
   call.values[0] = Value::of(std::int64_t{7});
   CHECK(verdict("mcp.request.server_name.startsWith('g')", call) ==
         "1:25: no such overload: int.startsWith(string)");
 }
 
-TEST_CASE("JSON is read in place") {
+TEST_CASE("JSON is parsed in place") {
   const Call call(R"({"i": -1, "u": 18446744073709551615, "d": 1.5, "l": [1, [2]], "b": false})");
   CHECK(verdict("type(mcp.request.arguments.i) == int", call) == "true");
   CHECK(verdict("type(mcp.request.arguments.u) == uint", call) == "true");
@@ -232,7 +232,7 @@ TEST_CASE("JSON is read in place") {
   CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
 }
 
-TEST_CASE("demands of a program for the index") {
+TEST_CASE("demands of a program are found for the rule index") {
   const auto compiled = [](std::string_view text) {
     auto program = Program::compile(text, rules(), true);
     REQUIRE(program.has_value());
@@ -252,7 +252,7 @@ TEST_CASE("demands of a program for the index") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // If the expression can be true without the comparison, there is no demand.
+  // There is no demand if the expression can be true without the comparison.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());
@@ -270,7 +270,7 @@ TEST_CASE("demands of a program for the index") {
   CHECK(compiled("1 == 1").reads() == 0);
 }
 
-TEST_CASE("an unknown variable makes only its operators unknown") {
+TEST_CASE("an unknown variable makes only the operators that use it unknown") {
   Call call;
   call.values[2] = Value::error("not known");
   CHECK(verdict("has(mcp.request.arguments)", call).ends_with("not known"));
@@ -295,13 +295,13 @@ TEST_CASE("conversions are charged for the bytes that they read") {
   CHECK(charged("timestamp", "2026-11-22T06:00:00." + digits + "Z") > size / 4);
   CHECK(charged("duration", pieces) > size);
   CHECK(charged("int", "12") < 20);
-  // A loop stops when the budget is used up, regardless of the content of the string.
+  // The loop stops when the budget is exhausted, regardless of the content of the string.
   const Call loop(("{\"n\":\"0x" + digits + "\",\"l\":[1,2,3,4,5,6,7,8,9,10]}").c_str());
   CHECK(verdict("mcp.request.arguments.l.exists(x, int(mcp.request.arguments.n) < 0)", loop)
             .ends_with("the evaluation exceeds its budget"));
 }
 
-TEST_CASE("keys of equal length are charged by their bytes in every lookup") {
+TEST_CASE("lookups are charged for the bytes of keys of equal length") {
   constexpr std::size_t keys = 100, size = 1'600;
   const std::string front(size - 3, 'k');
   std::string members, mixed;
@@ -322,13 +322,13 @@ TEST_CASE("keys of equal length are charged by their bytes in every lookup") {
   }
   CHECK(cost("has(mcp.request.arguments.m." + front + "999)", same) >= all + walk);
   CHECK(cost("mcp.request.arguments.m." + front + "999 == 1", same) >= all + walk);
-  // Each key is compared with half of the others on average.
+  // On average, each key is compared with half of the others.
   CHECK(cost("mcp.request.arguments.m == mcp.request.arguments.o", same) >= all * keys / 2);
   CHECK(cost("mcp.request.arguments.m.exists(k, k in {mcp.request.arguments.wanted: 1})", same) >=
         all);
 }
 
-TEST_CASE("a regular expression from data is charged by its size for each byte of the text") {
+TEST_CASE("a regular expression from the data is charged its size for each byte of text") {
   const std::string text(4'000, 'a');
   const auto charged = [&](const std::string &expression) {
     return cost("mcp.request.arguments.t.matches(mcp.request.arguments.e)",

@@ -9,14 +9,14 @@
 namespace bulkhead::cel {
 namespace {
 
-// Steps for folding all constants of an expression.
+// Evaluation budget for folding all constants of an expression.
 constexpr std::uint64_t kFoldingBudget = 1'000'000;
 
 std::string quoted(std::string_view name) {
   return "'" + std::string(name) + "'";
 }
 
-// Returns the name of an operator as it is written in an expression.
+// Returns an operator as it is written in an expression.
 std::string shown_name(std::string_view name) {
   if (name == "-_") return "'-'";
   return name.starts_with('_') ? quoted(name.substr(1, name.size() - 2)) : quoted(name);
@@ -59,7 +59,7 @@ class Checker {
     Type type;
   };
 
-  // After the first fault, every type is dyn to suppress follow-up faults.
+  // After the first error, every type is dyn, to suppress subsequent errors.
   Type fail(const Node &node, std::string text) {
     if (!fault_) fault_ = fault_at(source_, node.position, std::move(text));
     return Kind::kDyn;
@@ -129,7 +129,7 @@ class Checker {
   }
 
   // Returns the path "a.b.c" if the node consists only of names. Returns an empty string for other
-  // nodes and for the variable of a macro.
+  // nodes and for macro variables.
   std::string path_of(const Node &node) const {
     std::vector<std::string_view> words;
     const Node *at = &node;
@@ -184,7 +184,7 @@ class Checker {
     if (environment_.refuse) {
       if (auto text = environment_.refuse(path)) return fail(node, std::move(*text));
     }
-    // Collect the declared names that share the longest prefix with the path.
+    // Collects the declared names that share the longest prefix with the path.
     std::string prefix = path;
     std::string names;
     do {
@@ -360,7 +360,7 @@ class Checker {
     return Kind::kBool;
   }
 
-  // Replaces a node by its value if all operands are constant and the computation succeeds.
+  // Replaces a node with its value if all operands are constant and the evaluation succeeds.
   void fold(NodeId id) {
     Node &node = ast_.nodes[id];
     const bool foldable = node.op != Op::kConstant && node.op != Op::kVariable &&

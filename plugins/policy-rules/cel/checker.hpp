@@ -11,7 +11,7 @@
 
 namespace bulkhead::cel {
 
-// Returns the type of the whole expression. Literal regular expressions are added to *regexes.
+// Returns the type of the whole expression. Adds literal regular expressions to *regexes.
 std::expected<Type, Fault> check(std::string_view source, const Environment &environment, Ast *ast,
                                  Regexes *regexes);
 

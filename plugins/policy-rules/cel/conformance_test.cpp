@@ -25,14 +25,14 @@ namespace {
 struct Bindings {
   Environment environment;
   std::vector<Value> values;
-  std::deque<Program> programs;  // owns the data that values point to
+  std::deque<Program> programs;  // owns the data that values refer to
   std::deque<Scratch> memory;
 };
 
 struct Outcome {
   enum { kValue, kLoadFault, kError } what = kValue;
   Value value;
-  std::string text;  // of a load fault or an error
+  std::string text;  // the message of a compilation or evaluation error
 };
 
 Outcome evaluate(const std::string &source, Bindings &bindings) {
@@ -72,7 +72,7 @@ std::string judge(const std::string &source, const std::string &expected, Bindin
 
 }  // namespace
 
-TEST_CASE("conformance cases") {
+TEST_CASE("all conformance cases have the expected result") {
   unsigned passed = 0;
   unsigned supported = 0;
   unsigned all = 0;

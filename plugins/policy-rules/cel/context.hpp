@@ -1,4 +1,4 @@
-// Resources of one evaluation: an arena and a budget of steps.
+// The resources of one evaluation: an arena and a budget of steps.
 #pragma once
 
 #include <cstddef>

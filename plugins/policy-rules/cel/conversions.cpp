@@ -38,7 +38,7 @@ Value int_of_uint(Context &, const Value *a) {
              : Value::error(kRange);
 }
 Value int_of_double(Context &, const Value *a) {
-  // Strict comparison, because doubles are inexact at the limits.
+  // The comparison is strict, because doubles are inexact at the limits.
   const double number = a[0].as_double();
   return number > -0x1p63 && number < 0x1p63 ? Value::of(static_cast<std::int64_t>(number))
                                              : Value::error(kRange);
@@ -121,7 +121,7 @@ Value timestamp_of_int(Context &, const Value *a) {
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
 Value duration_of_string(Context &context, const Value *a) {
-  // Two bytes can hold a number with its unit, and each number costs a 128-bit division.
+  // A number and its unit may take only two bytes, and each number requires a 128-bit division.
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)

@@ -13,8 +13,8 @@
 
 namespace bulkhead::cel {
 
-// A static type: a kind, and the element types of lists and maps. Types nested deeper than 8 levels
-// are dyn.
+// A static type: its kind, and the element types of lists and maps. Types nested deeper than 8
+// levels are dyn.
 class Type {
  public:
   Type(Kind kind = Kind::kDyn) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
@@ -24,8 +24,9 @@ class Type {
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_dyn() const { return kind_ == Kind::kDyn; }
-  Kind key() const { return key_; }                                   // of a map
-  Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }  // elements; values of a map
+  Kind key() const { return key_; }  // type of map keys
+  // Returns the type of list elements or map values.
+  Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }
   std::string to_string() const;
 
  private:
@@ -37,8 +38,7 @@ class Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// Returns true if a value of one type can be a value of the other; dyn is compatible with all
-// types.
+// Returns true if a value can have both types. dyn is compatible with all types.
 bool compatible(const Type &a, const Type &b);
 // Returns the common type of `a` and `b`.
 Type join(const Type &a, const Type &b);
@@ -46,16 +46,16 @@ Type join(const Type &a, const Type &b);
 class Environment {
  public:
   // `name` may contain dots ("mcp.request.tool_name"). The longest declared name takes precedence
-  // over field selection. Returns the slot, which is the index of the value in the `variables` of
+  // over field selection. Returns the slot: the index of the value in the `variables` of
   // Program::evaluate(). Slots are numbered from 0 in order of declaration. A variable without a
-  // value in a call is Value::absent().
+  // value has the value Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);
   }
 
-  // Called for an undeclared name ("event.type", including its dots). Returns the error message, or
-  // std::nullopt to use the default message.
+  // Called for an undeclared name ("event.type", including dots). Returns the error message, or
+  // std::nullopt for the default message.
   std::function<std::optional<std::string>(std::string_view name)> refuse;
 
   struct Variable {

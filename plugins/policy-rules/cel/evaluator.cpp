@@ -9,7 +9,8 @@ namespace {
 
 constexpr char kStopped[] = "the evaluation was stopped";
 
-// The range of a macro: the elements of a list or the keys of a map.
+// Returns the number of elements that a macro iterates over: the elements of a list or the keys of
+// a map.
 std::size_t range_size(const Value &range) {
   return range.is(Kind::kList) ? range.list_size() : range.map_size();
 }
@@ -46,7 +47,7 @@ Value Evaluator::compute(const Node &node) {
       return select(node, true);
     case Op::kHasVariable: {
       if (node.slot >= context_.variables.size()) return Value::of(false);
-      // If the value is an error, it is unknown whether the variable is present.
+      // If the value is an error, it is unknown whether the variable exists.
       const Value &variable = context_.variables[node.slot];
       return variable.is_error() ? variable : Value::of(!variable.is(Kind::kAbsent));
     }
@@ -155,7 +156,7 @@ Value Evaluator::regex(const Node &node) {
   return regexes_[node.slot]->search(context_, text.text());
 }
 
-// For && and ||, a deciding value takes precedence over an error on either side.
+// In && and ||, a deciding value takes precedence over an error on the other side.
 Value Evaluator::logic(const Node &node, bool decisive) {
   Value error = Value::null();
   for (std::uint32_t i = 0; i < node.count; ++i) {
@@ -292,7 +293,7 @@ Value Evaluator::exists_one(const Node &node, const Value &range) {
   return Value::of(matching == 1);
 }
 
-// filter(x, predicate), map(x, transform), map(x, predicate, transform).
+// Evaluates filter(x, predicate), map(x, transform) and map(x, predicate, transform).
 Value Evaluator::collect(const Node &node, const Value &range) {
   const std::size_t size = range_size(range);
   Value *values = context_.charge(size) ? context_.value_room(size) : nullptr;

@@ -1,4 +1,3 @@
-// Evaluates a checked tree.
 #pragma once
 
 #include <memory>

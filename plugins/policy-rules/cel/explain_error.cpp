@@ -1,5 +1,5 @@
-// Builds the message for an evaluation error with keys and types. The message contains only the
-// types of the call's data; keys and names are those of the expression.
+// Builds the message of an evaluation error from keys and types. Only the types of the call's data
+// are shown; keys and names come from the expression.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>

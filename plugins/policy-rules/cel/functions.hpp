@@ -1,4 +1,4 @@
-// The functions and operators of CEL, as one table of overloads by name.
+// The functions and operators of CEL, as a table of overloads by name.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Overload {
   std::string_view name;  // operators are named "_+_", "-_" and so on
   bool member;
   std::uint8_t count;
-  std::array<Kind, kMaxParameters> parameters;  // kDyn accepts any kind
+  std::array<Kind, kMaxParameters> parameters;  // kDyn accepts any type
   Kind result;
   Function function;
 
@@ -31,7 +31,7 @@ struct Overload {
 // Returns all overloads of a name, or an empty span if the name is unknown.
 std::span<const Overload> find_overloads(std::string_view name, bool member);
 
-// The parts of the table; each is defined in its own file.
+// The parts of the table. Each is defined in its own file.
 std::span<const Overload> arithmetic_overloads();
 std::span<const Overload> text_overloads();
 std::span<const Overload> conversion_overloads();

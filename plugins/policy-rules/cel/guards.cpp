@@ -15,7 +15,7 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// One part of a member's path: the path up to this part, and the test that the part exists.
+// A part of a member's path: the path up to this part, and a test that the part exists.
 struct Part {
   std::string path, test;
 };
@@ -34,7 +34,7 @@ Part member_of(const std::string &path, std::string_view key) {
   return {path + "[" + quoted + "]", quoted + " in " + path};
 }
 
-using Facts = std::set<std::string>;  // paths that exist
+using Facts = std::set<std::string>;  // paths known to exist
 
 class Finder {
  public:
@@ -83,7 +83,7 @@ class Finder {
     for (const NodeId operand : ast_.operands(node)) walk(operand, facts);
   }
 
-  // Returns the variable and the members of a path such as a.b["c"], or nothing for other nodes.
+  // Returns the variable and members of a path such as a.b["c"]. Returns nothing for other nodes.
   std::vector<Part> parts_of(NodeId id) const {
     const Node &node = ast_.nodes[id];
     if (node.op == Op::kVariable) {
@@ -103,7 +103,7 @@ class Finder {
     return parts;
   }
 
-  // Adds the paths that exist if the node evaluates to `value`.
+  // Adds the paths that must exist if the node evaluates to `value`.
   void collect(NodeId id, bool value, Facts *facts) const {
     const Node &node = ast_.nodes[id];
     switch (node.op) {
@@ -144,7 +144,7 @@ class Finder {
       if (part.test.empty() || facts.contains(part.path)) continue;
       test += (test.empty() ? "" : " && ") + part.test;
     }
-    // Reads with the same test are reported once.
+    // Reports each missing test only once.
     if (test.empty() || !known_.insert(test).second) return;
     found_.push_back({parts.back().path, std::move(test)});
   }

@@ -7,11 +7,11 @@
 
 namespace bulkhead::cel {
 
-// The result points into `json`, which must outlive it. A number becomes an int if it fits, else a
-// uint if it fits, else a double. (JSON's 5.0 is also a double; == and < compare numbers of
-// different types.) If a key is duplicated, the first is used; reject JSON with duplicate keys
-// beforehand. Limit the depth when parsing: comparing values nested deeper than 256 levels ends the
-// evaluation with an error.
+// The result refers to `json`, which must outlive it. A number becomes an int if it fits, else a
+// uint if it fits, else a double. (5.0 in JSON is also a double; == and < compare numbers of
+// different types.) If a key is duplicated, the first is used; the caller should reject duplicate
+// keys. The caller must limit the depth when parsing: comparing values nested deeper than 256
+// levels ends the evaluation with an error.
 Value json_value(const rapidjson::Value &json);
 
 }  // namespace bulkhead::cel

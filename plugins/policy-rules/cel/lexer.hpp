@@ -25,7 +25,7 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
 
-  // Moves to the next token. Returns false if an error occurs; the error is in fault().
+  // Moves to the next token. Returns false on an error, which is then in fault().
   bool next();
 
   Token token() const { return token_; }

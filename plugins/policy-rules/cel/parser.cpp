@@ -138,7 +138,7 @@ class Parser {
     return add(node(Op::kConditional, position), {condition, yes, no});
   }
 
-  // Parses a || b || c as one node, so a long list of alternatives is not nested.
+  // Parses a || b || c as one node, so a long list of alternatives does not cause deep nesting.
   NodeId chain(Op op, std::string_view sign) {
     const auto part = [&] { return op == Op::kOr ? chain(Op::kAnd, "&&") : relation(); };
     const NodeId first = part();

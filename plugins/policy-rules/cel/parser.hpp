@@ -10,7 +10,7 @@
 
 namespace bulkhead::cel {
 
-// Fills *ast. Returns std::nullopt on success.
+// Returns the error, or std::nullopt on success.
 std::optional<Fault> parse(std::string_view source, Ast *ast);
 
 }  // namespace bulkhead::cel

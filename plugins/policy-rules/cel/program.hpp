@@ -30,49 +30,49 @@
 
 namespace bulkhead::cel {
 
-// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread needs its own.
+// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread needs its own Scratch.
 using Scratch = Arena;
 
 class Program {
  public:
-  // Steps: one for each operation, each list element, and each 16 bytes of a string.
+  // Each operation, each list element, and each 16 bytes of a string cost one step.
   static constexpr std::uint64_t kDefaultBudget = 100'000;
 
-  // Limits: 64 KiB of text, 16384 nodes, height 200, 100 nested brackets and 16 nested macros; for
-  // a regular expression, 4096 bytes and 256 KiB of memory. The environment is not needed after
-  // compilation. If must_be_bool is set, a result type other than bool or dyn is a fault.
+  // Limits: 64 KiB of text, 16384 nodes, height 200, 100 nested brackets and 16 nested macros. A
+  // regular expression is limited to 4096 bytes and 256 KiB of memory. The environment is not
+  // needed after compilation. If must_be_bool is set, a result type other than bool or dyn is an
+  // error.
   static std::expected<Program, Fault> compile(std::string_view source,
                                                const Environment &environment,
                                                bool must_be_bool = false);
 
   // `variables` are in declaration order and are read in place; missing trailing variables are
   // absent. If the evaluation fails or exceeds the budget, an error value is returned. The result
-  // may point into the variables, the program and the scratch memory; it is valid until the next
+  // may refer to the variables, the program and the scratch memory. It is valid until the next
   // evaluation with the same scratch memory. Does not throw. Does not allocate if the results fit
   // into 4 KiB, except for matches(). Several threads may evaluate the same program concurrently.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // Returns the message of an error value, with its position in the source. The message names keys
-  // and types; it contains nothing else from the values.
+  // Returns the message of an error value, with its position in the source. The message contains
+  // keys and types, but no values.
   Fault explain(const Value &error) const;
 
   // Bit n is set if the program reads slot n. Slots above 63 are counted as 63.
   std::uint64_t reads() const;
 
-  // A test `variable == "text"`, `variable in ["text", ...]` or `variable.startsWith("text")` that
-  // must be true for the program to be true. If the variable of a call is a string with a different
-  // value, an index can skip the evaluation, because the program is false. The strings are owned by
-  // the program.
+  // A test that must be true for the program to be true: `variable == "text"`, `variable in
+  // ["text", ...]` or `variable.startsWith("text")`. If a call's variable is a string with another
+  // value, the program is false, so an index can skip its evaluation. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
     std::vector<std::string_view> texts;  // the value must equal one of these strings
-    bool prefix = false;                  // if set, the value must begin with the only string
+    bool prefix = false;                  // the value must begin with the only string
   };
   std::vector<Demand> demands() const;
 
-  // Returns members that may be absent and are read without a test; see guards.hpp. `environment`
-  // must be the one that the program was compiled with.
+  // Returns members that may be missing and are read without a test; see guards.hpp. `environment`
+  // must be the environment used for compilation.
   std::vector<UnguardedRead> unguarded(const Environment &environment,
                                        std::uint64_t may_be_absent) const {
     return unguarded_reads(ast_, environment, may_be_absent);

@@ -12,16 +12,16 @@ namespace bulkhead::cel {
 class Regex {
  public:
   static constexpr std::size_t kMaxPattern = 4096;       // bytes
-  static constexpr std::int64_t kMaxMemory = 256 << 10;  // bytes, for the program and the automaton
+  static constexpr std::int64_t kMaxMemory = 256 << 10;  // bytes for the program and the automaton
 
   explicit Regex(std::string_view pattern) : re2_({pattern.data(), pattern.size()}, options()) {}
 
   bool ok() const { return re2_.ok(); }
   const std::string &error() const { return re2_.error(); }
-  // Size of the compiled program in instructions; ok() must be true.
+  // Returns the size of the compiled program in instructions. ok() must be true.
   std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
-  // Cost of the compilation in steps. For a pattern that is too large, the cost covers the work
-  // done before the compilation failed.
+  // Returns the cost of compilation in steps. For a pattern that is too large, this is the work
+  // done until compilation failed.
   std::uint64_t steps_to_compile() const {
     if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
     return ok() ? 4 * size() : 0;

@@ -1,5 +1,5 @@
-// Functions on strings and sizes. The checker compiles matches() with a literal pattern at load;
-// this file implements matches() with a pattern from data.
+// Functions for strings and sizes. The checker compiles literal patterns of matches(); this file
+// implements matches() for patterns from data.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Value size_of_map(Context &, const Value *a) {
 Value contains(Context &context, const Value *a) {
   const std::string_view text = a[0].text();
   const std::string_view part = a[1].text();
-  // The search may compare `part` at each position of the text.
+  // In the worst case, `part` is compared at each position of the text.
   if (!context.charge((text.size() / 16 + 1) * (part.size() / 16 + 1))) return Value::error("");
   return Value::of(text.find(part) != std::string_view::npos);
 }
@@ -44,11 +44,12 @@ Value matches(Context &context, const Value *a) {
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
   const Regex regex(a[1].text());
-  // A few bytes can compile to thousands of instructions (a Unicode class, a repetition).
+  // A pattern of a few bytes (a Unicode class, a repetition) can compile to thousands of
+  // instructions.
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // A hostile pattern may have an automaton with too many states to cache. Each byte then costs
-  // time proportional to the size of the pattern.
+  // The automaton of a hostile pattern may have too many states to cache. Each byte then costs time
+  // proportional to the size of the pattern.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

@@ -31,7 +31,7 @@ bool consume(std::string_view *text, char c) {
   return true;
 }
 
-// Reads digits after a decimal point as nanoseconds; digits after the ninth are dropped.
+// Reads the digits after a decimal point as nanoseconds. Digits after the ninth are dropped.
 bool consume_fraction(std::string_view *text, std::int32_t *nanos) {
   std::int32_t unit = kBillion / 10;
   std::size_t digits = 0;
@@ -163,7 +163,7 @@ std::int64_t consume_unit(std::string_view *text) {
   return 0;
 }
 
-// Adds a part such as "12.5h" to *total (nanoseconds).
+// Adds a component such as "12.5h" to *total (nanoseconds).
 bool consume_component(std::string_view *text, __int128 *total) {
   std::int64_t whole = 0;
   std::size_t digits = 0;
@@ -206,7 +206,7 @@ std::optional<Time> parse_duration(std::string_view text) {
 
 std::string format_duration(Time time) {
   const bool negative = time.seconds < 0;
-  if (negative) time = *difference(Time{}, time);  // cannot overflow: the value is in range
+  if (negative) time = *difference(Time{}, time);  // cannot overflow, because the value is in range
   const std::string text = with_fraction(std::to_string(time.seconds), time.nanos) + "s";
   return negative ? "-" + text : text;
 }

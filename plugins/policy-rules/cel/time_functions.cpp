@@ -48,7 +48,7 @@ Value in_zone(Context &, const Value *a) {
 template <std::int64_t unit>
 Value whole(Context &, const Value *a) {
   const Time time = a[0].time();
-  // Truncates towards zero; `seconds` is rounded down.
+  // Truncates toward zero; `seconds` is rounded down.
   const std::int64_t seconds = time.seconds < 0 && time.nanos > 0 ? time.seconds + 1 : time.seconds;
   return Value::of(seconds / unit);
 }

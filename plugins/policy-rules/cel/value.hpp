@@ -1,6 +1,6 @@
-// The values of expressions. A Value takes 24 bytes, can be copied freely, and owns nothing.
-// Strings, lists and maps belong to the caller's data, to the Program (constants), or to the Arena
-// of one evaluation.
+// The values of expressions. A Value takes 24 bytes, is cheap to copy, and owns nothing. Strings,
+// lists and maps belong to the caller's data, to the Program (constants), or to the Arena of one
+// evaluation.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace bulkhead::cel {
 
 enum class Kind : std::uint8_t {
   kError,   // a failed evaluation; operators propagate it like a value
-  kAbsent,  // a declared variable without a value: has() is false, reading it is an error
+  kAbsent,  // a declared variable without a value: has() is false; reading it is an error
   kNull,
   kBool,
   kInt,
@@ -24,17 +24,18 @@ enum class Kind : std::uint8_t {
   kTimestamp,
   kDuration,
   kType,
-  kDyn,  // in declarations only: any kind, determined at evaluation
+  kDyn,  // used only in declarations: any type, determined at evaluation
 };
 
-// Returns the name in CEL, such as "int", "null_type" or "google.protobuf.Duration".
+// Returns the type name in CEL, such as "int", "null_type" or "google.protobuf.Duration".
 std::string_view kind_name(Kind kind);
 
 class Context;
 class Value;
 
-// A list that is read in place. One stateless accessor serves all lists of its kind; `object` is
-// the pointer passed when the Value was created. Called on the evaluating thread; must not throw.
+// A list that is read in place. One stateless accessor serves all lists of the same type; `object`
+// is the pointer passed when the Value was created. Called on the evaluating thread. Must not
+// throw.
 class ListAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
@@ -50,8 +51,8 @@ class MapAccess {
   virtual std::size_t size(const void *object) const = 0;
   virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
   virtual Value value(const void *object, std::size_t index) const = 0;
-  // Returns false if the key is absent or the evaluation was stopped. The compared bytes of keys
-  // are charged to the context; the caller charges for the iteration over the entries.
+  // Returns false if the key is missing or the evaluation was stopped. Charges the context for the
+  // compared bytes of keys; the caller charges for iterating over the entries.
   virtual bool find(Context &context, const void *object, const Value &key, Value *found) const = 0;
 
  protected:
@@ -93,9 +94,9 @@ class Value {
     value.map_ = &access;
     return value;
   }
-  // `text` must be a literal: errors are created on the request path without allocation.
+  // `text` must be a literal, because errors on the request path must not allocate.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // An error about one or two values of kinds that an operation does not accept.
+  // An error about one or two values of types that an operation does not accept.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());
@@ -115,16 +116,16 @@ class Value {
     return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
   }
 
-  // Each accessor is valid only for its kind.
+  // Each accessor may be called only for values of its type.
   bool as_bool() const { return bool_; }
   std::int64_t as_int() const { return int_; }
   std::uint64_t as_uint() const { return uint_; }
   double as_double() const { return double_; }
-  std::string_view text() const { return {chars_, size_}; }  // of a string or bytes
+  std::string_view text() const { return {chars_, size_}; }  // for a string or bytes
   Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
   Kind as_type() const { return static_cast<Kind>(int_); }
   const char *error_text() const { return chars_; }
-  Kind error_kind(unsigned index) const {  // index 0 or 1; kError if there is no such value
+  Kind error_kind(unsigned index) const {  // type of value 0 or 1; kError if there is none
     return static_cast<Kind>(size_ >> 8 * index & 0xFF);
   }
 
@@ -137,7 +138,7 @@ class Value {
     return map_->find(context, object_, wanted, found);
   }
 
-  // The position of an error in the expression: byte offset + 1, or 0 if it is not set yet.
+  // The position of an error in the expression: byte offset + 1, or 0 if not set.
   std::uint32_t error_place() const { return extra_; }
   void set_error_place(std::uint32_t place) { extra_ = place; }
 

@@ -1,5 +1,5 @@
-// Tests of the client against a scripted aggregator; tests/e2e/aggregator.mjs and
-// aggregator_drive_test use the real one.
+// Tests of the client with a scripted aggregator. tests/e2e/aggregator.mjs and
+// aggregator_drive_test use the real aggregator.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -31,7 +31,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Collects the replies of requests from several threads. Must be created before the client, since
+// Collects the replies of requests from several threads. Must be created before the client, because
 // the client answers pending requests when it is destroyed.
 class Collected {
  public:
@@ -57,7 +57,7 @@ class Collected {
 
 }  // namespace
 
-TEST_CASE("requests and replies, in both codecs") {
+TEST_CASE("requests are answered in both codecs") {
   Options options = fake(GENERATE(Codec::ndjson, Codec::msgpack));
   options.definitions = R"([{"name":"a"}])";
   Client client(options);
@@ -77,7 +77,7 @@ TEST_CASE("requests and replies, in both codecs") {
   CHECK(client.call_tool("defined").text == R"([{"name":"b"}])");
 }
 
-TEST_CASE("large messages are sent, those above the limit are not") {
+TEST_CASE("large messages are sent, but messages above the limit are not") {
   Client client(fake());
   const std::string text = "\"" + std::string(9'000'000, 'x') + "\"";
   CHECK(client.call_tool("echo", text).text == text);
@@ -87,7 +87,7 @@ TEST_CASE("large messages are sent, those above the limit are not") {
   CHECK(client.call_tool("echo", "1").text == "1");
 }
 
-TEST_CASE("A15 replies are matched by id, also out of order and from many threads") {
+TEST_CASE("A15 replies are matched by id, also out of order and with many threads") {
   Collected first;
   Client client(fake());
   client.send("call_tool", Client::named("name", "later", {}), first.one());
@@ -107,9 +107,9 @@ TEST_CASE("A15 replies are matched by id, also out of order and from many thread
   CHECK(right == 200);
 }
 
-TEST_CASE("A23 when the process is killed, all pending requests fail at once") {
+TEST_CASE("A23 when the process is killed, all pending requests fail immediately") {
   Options options = fake();
-  options.timeout_ms = 600'000;  // only the end of the process can end these requests
+  options.timeout_ms = 600'000;  // only the end of the process ends these requests
   options.restart_pause_ms = 0;
   options.definitions = R"([{"name":"a"}])";
   Collected hanging;
@@ -117,14 +117,14 @@ TEST_CASE("A23 when the process is killed, all pending requests fail at once") {
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
-  CHECK(client.call_tool("echo", "1").ok());  // the ten requests before this call were read
+  CHECK(client.call_tool("echo", "1").ok());  // ten requests were read before
   ::kill(client.pid(), SIGKILL);
   for (const Reply &reply : hanging.wait(10)) CHECK(reply.kind == Kind::lost);
   // The next call restarts the process with the same definitions.
   CHECK(client.call_tool("defined").text == R"([{"name":"a"}])");
 }
 
-TEST_CASE("a process that does not read: unsent requests are distinguished") {
+TEST_CASE("if the process does not read, unsent requests are distinguished from sent requests") {
   Options options = fake();
   options.timeout_ms = 600'000;
   options.max_queued = 1'000'000;
@@ -137,7 +137,7 @@ TEST_CASE("a process that does not read: unsent requests are distinguished") {
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "echo", large), waiting.one());
   }
-  CHECK(client.request("list_tools").kind == Kind::not_sent);  // the limit
+  CHECK(client.request("list_tools").kind == Kind::not_sent);  // the limit for pending requests
   ::kill(pid, SIGKILL);
   for (const Reply &reply : waiting.wait(2)) CHECK(reply.kind == Kind::not_sent);
 }
@@ -153,7 +153,7 @@ TEST_CASE("restarts can be disabled or delayed") {
   CHECK(next.text.starts_with("the aggregator has ended"));
 }
 
-TEST_CASE("time-outs and limits") {
+TEST_CASE("requests time out and are limited") {
   Options options = fake();
   options.max_pending = 2;
   Collected hanging;
@@ -165,7 +165,7 @@ TEST_CASE("time-outs and limits") {
   CHECK(client.list_tools().text == "too many requests are pending");
 }
 
-TEST_CASE("a missing program, and one that exits at once") {
+TEST_CASE("a missing program, or one that exits immediately, is reported") {
   Options options = fake();
   options.program = "/nowhere/bulkhead";
   Client none(options);
@@ -178,7 +178,7 @@ TEST_CASE("a missing program, and one that exits at once") {
   CHECK((kind == Kind::lost || kind == Kind::not_sent));
 }
 
-TEST_CASE("A13 A14 shutdown and the destructor leave no process and no descriptor") {
+TEST_CASE("A13 A14 shutdown and the destructor leak no process or descriptor") {
   const std::size_t before = open_descriptors();
   const bool stopped = GENERATE(false, true);
   Collected hanging;
@@ -198,7 +198,7 @@ TEST_CASE("A13 A14 shutdown and the destructor leave no process and no descripto
     REQUIRE(client.call_tool("echo", "2").ok());
     pid = client.pid();
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
-    if (stopped) ::kill(pid, SIGSTOP);  // the process will not exit by itself
+    if (stopped) ::kill(pid, SIGSTOP);  // the process cannot exit by itself
   }
   CHECK_FALSE(hanging.wait(1)[0].ok());
   CHECK(::kill(pid, 0) == -1);

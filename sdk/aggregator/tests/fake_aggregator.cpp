@@ -1,5 +1,5 @@
 // A scripted aggregator for the client's tests. The name of the called tool selects the behaviour:
-// "echo" answers with the arguments, "defined" with the definitions, "hang" never answers, "die"
+// "echo" returns the arguments, "defined" returns the definitions, "hang" never answers, "die"
 // exits, "garble" answers in an unknown format, "later" answers after the next call.
 #include <unistd.h>
 #include <bulkhead-aggregator/frames.hpp>

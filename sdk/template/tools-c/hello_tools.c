@@ -1,7 +1,7 @@
 /* A tools plugin in plain C: `echo` returns its arguments as text.
  *
- * Everything here runs on the gateway's reactor thread, one call after the other. No locks are
- * needed, and nothing may block. */
+ * All functions run on the gateway's reactor thread, one call at a time. No locks are needed, and
+ * no function may block. */
 #include <bulkhead/abi/ext/tools.h>
 #include <bulkhead/abi/plugin.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bh_str str(const char *text) {
   return s;
 }
 
-/* Fills the caller's error buffer, if there is one; the text must fit into it. */
+/* Sets the caller's error buffer, if there is one. The text must fit into it. */
 static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   if (error != NULL && BH_HAS(bh_error, error, text)) {
     error->code = code;
@@ -35,7 +35,7 @@ static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   return code;
 }
 
-/* Writes text as a JSON string and returns the end of the output; needs at most 6 * n + 2 bytes. */
+/* Writes text as a JSON string and returns the end of the output. Needs at most 6 * n + 2 bytes. */
 static char *write_quoted(char *out, bh_str text) {
   static const char hex[] = "0123456789abcdef";
   uint64_t i;
@@ -66,7 +66,7 @@ static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
   out->p = tools_json;
   out->n = sizeof tools_json - 1;
   out->owner = NULL;
-  out->release = NULL; /* static: nothing to free */
+  out->release = NULL; /* static data needs no release */
   return BH_OK;
 }
 
@@ -98,7 +98,7 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
 
 static void call_cancel(void *self, bh_call call) {
   (void)self;
-  (void)call; /* every call is answered inside call_begin */
+  (void)call; /* every call is completed inside call_begin */
 }
 
 static const bh_tools tools_table = {sizeof(bh_tools), 0,           list,

@@ -1,7 +1,7 @@
-// A tools plugin: `echo` answers at once, `wait` answers later.
+// A tools plugin: `echo` answers immediately, `wait` answers later.
 //
-// Everything here runs on the gateway's reactor thread, one call after the other. No locks are
-// needed, and nothing may block. Work that blocks goes through host_.run_blocking().
+// All functions run on the gateway's reactor thread, one call at a time. No locks are needed, and
+// no function may block. Blocking work must use host_.run_blocking().
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -58,7 +58,7 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // The gateway checks that stop() releases all resources; in this plugin, the timers.
+  // The gateway checks that stop() releases all resources. In this plugin, these are the timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();
@@ -87,7 +87,7 @@ class HelloTools {
     return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
   }
 
-  // The caller no longer waits, but the call must still be answered.
+  // The caller no longer waits, but the call must still be completed.
   void call_cancel(bh_call call) {
     const auto it = waiting_.find(call);
     if (it == waiting_.end()) return;

@@ -1,5 +1,5 @@
-// The header and the names of Catch2 2 for Catch2 3, for distributions without Catch2 2. On the
-// include path only if Catch2 3 is used (BulkheadBuild.cmake).
+// Provides the header and names of Catch2 2 with Catch2 3, for distributions without Catch2 2. It
+// is on the include path only if Catch2 3 is used (BulkheadBuild.cmake).
 #pragma once
 
 #include <catch2/catch_approx.hpp>
@@ -21,7 +21,7 @@ namespace Catch {
 using Matchers::EndsWith;
 using Matchers::Equals;
 using Matchers::StartsWith;
-// Catch2 3's own Contains is for ranges.
+// Catch2 3's own Contains matches ranges.
 inline auto Contains(const std::string &text, CaseSensitive sensitive = CaseSensitive::Yes) {
   return Matchers::ContainsSubstring(text, sensitive);
 }

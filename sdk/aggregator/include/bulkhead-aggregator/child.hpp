@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Duplicates the descriptor if it has a standard number (this program may have closed its standard
-// descriptors), since the standard descriptors are replaced in the child.
+// Moves a descriptor that has the number of a standard descriptor, because the child replaces
+// these. This happens if the program has closed its standard descriptors.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -56,7 +56,7 @@ inline bool make_pipe(Fd *read_end, Fd *write_end) {
   return read_end->get() >= 0 && write_end->get() >= 0;
 }
 
-// Owns the process: kills and reaps it on destruction. Not thread-safe.
+// Owns the process, and kills and reaps it on destruction. Not thread-safe.
 class Child {
  public:
   Child() noexcept = default;
@@ -66,14 +66,16 @@ class Child {
 
   bool running() const noexcept { return pid_ > 0; }
   pid_t pid() const noexcept { return pid_; }
-  // Non-blocking pipes to the child's standard input and from its standard output.
+  // Return the non-blocking pipes to the child's standard input and from its standard output.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // A descriptor that is readable when the process has ended; -1 if the kernel has no pidfd.
+  // Returns a descriptor that is readable when the process has ended, or -1 if the kernel does not
+  // support pidfds.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // Returns false with the failed call in *why. The program is searched in PATH if it has no slash.
+  // Returns false and sets *why to the failed call on failure. A program without a slash is
+  // searched in PATH.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -93,7 +95,7 @@ class Child {
     return true;
   }
 
-  // Waits for the end of the process, with a time-out. Returns true if it has ended and was reaped.
+  // Waits for the process to exit, with a time-out. Returns true if it has exited and was reaped.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -135,7 +137,7 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // The child must not inherit signals that this program blocks or ignores.
+    // Resets signals that this program blocks or ignores, because the child would inherit this.
     sigset_t none, pipe;
     ::sigemptyset(&none);
     ::sigemptyset(&pipe);
@@ -157,7 +159,7 @@ class Child {
       got = ::waitpid(pid_, &status, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) return false;
-    pid_ = -1;  // also if the process was reaped elsewhere
+    pid_ = -1;  // even if the process was reaped elsewhere
     return true;
   }
 

@@ -1,5 +1,5 @@
-// A client of the aggregator: starts `bulkhead aggregator` and uses its protocol. A caller never
-// waits for a process that has ended. Header only; C++20, Linux; link with -pthread.
+// A client of the aggregator: starts `bulkhead aggregator` and uses its protocol. If the process
+// exits, callers do not wait for it. Header only; C++20, Linux; link with -pthread.
 //
 //   bh::aggregator::Options options;
 //   options.definitions = R"([{"name":"files","command":"mcp-files","args":["/srv"]}])";
@@ -8,7 +8,7 @@
 //   const auto reply = client.call_tool("files__read", R"({"path":"a.txt"})");
 //   if (reply.ok()) use(reply.text);        // the tool's result, JSON
 //
-// The first request starts the process; the destructor ends it with all its children. If the
+// The first request starts the process. The destructor ends it with all its children. If the
 // process dies, all pending requests fail immediately. If Options::restart is true, the next
 // request restarts it with the last accepted definitions.
 #pragma once
@@ -43,12 +43,12 @@ struct Options {
   std::string program = "bulkhead";
   std::vector<std::string> arguments = {"aggregator"};
   std::string definitions = "[]";  // the first message: a JSON array of server definitions
-  Codec codec = Codec::msgpack;    // ndjson: for debugging; messages of at most 1 MiB
+  Codec codec = Codec::msgpack;    // ndjson is for debugging; messages of at most 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests in between fail
-  std::uint32_t timeout_ms = 310'000;  // of a request; the aggregator's own time-outs are shorter
-  std::uint32_t end_ms = 3'000;        // from the shutdown request to SIGKILL
+  std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests fail in between
+  std::uint32_t timeout_ms = 310'000;  // for a request; longer than the aggregator's own time-outs
+  std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
   std::size_t max_pending = 4'096;     // requests without a reply
   std::size_t max_queued = 64u << 20;  // bytes that the process has not read
 };
@@ -57,19 +57,19 @@ struct Reply {
   enum class Kind : std::uint8_t {
     ok,
     refused,   // the aggregator replied with an error
-    not_sent,  // the request has not run: no process, or a limit of this client
-    lost,      // sent, then the process ended: the request may have been executed
-    late,      // sent, no reply in time: the request may have been executed
-    garbled    // a reply in an unknown format
+    not_sent,  // not executed: there is no process, or a limit of this client was reached
+    lost,      // sent, but the process ended; the request may have been executed
+    late,      // sent, but no reply in time; the request may have been executed
+    garbled    // the reply has an unknown format
   };
   Kind kind = Kind::ok;
-  std::string text;  // ok: JSON of servers, tools, resources, prompts, result or ok; otherwise the
-                     // error
+  std::string text;  // if ok, the JSON of the requested data; otherwise the error
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
 // All members are thread-safe. The callback of send() runs on the client's own thread, or inside
-// send() if the request cannot be sent. It may call send(); it must not wait or destroy the client.
+// send() if the request cannot be sent. It may call send(), but must not wait or destroy the
+// client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -89,7 +89,7 @@ class Client {
     thread_.join();
   }
 
-  // Returns the process id, or -1.
+  // Returns the process id, or -1 if there is no process.
   pid_t pid() const {
     const std::lock_guard lock(mutex_);
     return child_.pid();
@@ -101,7 +101,7 @@ class Client {
     return pending_.size();
   }
 
-  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out of the
+  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out in the
   // options applies. `done` is called exactly once.
   void send(std::string_view method, std::string_view params, Callback done,
             std::uint32_t timeout_ms = 0) {
@@ -116,7 +116,7 @@ class Client {
     done({Reply::Kind::not_sent, std::move(why)});
   }
 
-  // Like send(), but waits for the reply. Not allowed in a callback.
+  // Like send(), but waits for the reply. Must not be called in a callback.
   Reply request(std::string_view method, std::string_view params = {},
                 std::uint32_t timeout_ms = 0) {
     std::promise<Reply> promise;
@@ -140,8 +140,8 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers` is a JSON array that replaces all definitions. If it is valid, it is also used for
-  // restarts.
+  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts it, it is
+  // also used for restarts.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -150,8 +150,8 @@ class Client {
     }
     return reply;
   }
-  // Ends the process and waits for its end; the next request restarts it, unless Options::restart
-  // is false.
+  // Ends the process and waits until it has exited. The next request restarts it, unless
+  // Options::restart is false.
   Reply shutdown() {
     Reply reply = request("shutdown");
     Failures failures;
@@ -165,7 +165,7 @@ class Client {
     return reply;
   }
 
-  // {"key":"name","arguments":...}
+  // Returns {"key":"name","arguments":...}.
   static std::string named(std::string_view key, std::string_view name,
                            std::string_view arguments) {
     std::string out = "{";
@@ -181,14 +181,13 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // the request is sent once this many bytes of this process's input are
-                        // written
+    std::uint64_t end;  // number of input bytes of the process up to the end of the request
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
   void wake() const noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN: the thread has already been woken.
+    // EAGAIN means that the thread has already been woken.
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
@@ -251,8 +250,7 @@ class Client {
     while (written_ < out_.size()) {
       const ssize_t n = ::write(child_.input(), out_.data() + written_, out_.size() - written_);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        break;  // full, or its reader has ended; the output or the process's end will report that
+      if (n < 0) break;  // full or closed; a closed pipe is detected elsewhere
       written_ += static_cast<std::size_t>(n);
     }
     if (written_ < out_.size() && written_ < out_.size() / 2) return;
@@ -296,7 +294,7 @@ class Client {
     }
   }
 
-  // The process has ended or must be ended: fails all pending requests.
+  // Ends the process, if it is still running, and fails all pending requests.
   void ended(Failures *out) {
     child_.end();
     ended_.notify_all();
@@ -316,7 +314,7 @@ class Client {
   // ---- the client's thread ---------------------------------------------------------------------
 
   void run() {
-    sigset_t set;  // a write to a process that has ended fails with EPIPE
+    sigset_t set;  // writing to a process that has exited fails with EPIPE
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -334,7 +332,7 @@ class Client {
     for (auto &[done, reply] : failures) done(std::move(reply));
   }
 
-  // Waits for an event and handles it. Returns false when the client must end.
+  // Waits for an event and handles it. Returns false if the client must stop.
   bool turn() {
     std::array<pollfd, 4> watched{};
     int timeout = -1;
@@ -356,7 +354,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        bool over = read_in(&replies);  // output before the end counts
+        bool over = read_in(&replies);  // output written before the exit is processed
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
       }
@@ -367,7 +365,7 @@ class Client {
     return true;
   }
 
-  // Requests whose replies have arrived have not failed.
+  // Ends the process, and fails all pending requests that have no reply in `replies`.
   void settle(const std::vector<std::string> &replies, Failures *failures) {
     std::map<std::uint64_t, Pending> answered;
     for (const std::string &reply : replies) {
@@ -381,7 +379,7 @@ class Client {
     for (const auto &[id, pending] : pending_) deadlines_.emplace(pending.deadline, id);
   }
 
-  // Called while the destructor waits: requests a shutdown, waits, then kills the process.
+  // Called while the destructor waits. Requests a shutdown, waits, then kills the process.
   void break_off() {
     if (!child_.running()) return;
     if (end_by_ == Clock::time_point{}) {
@@ -437,9 +435,9 @@ class Client {
   std::condition_variable ended_;
   detail::Child child_;
   detail::Fd wake_;
-  std::string out_;            // for the process's input
-  std::size_t written_ = 0;    // of out_
-  std::uint64_t flushed_ = 0;  // bytes of this process's input removed from out_
+  std::string out_;            // bytes for the process's input
+  std::size_t written_ = 0;    // bytes of out_ that have been written
+  std::uint64_t flushed_ = 0;  // bytes of the process's input that were removed from out_
   FrameCutter cutter_{Codec::ndjson};
   std::map<std::uint64_t, Pending> pending_;
   std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_;

@@ -1,13 +1,12 @@
 // Converts between MessagePack and JSON, without a tree. Header only; C++20.
 //
-// No library is used. Debian's msgpack packages cannot be installed beside Boost 1.81. The C
-// library builds a tree, and five bytes that announce millions of elements make it allocate their
-// memory before it finds that the first one is missing. Here an announced size allocates no memory,
-// and the depth and size of the result are limited.
+// No library is used. Debian's msgpack packages cannot be installed together with Boost 1.81. The C
+// library builds a tree, and allocates memory for millions of elements if five bytes announce them.
+// Here, an announced size does not allocate memory, and the depth and size of the result are
+// limited.
 //
-// The types that the two formats have in common are those of MCP: maps with text keys, arrays,
-// text, numbers, true, false, nil. Binary data and extension types have no JSON equivalent and are
-// rejected.
+// Both formats have the types that MCP uses: maps with text keys, arrays, text, numbers, true,
+// false, nil. Binary data and extension types have no JSON equivalent and are rejected.
 #pragma once
 
 #include <bulkhead/cpp/json.hpp>
@@ -24,7 +23,7 @@
 
 namespace bh::msgpack {
 
-// Limit of the result. JSON needs up to six characters for one packed byte (\u0001).
+// Maximum size of the result. JSON needs up to six characters for one packed byte (\u0001).
 inline constexpr std::size_t max_json = 64u << 20;
 
 namespace detail {
@@ -43,7 +42,7 @@ class Reader {
   Reader(std::string_view packed, std::string *out, std::size_t bound)
       : p_(packed.data()), end_(packed.data() + packed.size()), out_(*out), bound_(bound) {}
 
-  // Returns null, or the error.
+  // Returns null on success, otherwise the error.
   const char *run() {
     do {
       if (out_.size() > bound_) return "its JSON would be too large";
@@ -54,12 +53,12 @@ class Reader {
 
  private:
   struct Open {
-    std::uint64_t left;  // remaining values; a map has two per member
+    std::uint64_t left;  // remaining values; each map member has two
     bool map;
   };
 
   bool has(std::uint64_t n) const noexcept { return static_cast<std::uint64_t>(end_ - p_) >= n; }
-  // Precondition: has(bytes).
+  // has(bytes) must be true.
   std::uint64_t take(unsigned bytes) noexcept {
     std::uint64_t value = 0;
     for (unsigned i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(*p_++);
@@ -151,7 +150,7 @@ class Reader {
     if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A number with a fraction keeps it, even if its value is whole.
+    // A floating-point number stays one in JSON, even if its value is an integer.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -186,7 +185,7 @@ class Reader {
   std::vector<Open> open_;
 };
 
-// First pass: counts the members or elements of each container, in the order of opening, since
+// First pass: counts the members or elements of each container, in the order of opening, because
 // MessagePack writes the count before them.
 struct Counter {
   std::vector<std::uint32_t> counts;
@@ -204,7 +203,7 @@ struct Counter {
   void begin_array() { begin(); }
   void end_object() { open.pop_back(); }
   void end_array() { open.pop_back(); }
-  // A member is counted twice, as key and as value; the count is halved when it is written.
+  // Keys and values are both counted. The count of an object is halved when it is written.
   void key(std::string_view) { element(); }
   void string(std::string_view) { element(); }
   void number(std::string_view) { element(); }
@@ -273,8 +272,8 @@ struct Packer {
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
   // from_chars reports overflow and underflow with the same error and leaves zero, which is correct
-  // for numbers that are too small. A number is too small if its first digit other than 0 is after
-  // the decimal point, including the exponent.
+  // for underflow. A number is too small if its first nonzero digit is after the decimal point,
+  // taking the exponent into account.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);
@@ -312,14 +311,15 @@ struct Packer {
 
 }  // namespace detail
 
-// Appends the JSON of one packed value. Returns null, or the error; *out then contains a part.
+// Appends the JSON of one packed value. Returns null on success, otherwise the error; *out is then
+// incomplete.
 inline const char *to_json(std::string_view packed, std::string *out,
                            std::size_t bound = max_json) {
   return detail::Reader(packed, out, bound).run();
 }
 
-// Appends the packed form of one JSON text. Returns null, or the error. Whole numbers from -2^63 to
-// 2^64-1 stay integers; all others become doubles.
+// Appends the packed form of one JSON text. Returns null on success, otherwise the error. Integers
+// from -2^63 to 2^64-1 stay integers; all other numbers become doubles.
 inline const char *from_json(std::string_view text, std::string *out) {
   detail::Counter counter;
   if (!json::walk(text, counter)) return "it is not JSON";

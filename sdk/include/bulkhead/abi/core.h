@@ -45,18 +45,18 @@ typedef struct bh_str {
   uint64_t n;
 } bh_str;
 
-/* One HTTP header of a message. The name is a token (RFC 9110), compared case-insensitively. The
- * value consists of bytes that are not necessarily UTF-8, without control characters except the
- * tab. An array of headers has at most BH_HEADER_COUNT elements, and at most BH_HEADER_BYTES
- * bytes of names and values together. */
+/* An HTTP header of a message. The name is a token (RFC 9110), compared case-insensitively. The
+ * value may contain any bytes except control characters other than the tab; it need not be UTF-8.
+ * An array of headers has at most BH_HEADER_COUNT elements. All names and values together have at
+ * most BH_HEADER_BYTES bytes. */
 typedef struct bh_header {
   bh_str name;
   bh_str value;
 } bh_header;
 enum { BH_HEADER_COUNT = 64, BH_HEADER_BYTES = 32768 };
 
-/* Bytes whose ownership is transferred. The receiver calls release(owner) exactly once, from any
- * thread, when it is done; release may be NULL for static data. */
+/* Bytes with transfer of ownership. The receiver must call release(owner) exactly once, from any
+ * thread. release may be NULL for static data. */
 typedef struct bh_buf {
   const char *p;
   uint64_t n;
@@ -64,8 +64,8 @@ typedef struct bh_buf {
   void (*release)(void *owner);
 } bh_buf;
 
-/* Results of calls. Values of zero and above are not errors. Each code determines what the
- * caller should do. */
+/* Results of calls. Zero and positive values are not errors. Each code determines what the caller
+ * should do. */
 typedef int32_t bh_status;
 enum {
   BH_OK = 0,               /* done */
@@ -73,29 +73,29 @@ enum {
   BH_WOULD_BLOCK = 2,      /* not accepted now; wait for the documented wake-up, then retry */
   BH_STALE = 3,            /* the object of the handle has ended; drop the handle, never retry */
   BH_E_INVALID = -1,       /* the caller's data is invalid; do not retry */
-  BH_E_UNSUPPORTED = -2,   /* not implemented by this side; never retry */
-  BH_E_UNAVAILABLE = -3,   /* not reachable now; retry after retry_after_ms */
-  BH_E_TIMEOUT = -4,       /* timed out; the operation may have run */
+  BH_E_UNSUPPORTED = -2,   /* not implemented by the callee; never retry */
+  BH_E_UNAVAILABLE = -3,   /* currently unreachable; retry after retry_after_ms */
+  BH_E_TIMEOUT = -4,       /* timed out; the operation may have been executed */
   BH_E_CANCELLED = -5,     /* stopped on request */
-  BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or request less */
-  BH_E_DENIED = -7,        /* not allowed; never retry */
-  BH_E_NOT_FOUND = -8,     /* no such object */
+  BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or reduce the request */
+  BH_E_DENIED = -7,        /* not permitted; never retry */
+  BH_E_NOT_FOUND = -8,     /* the object does not exist */
   BH_E_IO = -9,            /* a system call failed; the text has the call and the reason */
-  BH_E_AUTH = -10,         /* the other side requires (different) credentials */
-  BH_E_SESSION_LOST = -11, /* the other side no longer has the session; open a new one */
-  BH_E_PROTOCOL = -12,     /* the other side violated the protocol */
+  BH_E_AUTH = -10,         /* the peer requires (different) credentials */
+  BH_E_SESSION_LOST = -11, /* the peer no longer has the session; open a new one */
+  BH_E_PROTOCOL = -12,     /* the peer violated the protocol */
   BH_E_ABI = -13,          /* host and plugin are incompatible */
   BH_E_INTERNAL = -14      /* a bug in the callee */
 };
 
-/* Error buffer of the caller; the callee fills code, n and text (truncated at a character
- * boundary). Nothing is allocated. A NULL bh_error* means that the caller does not need the
- * error. Never put a credential into the text: it reaches logs and clients. */
+/* The caller's error buffer. The callee sets code, n and text (truncated at a character boundary),
+ * without allocation. A NULL bh_error* means that the caller does not need the error. The text
+ * appears in logs and is sent to clients, so it must not contain credentials. */
 typedef struct bh_error {
   uint32_t size;
   bh_status code;
   uint32_t retry_after_ms; /* 0 if unknown */
-  uint32_t n;              /* bytes used in text */
+  uint32_t n;              /* size of the text in bytes */
   char text[480];
 } bh_error;
 

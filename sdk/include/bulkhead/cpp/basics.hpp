@@ -1,4 +1,4 @@
-// Small helpers over the C ABI's basic types. Header only; C++20.
+// Helpers for the C ABI's basic types. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bh_str str(std::string_view s) noexcept {
   return {s.data(), s.size()};
 }
 
-// Fills *error (if it is not null), truncates the text at a character boundary, and returns `code`.
+// Sets *error (if it is not null), truncating the text at a character boundary, and returns `code`.
 // A function can therefore end with `return bh::fail(error, BH_E_IO, "...")`.
 inline bh_status fail(bh_error *error, bh_status code, std::string_view text,
                       std::uint32_t retry_after_ms = 0) noexcept {
@@ -85,7 +85,7 @@ class Buf {
   bh_buf buf_{};
 };
 
-// Runs f and converts an exception to an error, since no exception may cross the ABI.
+// Runs f and converts an exception to an error, because no exception may cross the ABI.
 template <class F>
 bh_status guarded(bh_error *error, F &&f) noexcept {
   try {
@@ -97,7 +97,7 @@ bh_status guarded(bh_error *error, F &&f) noexcept {
   }
 }
 
-// Like guarded(), for functions without a status: an exception becomes `otherwise`.
+// Like guarded(), for functions without a status. If f throws, returns `otherwise`.
 template <class T, class F>
 T guarded_or(T otherwise, F &&f) noexcept {
   try {
@@ -112,7 +112,7 @@ template <class F>
 void contained(F &&f) noexcept {
   try {
     f();
-  } catch (...) {  // there is no caller to report the exception to
+  } catch (...) {  // there is no caller to report it to
   }
 }
 

@@ -1,11 +1,11 @@
-// Typed callbacks for the ABI functions that take a function and an argument. A callback is made
-// from an object and either a member function or a stateless function object:
+// Typed callbacks for ABI functions that take a function and an argument. A callback consists of an
+// object and either a member function or a stateless function object:
 //
 //   host.defer(bh::callback<&Plugin::look>(this));
 //   host.timer_start(ms, bh::callback(&job, [](Job &late) { late.timer = 0; late.finish(); }));
 //
-// The object must live until the callback has run or was cancelled. A callback allocates nothing
-// and adds no indirection beyond the function pointer. Header only; C++20.
+// The object must be valid until the callback has run or been cancelled. A callback allocates no
+// memory and adds no indirection except the function pointer. Header only; C++20.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ void *untyped(T *object) noexcept {
   return const_cast<std::remove_cv_t<T> *>(object);
 }
 
-// Calls the function with the events if it accepts them, and otherwise without them.
+// Calls the function with the ready events if it accepts them, otherwise without them.
 template <class F, class T>
 void call_ready(F &&f, T &object, std::uint32_t events) {
   if constexpr (std::is_invocable_v<F, T &, std::uint32_t>) {
@@ -57,7 +57,7 @@ Callback callback(T *object, F) noexcept {
   return {[](void *arg) { F{}(*static_cast<T *>(arg)); }, detail::untyped(object)};
 }
 
-// The function may have a parameter for the ready events.
+// The member function may have a parameter for the ready events.
 template <auto member, class T>
 FdCallback fd_callback(T *object) noexcept {
   return {[](void *arg, std::int32_t, std::uint32_t events) {
@@ -75,7 +75,7 @@ FdCallback fd_callback(T *object, F) noexcept {
           detail::untyped(object)};
 }
 
-// Like callback(), for functions that may throw. Exceptions are discarded, since they must not
+// Like callback(), for functions that may throw. Exceptions are discarded, because they must not
 // cross the ABI.
 template <auto member, class T>
 Callback contained_callback(T *object) noexcept {
@@ -88,7 +88,7 @@ FdCallback contained_fd_callback(T *object) noexcept {
   });
 }
 
-// Work for a thread of the pool, and its completion on the reactor thread.
+// Work for a pool thread, and its completion on the reactor thread.
 struct BlockingWork {
   void (*work)(void *arg);
   void (*done)(void *arg);

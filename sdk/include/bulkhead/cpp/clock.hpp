@@ -1,7 +1,7 @@
-// The two clocks of this project. Header only; C++20; includes no other header of the SDK.
+// The two clocks of this project. Header only; C++20; includes no other SDK header.
 //
-// Plugins that run on the host's loop use Host::now_ns() for timers. It returns the time of the
-// current turn, which a test's host controls.
+// Plugins that use the host's event loop call Host::now_ns() for timers. It returns the time of the
+// current event loop iteration, which tests can control.
 //
 // Thread-safe.
 #pragma once
@@ -21,7 +21,7 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Time since an unspecified start; never decreases. For durations and deadlines.
+// Returns the time since an unspecified start. It never decreases. For durations and deadlines.
 inline std::uint64_t monotonic_ns() noexcept {
   return clock_ns(CLOCK_MONOTONIC);
 }
@@ -29,7 +29,8 @@ inline std::uint64_t monotonic_ms() noexcept {
   return monotonic_ns() / ns_per_ms;
 }
 
-// Time since 1970-01-01 UTC; follows changes of the system's clock. For records and display.
+// Returns the time since 1970-01-01 UTC. It follows changes of the system clock. For records and
+// display.
 inline std::uint64_t unix_ns() noexcept {
   return clock_ns(CLOCK_REALTIME);
 }

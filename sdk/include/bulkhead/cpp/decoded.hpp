@@ -1,5 +1,5 @@
-// A text with layers of escapes removed, and the source position of each byte. Used for masking: a
-// credential is found in the decoded text and replaced in the original. Header only; C++20.
+// A text after removing layers of escapes, with the source position of each byte. Used for masking:
+// a credential is found in the decoded text and replaced in the original. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,22 @@
 
 namespace bh {
 
-// Thread-safe. Allocates; for a text without escapes the cost is two comparisons per byte.
+// Thread-safe. Allocates memory; for a text without escapes, the cost is two comparisons per byte.
 class Decoded {
  public:
-  // json: \n, \/, \u0061 and similar escapes, after any backslash; invalid escapes stay. Code units
-  // become UTF-8, lone surrogates U+FFFD. percent: %XX. both: either of the two, in one pass.
+  // json: \n, \/, \u0061 and similar escapes, after any backslash; invalid escapes are unchanged.
+  // UTF-16 code units become UTF-8, and lone surrogates U+FFFD. percent: %XX. both: json and
+  // percent in one pass.
   enum class Layer : std::uint8_t { json, percent, both };
 
   struct Range {
     std::size_t begin = 0, end = 0;
   };
 
-  // Returns nullopt if the text contains no such escape.
+  // Returns nullopt if the text contains no escapes of this layer.
   static std::optional<Decoded> of(std::string_view text, Layer layer) {
     Decoded out;
-    std::size_t from = 0;  // text before it is in out.text_
+    std::size_t from = 0;  // earlier text has been appended to out.text_
     std::size_t at = next(text, 0, layer);
     while (at < text.size()) {
       char bytes[4];
@@ -158,7 +159,7 @@ class Decoded {
     return taken;
   }
 
-  // Returns the source position of the byte at `at`: the beginning or the end of its source range.
+  // Returns the source position of the byte at `at`: the start or the end of its source range.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,

@@ -1,4 +1,4 @@
-// JSON for plugins, without a library: json_reader.hpp finds members in a text; json_writer.hpp
+// JSON for plugins without a library. json_reader.hpp finds members in a text; json_writer.hpp
 // appends values to a string. Header only; C++20.
 #pragma once
 

@@ -1,16 +1,16 @@
-// Reads JSON (RFC 8259) as slices of its text, without a tree and without allocation: a validating
-// walk, and member lookups. Header only; C++20.
+// Reads JSON (RFC 8259) as slices of its text, without a tree or allocation: a validating walk, and
+// member lookups. Header only; C++20.
 //
 //   if (!bh::json::valid(text)) return ...;
 //   std::string path = bh::json::member_text(text, "path");
 //   std::uint32_t most = 0;
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
-// These functions read only within the given text, do not allocate (except unquote()) and do not
-// recurse, for any text. Only walk() and valid() validate the text; for invalid JSON the other
-// functions return unspecified parts of it. A library's tree is not used because it costs an
-// allocation per container and a copy of the text, and plugins look up one to five members per
-// message. A plugin that needs a complete value uses RapidJSON.
+// For any text, these functions read only within the text, do not allocate (except unquote()) and
+// do not recurse. Only walk() and valid() validate the text. For invalid JSON, the other functions
+// return unspecified parts of it. A tree is not used because it needs an allocation per container
+// and a copy of the text, and plugins look up only one to five members per message. A plugin that
+// needs a complete value uses RapidJSON.
 //
 // Thread-safe.
 #pragma once
@@ -46,7 +46,7 @@ constexpr std::string_view between(const char *begin, const char *end) noexcept 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// Walks one JSON text and reports its parts; see walk().
+// Walks one JSON text and reports its tokens; see walk().
 template <class Sink>
 class Walker {
  public:
@@ -204,7 +204,7 @@ class Walker {
   Sink &sink_;
   const std::uint32_t bound_;
   std::uint32_t depth_ = 0;
-  bool first_ = false;  // no part of the innermost container has been read
+  bool first_ = false;  // the innermost container has no elements yet
   bool is_object_[max_depth] = {};
 };
 
@@ -232,8 +232,8 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
-// Returns the position after the value that begins at p, found by counting brackets outside of
-// strings. Returns nullptr if the value does not end or there is none.
+// Returns the position after the value that begins at p, found by counting brackets outside
+// strings. Returns nullptr if there is no value or it is incomplete.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
   if (*p == '"') return string_end(p, end);
@@ -282,8 +282,8 @@ inline char32_t hex4(std::string_view digits) noexcept {
   return value;
 }
 
-// Appends the character of the escape at the front of `text` (with its backslash), and returns the
-// size of the escape.
+// Appends the character that the escape at the start of `text` represents, and returns the size of
+// the escape, including its backslash.
 inline std::size_t append_meaning(std::string *out, std::string_view text) {
   constexpr std::string_view written = "bfnrt", meant = "\b\f\n\r\t";
   if (text.size() < 2) return text.size();
@@ -302,7 +302,7 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
       size = 12;
     }
   }
-  if (c >= 0xD800 && c < 0xE000) c = replacement_character;  // a lone surrogate has no UTF-8
+  if (c >= 0xD800 && c < 0xE000) c = replacement_character;  // a lone surrogate
   append_utf8(out, std::min<char32_t>(c, 0x10FFFF));
   return size;
 }
@@ -311,8 +311,8 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
 
 // Returns true if `text` is one JSON value (UTF-8, depth within the limit). The sink receives, in
 // order, begin_object, end_object, begin_array, end_array, key(token), string(token), number(token)
-// and word("true"|"false"|"null"). Tokens are slices of the text; strings include their quotes. If
-// the result is false, the sink has received the parts before the error.
+// and word("true"|"false"|"null"). Tokens are slices of the text; strings include their quotes. On
+// an error, returns false; the sink has then received the tokens before the error.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();
@@ -331,9 +331,9 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 
 // ---- containers -------------------------------------------------------------------------------
 
-// Calls f(key_token, value) for each member, in order, until it returns false. False: `object` is
-// not an object, or it is incomplete. If f takes the key only, it is called before the value is
-// read, so that it can stop in front of a long one.
+// Calls f(key_token, value) for each member in order until f returns false. Returns false if
+// `object` is not an object or is incomplete. If f takes only the key, it is called before the
+// value is read, so it can stop before a long value.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
   constexpr bool keys_only = std::is_invocable_v<F &, std::string_view>;
@@ -384,7 +384,7 @@ inline bool is_string(std::string_view token) noexcept {
   return token.size() >= 2 && token.front() == '"' && token.back() == '"';
 }
 
-// Returns the text of a string token; a lone surrogate becomes U+FFFD. Returns an empty string if
+// Returns the text of a string token. A lone surrogate becomes U+FFFD. Returns an empty string if
 // the token is not a string.
 inline std::string unquote(std::string_view token) {
   std::string out;
@@ -409,8 +409,8 @@ inline bool is_text(std::string_view token, std::string_view text) {
   return unquote(token) == text;
 }
 
-// Reads a number token into an integer. Returns false if the token is not a number, has a fraction
-// or an exponent, or does not fit.
+// Parses a number token as an integer. Returns false if the token is not a number, has a fraction
+// or an exponent, or is out of range.
 template <class Integer>
 bool read_integer(std::string_view token, Integer *out) noexcept {
   const char *const end = token.data() + token.size();
@@ -429,7 +429,8 @@ inline std::string_view member(std::string_view object, std::string_view name) {
   return found;
 }
 
-// Returns the text of that member, or an empty string if there is none or it is not a string.
+// Returns the text of the first member with this name, or an empty string if it is missing or not a
+// string.
 inline std::string member_text(std::string_view object, std::string_view name) {
   return unquote(member(object, name));
 }

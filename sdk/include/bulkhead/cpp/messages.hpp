@@ -1,5 +1,5 @@
-// Messages and their headers: validation, and delivery to hosts of every minor version. Header
-// only; C++20.
+// Validates messages and headers, and delivers messages to hosts of any minor version. Header only;
+// C++20.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// Returns true if the text is valid as a header value: no control character except the tab.
+// Returns true if the text is a valid header value, which has no control characters except the tab.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -34,7 +34,7 @@ inline bool is_header_value(std::string_view text) noexcept {
 }
 
 // Checks headers against the rules of bh_header. Returns BH_OK, or BH_E_INVALID with a text that
-// names the invalid header and never contains a value.
+// names the invalid header but contains no values.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {
     return fail(error, BH_E_INVALID,
@@ -64,14 +64,14 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// Returns the headers; empty if the host is older than minor 2.
+// Returns the headers of the message, or none if the host is older than minor version 2.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
   if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(), or its equivalent on a host older than minor 2. Such a host accepts no
-// sessionless messages (BH_E_UNSUPPORTED) and receives no headers.
+// Calls deliver_message(), or its equivalent on a host older than minor version 2. Such a host
+// accepts no sessionless messages (BH_E_UNSUPPORTED) and receives no headers.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

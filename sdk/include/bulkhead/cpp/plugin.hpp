@@ -39,7 +39,7 @@ struct Info {
   std::string_view version;
   std::string_view vendor;
   std::string_view config_schema;
-  std::array<const char *, 6> provides;  // unused elements stay null
+  std::array<const char *, 6> provides;  // unused elements are null
 };
 
 inline bool is(const char *id, const char *wanted) noexcept {
@@ -85,7 +85,7 @@ struct Instance {
   bh_plugin table{};
 };
 
-// The configuration's schema, terminated by a NUL, for the section below.
+// The schema of the configuration, terminated by NUL, for the section below.
 template <class P>
 constexpr auto schema_bytes() noexcept {
   std::array<char, P::info.config_schema.size() + 1> bytes{};
@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// Returns the plugin object of a `self` pointer of its own tables.
+// Returns the plugin object for the `self` pointer of its own tables.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);
@@ -137,8 +137,8 @@ P &self(void *p) noexcept {
 
 }  // namespace bh
 
-// Exports the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the same
-// source is linked into a program, with the entry point `bh_static_entry_<Class>`.
+// Exports the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the source
+// can be linked into a program; the entry point is then `bh_static_entry_<Class>`.
 #ifdef BH_STATIC_PLUGIN
 #define BH_PLUGIN(Class)                                     \
   extern "C" const bh_entry *bh_static_entry_##Class(void);  \
@@ -146,8 +146,8 @@ P &self(void *p) noexcept {
     return bh::detail::Entry<Class>::entry();                \
   }
 #else
-// The schema is also stored in a separate section, so that a host can check all configurations
-// before it runs any plugin's code.
+// The schema is also stored in a separate section, so a host can validate all configurations before
+// it executes any plugin code.
 #define BH_PLUGIN(Class)                                                                      \
   namespace {                                                                                 \
   __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \

@@ -9,8 +9,8 @@
 
 namespace bh {
 
-// Returns the name of BH_OUTCOME_...: "ok", "error", "refused", "timeout", "cancelled"; otherwise
-// "unknown". Static text.
+// Returns the name of BH_OUTCOME_... as static text: "ok", "error", "refused", "timeout",
+// "cancelled" or "unknown".
 constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
   switch (outcome) {
     case BH_OUTCOME_OK:

@@ -1,5 +1,5 @@
-// Extension tables made from a class: each function forwards to the member of the same name.
-// Only the tables that a plugin uses are instantiated.
+// Creates extension tables from a class: each function calls the member with the same name. Only
+// the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace bh {
 
-// P has listen(error), stop_accepting(), send(const bh_outgoing&), session_ended(session, reason),
-// endpoint() -> bh_str.
+// Requires P to have listen(error), stop_accepting(), send(const bh_outgoing&),
+// session_ended(session, reason), endpoint() -> bh_str.
 template <class P>
 const bh_transport *transport_table() noexcept {
   static const bh_transport table{
@@ -33,9 +33,9 @@ const bh_transport *transport_table() noexcept {
   return &table;
 }
 
-// P has lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane, const
-// bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane, exchange),
-// lane_close(void *lane).
+// Requires P to have lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane,
+// const bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane,
+// exchange), lane_close(void *lane).
 template <class P>
 const bh_connector *connector_table() noexcept {
   static const bh_connector table{
@@ -57,8 +57,8 @@ const bh_connector *connector_table() noexcept {
   return &table;
 }
 
-// P has list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
-// call_cancel(call); optional: features() -> bits (0 if it throws).
+// Requires P to have list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
+// call_cancel(call). Optional: features() -> bits (0 if it throws).
 template <class P>
 constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
   if constexpr (requires(P &p) { p.features(); }) {
@@ -84,9 +84,9 @@ const bh_tools *tools_table() noexcept {
   return &table;
 }
 
-// P has needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
-// result, out, error), filter(request); optional: reconfigure(json, error). If needs() throws, the
-// policy is asked about all requests, so that its error becomes visible.
+// Requires P to have needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error),
+// observe(request, result, out, error), filter(request). Optional: reconfigure(json, error). If
+// needs() throws, the policy is queried about all messages, so its failure becomes visible.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -116,8 +116,8 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// P has batch(records, n) -> number of accepted records; optional: needs() -> bits. If batch()
-// throws, it has accepted no records. If needs() throws, all records are requested.
+// Requires P to have batch(records, n) -> number of accepted records. Optional: needs() -> bits. If
+// batch() throws, no records are accepted. If needs() throws, all records are requested.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
   static const bh_telemetry table{
@@ -135,8 +135,8 @@ const bh_telemetry *telemetry_table() noexcept {
   return &table;
 }
 
-// P has http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out, error),
-// http_cancel(id).
+// Requires P to have http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id
+// *out, error), http_cancel(id).
 template <class P>
 const bh_http_service *http_service_table() noexcept {
   static const bh_http_service table{

@@ -1,5 +1,5 @@
 // Text helpers: ASCII case, hexadecimal digits, UTF-8, and text for messages. No function depends
-// on the locale. Header only; C++20; includes no other header of the SDK.
+// on the locale. Header only; C++20; includes no other SDK header.
 //
 // Thread-safe.
 #pragma once
@@ -34,7 +34,7 @@ constexpr int hex_value(char c) noexcept {
   return -1;
 }
 
-// True if all characters are lower-case hexadecimal digits.
+// Returns true if all characters are lower-case hexadecimal digits.
 constexpr bool is_lower_hex(std::string_view text) noexcept {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -51,7 +51,7 @@ inline std::string hex(std::string_view bytes) {
   return out;
 }
 
-// Converts A to Z to lower case; other bytes are returned unchanged.
+// Converts A to Z to lower case, and returns other bytes unchanged.
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -79,12 +79,12 @@ constexpr bool starts_with_ignoring_case(std::string_view text, std::string_view
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-// Returns true for the second, third or fourth byte of a character.
+// Returns true for a UTF-8 continuation byte.
 constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Returns the length of the well-formed character at the front of text, or 0 if there is none.
+// Returns the length of the well-formed character at the start of the text, or 0 if there is none.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -104,8 +104,8 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return n;
 }
 
-// Returns the character at the front of text, which must not be empty; *size is its length. If it
-// is malformed, returns U+FFFD with size 1.
+// Returns the first character of the text, which must not be empty, and sets *size to its length.
+// If it is malformed, returns U+FFFD with size 1.
 constexpr char32_t first_character(std::string_view text, std::size_t *size) noexcept {
   const std::size_t n = utf8_length(text);
   *size = n == 0 ? 1 : n;
@@ -116,10 +116,10 @@ constexpr char32_t first_character(std::string_view text, std::size_t *size) noe
   return c;
 }
 
-// Returns true if the whole text is well-formed.
+// Returns true if the whole text is well-formed UTF-8.
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    std::uint64_t eight = 0;  // eight bytes at a time, while they are ASCII
+    std::uint64_t eight = 0;  // checks eight bytes at a time while they are ASCII
     if (text.size() >= sizeof eight) {
       std::memcpy(&eight, text.data(), sizeof eight);
       if ((eight & 0x8080808080808080u) == 0) {
@@ -134,14 +134,14 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// Returns the number of characters of a well-formed text.
+// Returns the number of characters in a well-formed text.
 inline std::size_t count_characters(std::string_view text) noexcept {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_tail(c); }));
 }
 
-// Returns the largest n <= limit at which text can be cut without splitting a character. Text that
-// is not UTF-8 is cut at the limit.
+// Returns the largest n <= limit at which the text can be truncated without splitting a character.
+// Text that is not UTF-8 is truncated at the limit.
 constexpr std::size_t character_boundary(std::string_view text, std::size_t limit) noexcept {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;
@@ -184,7 +184,7 @@ inline void append_utf8(std::string *out, char32_t c) {
   out->append(bytes, encode_utf8(c, bytes));
 }
 
-// Returns text with U+FFFD in place of each byte that is not part of a well-formed character.
+// Returns the text with each byte that is not part of a well-formed character replaced with U+FFFD.
 inline std::string repaired_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -203,8 +203,9 @@ constexpr bool is_control(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0);
 }
 
-// Converts text to one line for a log or an error message: control characters become spaces, bytes
-// that are not UTF-8 become '?'. The result has at most max_bytes and is cut between characters.
+// Converts text to one line for a log or an error message: control characters become spaces, and
+// bytes that are not UTF-8 become '?'. The result is truncated to max_bytes at a character
+// boundary.
 inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string out;
   out.reserve(std::min(text.size(), max_bytes));
@@ -220,7 +221,8 @@ inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-// Quotes a name or value inside a message: "text". If it is longer than max_bytes: "text...".
+// Quotes a name or value for a message: "text". If it is longer than max_bytes, the result is
+// "text...".
 inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std::string::npos) {
   const std::string_view shown = cut_text(text, max_bytes);
   std::string out;

@@ -1,11 +1,11 @@
 // Splits an absolute URL (RFC 3986) into slices of its text. The caller applies its own rules to
-// each part: an HTTP client rejects more than a function that masks credentials. Header only;
+// each component: an HTTP client is stricter than a function that masks credentials. Header only;
 // C++20.
 //
 // Boost.URL is not used because it is not header-only: it would add a shared library to each
-// process and a package to each system, only to find a colon, an at sign and a bracket.
+// process and a package dependency, only to find a colon, an at sign and a bracket.
 //
-// Thread-safe. Never allocates.
+// Thread-safe. Does not allocate.
 #pragma once
 
 #include <charconv>
@@ -19,7 +19,7 @@ namespace bh {
 
 struct UrlParts {
   std::string_view scheme;       // before "://", as written
-  std::string_view authority;    // everything up to the path, the query or the fragment
+  std::string_view authority;    // up to the path, query or fragment
   std::string_view credentials;  // before the last '@' of the authority, if has_credentials
   std::string_view host;         // without brackets
   std::string_view port;         // after the colon, if has_port; may be empty
@@ -30,7 +30,7 @@ struct UrlParts {
   bool in_brackets = false;  // the host is an IPv6 address
   bool has_port = false;
 
-  // Returns path and query as in a request line, without a slash if the URL has none.
+  // Returns path and query as in a request line. If the URL has no path, there is no slash.
   std::string_view target() const noexcept {
     const char *const end =
         query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();
@@ -38,8 +38,8 @@ struct UrlParts {
   }
 };
 
-// Returns nullopt if there is no scheme with "://" or the brackets of the host do not match.
-// Accepts any bytes in the parts.
+// Returns nullopt if there is no scheme with "://" or if the brackets around the host do not match.
+// Accepts any bytes in the components.
 inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   UrlParts out;
   const std::size_t scheme = url.find("://");
@@ -84,9 +84,9 @@ inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   return out;
 }
 
-// Returns the port that a client connects to: the given port, or the default of the scheme (http or
-// https, in lower case). Returns 0 if the port is not a number from 1 to 65535, or the scheme has
-// no default.
+// Returns the port to connect to: the port in the URL, or the default of the scheme (http or https,
+// in lower case). Returns 0 if the port is not a number from 1 to 65535, or if the scheme has no
+// default.
 inline std::uint16_t port_of(const UrlParts &url) noexcept {
   if (url.port.empty()) return url.scheme == "https" ? 443 : url.scheme == "http" ? 80 : 0;
   std::uint16_t port = 0;

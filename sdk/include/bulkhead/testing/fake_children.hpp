@@ -1,4 +1,4 @@
-// Child processes for FakeHost: an implementation of bh.host.spawn/1 without a sandbox.
+// Child processes for FakeHost: implements bh.host.spawn/1 without a sandbox.
 #pragma once
 
 #include <fcntl.h>

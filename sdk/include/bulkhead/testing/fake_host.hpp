@@ -1,4 +1,4 @@
-// A host for the tests of one plugin: a real event loop over poll(2), everything else in memory.
+// A host for testing one plugin: a real event loop over poll(2), with everything else in memory.
 //
 //   bh::testing::FakeHost host;
 //   host.add_ext(BH_EXT_HOST_CONNECTOR, &table);  // its functions get the FakeHost as ctx
@@ -10,9 +10,9 @@
 //   REQUIRE(host.watches() == 0);
 //   REQUIRE(host.faults().empty());
 //
-// The thread that created the host runs the loop and may call [io] and [control] functions; post(),
-// run_blocking() and log() may be called from any thread. Violations of the ABI are recorded in
-// faults() and rejected.
+// The thread that created the host runs the loop and may call [io] and [control] functions. Any
+// thread may call post(), run_blocking() and log(). Violations of the ABI are recorded in faults()
+// and rejected.
 #pragma once
 
 #include <poll.h>
@@ -47,7 +47,7 @@
 
 namespace bh::testing {
 
-// Limits that a test reaches quickly; copy and change the limits that a test needs.
+// Returns limits that tests can reach quickly. Tests can change individual limits.
 inline bh_limits limits() noexcept {
   bh_limits l{};
   l.size = sizeof l;
@@ -104,28 +104,28 @@ class FakeHost {
   const bh_host *host() const noexcept { return &table_; }
   static FakeHost &self(void *ctx) noexcept { return *static_cast<FakeHost *>(ctx); }
 
-  // For the functions of added tables: they get this FakeHost as ctx and find the test's state
-  // here.
+  // For the functions of added tables, which get this FakeHost as ctx. Points to the state of the
+  // test.
   void *user = nullptr;
-  // If false, get_ext returns NULL for every id, like a host that offers no extensions.
+  // If false, get_ext returns NULL for every id, as if the host offered no extensions.
   bool offer_extensions = true;
-  // If true, run_blocking runs its work at once on the calling thread; `done` still runs on the
+  // If true, run_blocking runs `work` immediately on the calling thread. `done` still runs on the
   // loop.
   bool blocking_inline = false;
 
-  // `table` must live as long as the host. It replaces a table with the same id, including a
+  // `table` must be valid as long as the host. It replaces any table with the same id, including a
   // built-in table. A null table removes the extension.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
-  // Runs the loop until done() returns true (returns true) or timeout_ms have passed (returns
-  // false).
+  // Runs the loop until done() returns true or timeout_ms have passed. Returns true in the first
+  // case, false in the second.
   bool run_until(const std::function<bool()> &done, int timeout_ms) {
     const std::uint64_t end = clock_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
     for (;;) {
       if (done()) return true;
       const std::uint64_t now = clock_ns();
       if (now >= end) return false;
-      // Does not sleep until the end: done() may depend on something that does not wake the loop.
+      // Sleeps only briefly, because done() may depend on an event that does not wake the loop.
       turn(static_cast<int>(std::min<std::uint64_t>((end - now + 999'999) / 1'000'000, 20)));
     }
   }
@@ -133,11 +133,11 @@ class FakeHost {
     run_until([] { return false; }, ms);
   }
 
-  // Runs one turn: posted functions, descriptors, due timers, deferred functions. Sleeps at most
-  // timeout_ms if nothing is due.
+  // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
+  // Sleeps at most timeout_ms if there is no work.
   void turn(int timeout_ms) {
-    // The test may have called functions from outside the loop that deferred work; it may wait for
-    // that work.
+    // Outside the loop, the test may have called functions that deferred work, and may now wait for
+    // it.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -150,14 +150,14 @@ class FakeHost {
     in_turn_ = false;
   }
 
-  // Drops all posted and deferred functions, as a host does once stop() has returned.
+  // Drops all posted and deferred functions, as a host does when stop() has returned.
   void forget() {
     deferred_.clear();
     const std::lock_guard lock(mutex_);
     posted_.clear();
   }
 
-  // Numbers of resources held now; all are 0 after a clean stop().
+  // The numbers of resources in use. All are 0 after a clean stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -181,7 +181,7 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // Violations of the ABI by the plugin.
+  // Returns the plugin's violations of the ABI.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;
@@ -263,7 +263,7 @@ class FakeHost {
 
   void report(bh_watch id, const pollfd &p) {
     const auto it = watches_.find(id);
-    if (it == watches_.end()) return;  // unwatched by an earlier handler of this turn
+    if (it == watches_.end()) return;  // unwatched by an earlier handler
     if ((p.revents & POLLNVAL) != 0) {
       fault("descriptor " + std::to_string(p.fd) + " was closed while watched");
       watches_.erase(it);
@@ -357,8 +357,8 @@ class FakeHost {
       fault("descriptor " + std::to_string(w.fd) + " is watched twice");
       return BH_E_INVALID;
     }
-    // poll(2) accepts descriptors that a real reactor's epoll rejects (regular files, /dev/null),
-    // so ask epoll.
+    // poll(2) accepts descriptors that epoll, used by a real reactor, rejects (regular files,
+    // /dev/null). Tests this with epoll.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
@@ -476,7 +476,7 @@ class FakeHost {
     make_dial();
     extensions_[BH_EXT_HOST_LISTEN] = &listen_;
   }
-  // `mode` is the mode of the file of a Unix socket.
+  // `mode` is the file mode of a Unix socket.
   static bh_status open_listener(const void *address, std::uint32_t size, bh_str as_configured,
                                  mode_t mode, std::int32_t *fd, bh_error *error) {
     const auto *raw = static_cast<const sockaddr *>(address);
@@ -555,7 +555,7 @@ class FakeHost {
   int wake_ = -1, epoll_ = -1;
   bool in_turn_ = false;
   std::uint64_t now_ = 0, turns_ = 0,
-                last_id_ = 0;  // ids are never reused, so a stale id is detected
+                last_id_ = 0;  // ids are not reused, so stale ids are detected
   std::map<bh_watch, Watch> watches_;
   std::map<bh_timer, Timer> timers_;
   std::vector<Call> deferred_;

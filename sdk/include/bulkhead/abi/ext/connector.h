@@ -1,10 +1,10 @@
-/* Connector: connects upstream MCP servers and carries message bytes. It implements the wire (a
- * child's pipes, HTTP with its sessions and event streams), not MCP's methods: the host implements
- * the handshake, ids and time-outs.
+/* Connector: connects upstream MCP servers and transfers message bytes. It implements the wire (a
+ * child's pipes, HTTP with its sessions and event streams), but not MCP's methods: the host
+ * implements the handshake, ids and time-outs.
  *
- * A *lane* is the conversation with one upstream server. An *exchange* is the number that the
- * host assigns to one request on a lane. If the wire associates answers with requests (HTTP),
- * the connector reports the exchange of each incoming message, else 0.
+ * A *lane* is the conversation with one upstream server. An *exchange* is the number that the host
+ * assigns to a request on a lane. If the wire associates answers with requests (HTTP), the
+ * connector reports the exchange of each incoming message, else 0.
  */
 #ifndef BULKHEAD_ABI_EXT_CONNECTOR_H
 #define BULKHEAD_ABI_EXT_CONNECTOR_H
@@ -24,8 +24,8 @@ typedef struct bh_lane_info {
   uint32_t size;
   uint32_t flags;    /* none defined; must be 0 */
   bh_str server;     /* the name in the profile; for logs and error texts */
-  bh_str definition; /* the server's definition as one JSON object, with references resolved. It may
-                        contain credentials: never log it */
+  bh_str definition; /* JSON object with resolved references. May contain credentials: never log
+                      * it */
   uint64_t connect_timeout_ms;
 } bh_lane_info;
 
@@ -35,53 +35,54 @@ enum { BH_LANE_REQUEST = 1, BH_LANE_NOTIFICATION = 2, BH_LANE_RESPONSE = 3 };
 typedef struct bh_lane_message {
   uint32_t size;
   uint32_t kind;        /* BH_LANE_... */
-  uint64_t exchange;    /* of a request; else 0 */
+  uint64_t exchange;    /* number of a request, else 0 */
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 if there is none. A hint: the host enforces it */
   uint32_t flags;       /* BH_LANE_INITIALIZE, BH_LANE_REPEATABLE */
   uint32_t part_count;
   const bh_str *parts;
-  /* Since minor 2. Headers for the request that carries this message, on a wire that has headers
-   * (HTTP); other connectors ignore them. Only names that begin with "Mcp-" are allowed, except
-   * Mcp-Session-Id, which belongs to the connector. Mcp-Protocol-Version overrides the revision
-   * of lane_ready(). A connector sends all headers or rejects the message with BH_E_INVALID.
-   * Limits: see bh_header. */
+  /* Since minor 2. Headers for the request that carries this message, if the wire has headers
+   * (HTTP); other connectors ignore them. Names must begin with "Mcp-", except that Mcp-Session-Id
+   * belongs to the connector. Mcp-Protocol-Version overrides the revision of lane_ready(). A
+   * connector must send all headers or reject the message with BH_E_INVALID. Limits: see bh_header.
+   */
   const bh_header *headers;
   uint32_t header_count;
   uint32_t reserved; /* 0 */
 } bh_lane_message;
 enum {
   BH_LANE_INITIALIZE = 1, /* flag: the first request of a conversation; it can be repeated on
-                             another transport */
-  BH_LANE_REPEATABLE = 2  /* flag: the request only reads. A connector may send it again before its
-                             deadline if the server refuses it for now (HTTP 429 or 503 with
-                             Retry-After, RFC 9110 10.2.3) */
+                           * another transport */
+  BH_LANE_REPEATABLE = 2  /* flag: the request is read-only. If the server temporarily refuses it
+                           * (HTTP 429 or 503 with Retry-After, RFC 9110 10.2.3), a connector may
+                           * retry it before its deadline */
 };
 
 typedef struct bh_connector {
   uint32_t size;
   uint32_t reserved;
 
-  /* Opens a lane. After BH_OK, messages may be sent at once; they are queued until the wire is
-   * up. An error, from this function or later from lane_down, has a reason that states what to
-   * do. [io] */
+  /* Opens a lane. After BH_OK, messages may be sent immediately; they are queued until the wire is
+   * up. An error, from this function or later from lane_down, has a text with the reason and a
+   * remedy. [io] */
   bh_status (*lane_open)(void *self, bh_lane lane, const bh_lane_info *info, void **out,
                          bh_error *error);
 
-  /* Sends or queues a message (limited by limits->write_queue_bytes). Returns BH_E_LIMIT if the
-   * upstream reads too slowly; the message was not sent. [io] */
+  /* Sends or queues a message, within limits->write_queue_bytes. Returns BH_E_LIMIT, without
+   * sending the message, if the upstream reads too slowly. [io] */
   bh_status (*lane_send)(void *self, void *lane, const bh_lane_message *message, bh_error *error);
 
-  /* Reports that the handshake is complete, with this revision (for MCP-Protocol-Version
-   * headers). The connector may now open a stream for server-initiated messages. [io] */
+  /* Reports that the handshake is complete. `revision` is used for MCP-Protocol-Version headers.
+   * The connector may now open a stream for server-initiated messages. [io] */
   void (*lane_ready)(void *self, void *lane, bh_str revision);
 
-  /* Reports that the host no longer waits for this exchange (answered otherwise, cancelled,
-   * timed out). [io] */
+  /* Reports that the host no longer waits for this exchange, because it was answered elsewhere,
+   * cancelled or timed out. [io] */
   void (*lane_abandon)(void *self, void *lane, uint64_t exchange);
 
-  /* Closes the lane gracefully (session DELETE; stdin closed, then SIGTERM, then SIGKILL). The
-   * connector calls lane_closed exactly once when all of its resources are released; `lane` (the
-   * connector's pointer) is then invalid. Called exactly once per opened lane. [io] */
+  /* Closes the lane gracefully: DELETE of the session, or closing stdin, then SIGTERM, then
+   * SIGKILL. Called exactly once per opened lane. When all of its resources are released, the
+   * connector must call lane_closed exactly once; `lane` (the connector's pointer) is then invalid.
+   * [io] */
   void (*lane_close)(void *self, void *lane);
 } bh_connector;
 
@@ -92,15 +93,15 @@ typedef struct bh_host_connector {
   const bh_limits *limits;
 
   /* Delivers one complete message of the upstream (borrowed). `exchange` is the request on whose
-   * stream the message arrived, or 0. May be called from inside lane_send. [io] */
+   * stream the message arrived, or 0. May be called inside lane_send. [io] */
   void (*message)(void *ctx, bh_lane lane, uint64_t exchange, bh_str message);
 
-  /* Reports that this exchange has failed; the lane continues. error->code is BH_E_AUTH,
-   * BH_E_UNAVAILABLE (not sent), BH_E_IO (may have run), BH_E_PROTOCOL ... [io] */
+  /* Reports that this exchange has failed; the lane remains usable. error->code is BH_E_AUTH,
+   * BH_E_UNAVAILABLE (not sent), BH_E_IO (may have been executed), BH_E_PROTOCOL ... [io] */
   void (*exchange_failed)(void *ctx, bh_lane lane, uint64_t exchange, const bh_error *error);
 
   /* Reports that the conversation has ended (child exited, session lost). The host fails in-flight
-   * exchanges and calls lane_close. Not called after lane_close. [io] */
+   * exchanges and calls lane_close. Must not be called after lane_close. [io] */
   void (*lane_down)(void *ctx, bh_lane lane, const bh_error *error);
 
   /* Reports that the lane is closed; see lane_close. [io] */

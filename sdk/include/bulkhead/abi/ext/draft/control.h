@@ -1,7 +1,7 @@
 /* Draft: adds, removes and lists upstream servers and their items.
  *
- * Privileged: it allows starting programs. get_ext returns it only to plugin instances with
- * grants = ["control"] in the profile; NULL for all others. Draft ids may change between
+ * Privileged, because it permits starting programs. get_ext returns it only to plugin instances
+ * with grants = ["control"] in the profile, and NULL to all others. Draft ids may change between
  * minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_CONTROL_H
@@ -15,13 +15,13 @@ extern "C" {
 
 #define BH_EXT_HOST_CONTROL "bh.host.control/1"
 
-/* Called on the reactor thread, never from inside replace_servers, and never after the caller's
- * stop() has returned. `report` is borrowed, one JSON object:
+/* Called on the reactor thread, but never inside replace_servers or after the caller's stop() has
+ * returned. `report` is a borrowed JSON object:
  *   {"added":N,"changed":N,"removed":N,"unchanged":N,"ready":N,
  *    "failed":[{"name":"x","reason":"..."}],
  *    "refused":[{"name":"x","reason":"..."}]}
- * "failed" lists servers that were accepted, but were not connected at the time of the report;
- * "refused" lists rejected definitions.
+ * "failed" lists servers that were accepted but are not connected yet. "refused" lists rejected
+ * definitions.
  */
 typedef void (*bh_control_done)(void *arg, bh_str report);
 
@@ -29,42 +29,42 @@ typedef struct bh_host_control {
   uint32_t size;
   uint32_t reserved;
 
-  /* Replaces all servers that this instance has added before; the servers of the profile stay,
-   * and their names are reserved. `definitions` is a JSON array of at most 1000 objects with
-   * "name" and the members of a server in the profile's mcpServers (docs/profile.md). Values are
-   * used unchanged: ${...} is not expanded. Additional member: "source", a text of at most 64
-   * bytes that list_servers returns unchanged.
+  /* Replaces all servers that this instance added before. The servers of the profile are kept, and
+   * their names are reserved. `definitions` is a JSON array of at most 1000 objects with "name" and
+   * the members of a server in the profile's mcpServers (docs/profile.md). Values are used
+   * unchanged: ${...} is not expanded. An additional member "source", a text of at most 64 bytes,
+   * is returned by list_servers.
    *
-   * A definition that is equal to the one it replaces keeps its connections. Other replaced
-   * servers are drained: in-flight calls may finish within limits.drain_ms and fail after it.
-   * New servers replace the old ones at once. An invalid definition is skipped and named in the
-   * report.
+   * If a definition is unchanged, its connections are kept. Other replaced servers are drained:
+   * in-flight calls may finish within limits.drain_ms, and then fail. New servers replace old
+   * servers immediately. Invalid definitions are skipped and listed in the report.
    *
-   * Returns BH_PENDING if `done` will be called, once: when old servers have ended and new ones
-   * have answered or failed, at the latest after wait_ms. Returns BH_E_INVALID if `definitions`
-   * is not an array or is too long (nothing was changed), BH_E_LIMIT if 16 earlier changes are
-   * pending, and BH_E_UNAVAILABLE if the gateway is stopping. `error` never repeats a value of a
-   * definition. [io] */
+   * Returns BH_PENDING if `done` will be called. It is called once, when old servers have ended and
+   * new servers have answered or failed, but at most wait_ms later. Returns BH_E_INVALID, and
+   * changes nothing, if `definitions` is not an array or is too long. Returns BH_E_LIMIT if 16
+   * changes are pending, and BH_E_UNAVAILABLE if the gateway is stopping. `error` never contains a
+   * value of a definition. [io] */
   bh_status (*replace_servers)(void *ctx, bh_str definitions, uint64_t wait_ms,
                                bh_control_done done, void *arg, bh_error *error);
 
-  /* Returns a JSON array of all servers, including the profile's and tools plugins, in order:
+  /* Returns a JSON array of all servers in order, including servers of the profile and tools
+   * plugins:
    *   {"name":"x","type":"stdio","url":"","enabled":true,"source":"profile","is_stdio":true,
    *    "state":"ready","reason":"","connected":true,"restarts":0,
    *    "tool_count":1,"resource_count":0,"prompt_count":0}
    * state: "connecting", "ready", "failed" or "disabled". url: without user, password, query and
-   * fragment. source: as specified; "profile" for servers of the profile, "builtin" for tools
+   * fragment. source: as defined; "profile" for servers of the profile, "builtin" for tools
    * plugins. [io] */
   bh_status (*list_servers)(void *ctx, bh_buf *out, bh_error *error);
 
   /* Returns a JSON array of the items of one kind (BH_LIST_... of tools.h) that `session` sees, in
-   * the order of its list. This instance must have opened and initialized the session:
+   * list order. This instance must have opened and initialized the session:
    *   {"server":"x","name":"x__say","original_name":"say","timeout_ms":1000,"item":{...}}
-   * `item` is the server's item, byte for byte. `name` and `original_name` are the names for the
-   * client and for the server; for resources they are the URIs, for templates the URI templates.
-   * timeout_ms is present if the profile sets one. Returns BH_STALE if there is no such session,
+   * `item` is the unchanged text from the server. `name` is the client's name for the item, and
+   * `original_name` the server's. For resources, they are URIs; for templates, URI templates.
+   * timeout_ms is present if the profile sets it. Returns BH_STALE if the session does not exist,
    * and BH_E_UNAVAILABLE if it is not initialized. Returns BH_WOULD_BLOCK while servers are
-   * still connecting for the first time within limits.first_list_wait_ms; retry later. [io] */
+   * connecting for the first time, within limits.first_list_wait_ms; retry later. [io] */
   bh_status (*list_items)(void *ctx, bh_session session, uint32_t kind, bh_buf *out,
                           bh_error *error);
 } bh_host_control;

@@ -1,5 +1,5 @@
-/* Draft: explanations of policy decisions, for authors of rules. No call is made and no budget is
- * changed. Draft ids may change between minor versions.
+/* Draft: explains policy decisions to authors of rules. No call is made, and no budget is changed.
+ * Draft ids may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 #define BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
@@ -16,19 +16,18 @@ typedef struct bh_explain {
   uint32_t size;
   uint32_t reserved;
 
-  /* Explains a decision. `call` is a JSON object with the members of bh_policy_request under
-   * these names: server, name, method ("tools/call" if absent), arguments, meta, argument,
-   * context, extra, definition (JSON values), transport, peer, principal, process_name (texts),
-   * session, session_calls, session_age_s (numbers), pinned (boolean). The optional member
-   * result (a JSON object) requests an explanation of the decision about that result.
+  /* Explains a decision. `call` is a JSON object with these members of bh_policy_request: server,
+   * name, method (default "tools/call"), arguments, meta, argument, context, extra, definition
+   * (JSON values), transport, peer, principal, process_name (texts), session, session_calls,
+   * session_age_s (numbers), pinned (boolean). An optional member result (a JSON object) requests
+   * an explanation of the decision about this result.
    *
-   * *out is a JSON object: {"request": ANSWER}, with "response": ANSWER if a result was given.
-   * ANSWER:
+   * *out is a JSON object: {"request": ANSWER}, and with a result also "response": ANSWER. ANSWER:
    *   {"decision": "allow", "ask", "block" or "rewrite", "rule": ID, "reason": TEXT,
    *    "warned": BOOLEAN, "rewritten": the new arguments or result,
    *    "rules": [{"rule": ID, "place": FILE:LINE, "decision": ..., "found": TEXT}, ...]}
-   * "rules" are the evaluated rules, in order. Returns BH_E_INVALID, with the reason, if the
-   * call is invalid. Available after configure. [control] */
+   * "rules" are the evaluated rules in order. If the call is invalid, returns BH_E_INVALID with the
+   * reason. Available after configure. [control] */
   bh_status (*explain)(void *self, bh_str call, bh_buf *out, bh_error *error);
 } bh_explain;
 

@@ -1,4 +1,4 @@
-/* Draft: child processes, started by the host in the sandbox of the server's definition. The host
+/* Draft: child processes that the host starts in the sandbox of the server's definition. The host
  * offers this table only to plugins that the profile uses as connectors of stdio servers. Draft ids
  * may change between minor versions.
  */
@@ -15,27 +15,27 @@ extern "C" {
 
 typedef uint64_t bh_child_id; /* 0 means none; includes a generation */
 
-/* All data is borrowed; the host copies what it keeps. No text may contain a NUL. */
+/* All data is borrowed. Texts must not contain NUL. */
 typedef struct bh_spawn {
   uint32_t size;
   uint32_t flags;     /* none defined; must be 0 */
-  bh_str server;      /* the name in the profile; for logs, error texts and folders */
-  bh_str definition;  /* as in bh_lane_info: defines the sandbox and the named paths */
+  bh_str server;      /* name in the profile; for logs, error texts and folders */
+  bh_str definition;  /* as in bh_lane_info; determines the sandbox and named paths */
   bh_str program;     /* path of the file to execute */
   const bh_str *argv; /* argv[0] is the command as configured */
   const bh_str *env;  /* "NAME=value", the whole environment */
   uint32_t argc;      /* at least 1 */
   uint32_t envc;
-  bh_str cwd; /* empty for the host's working directory */
+  bh_str cwd; /* if empty, the host's working directory */
 } bh_spawn;
 
 typedef struct bh_child {
   uint32_t size;
-  int32_t pid; /* for log and error texts only; send signals with kill() */
+  int32_t pid; /* only for log and error texts; send signals with kill() */
   bh_child_id id;
   /* Descriptors, close-on-exec; the plugin owns and closes them. */
   int32_t pidfd; /* readable when the child and all of its descendants have ended */
-  int32_t in;    /* its standard input; non-blocking, like the next two */
+  int32_t in;    /* its standard input; non-blocking, as are `out` and `err` */
   int32_t out;   /* its standard output */
   int32_t err;   /* its standard error */
 } bh_child;
@@ -50,20 +50,20 @@ enum {
 typedef struct bh_child_end {
   uint32_t size;
   uint32_t how;   /* BH_CHILD_... */
-  int32_t status; /* exit status, or the signal's number */
+  int32_t status; /* exit status or signal number */
   int32_t reserved;
-  bh_error *why; /* the caller's buffer, may be NULL; filled only for BH_CHILD_NOT_STARTED */
+  bh_error *why; /* the caller's buffer or NULL; set only for BH_CHILD_NOT_STARTED */
 } bh_child_end;
 
 typedef struct bh_host_spawn {
   uint32_t size;
   uint32_t reserved;
 
-  /* Starts a child. The start may still be in progress when this returns: the child's pipes can
-   * be used, and a later failure is reported as its end (pidfd, reap) with BH_CHILD_NOT_STARTED.
-   * On an error, all resources are released. Error texts name the server and the command, and
-   * contain no value of the environment. The child leads its own session, has default signal
-   * handling, and ends with the host. [io] */
+  /* Starts a child, which may still be starting when this returns. The child's pipes can already be
+   * used, and a later failure is reported by pidfd and reap as BH_CHILD_NOT_STARTED. On an error,
+   * all resources are released. Error texts name the server and the command, but contain no values
+   * of the environment. The child leads its own session, has default signal handling, and ends with
+   * the host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
   /* Sends a signal. SIGKILL is sent to the child and all of its descendants; SIGHUP, SIGINT and
@@ -71,8 +71,8 @@ typedef struct bh_host_spawn {
    * reap. [io] */
   bh_status (*kill)(void *ctx, bh_child_id child, int32_t signal);
 
-  /* Returns BH_PENDING if the child has not ended. Returns BH_OK if it has ended; *out is then
-   * filled, and the id is released. [io] */
+  /* Returns BH_PENDING if the child has not ended. If it has ended, returns BH_OK, sets *out, and
+   * releases the id. [io] */
   bh_status (*reap)(void *ctx, bh_child_id child, bh_child_end *out);
 } bh_host_spawn;
 
