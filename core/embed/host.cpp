@@ -277,7 +277,7 @@ void HostImpl::request_stop() noexcept {
   core_.reactor->wake();
 }
 
-// Ends the run once no client can connect any more and all requests have been answered.
+// Ends the run when no more clients can connect and all requests have been answered.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
   if (parts.empty() || finish_posted_ || core_.stopped) return;

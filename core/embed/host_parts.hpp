@@ -19,7 +19,7 @@ struct HostParts {
   Policies &policies;
   ServerChanges &changes;
   const Sealer &sealer;
-  std::function<void(Part &transport)> on_finished;  // no client can connect any more
+  std::function<void(Part &transport)> on_finished;  // no more clients can connect
 };
 
 }  // namespace bulkhead

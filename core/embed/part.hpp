@@ -17,7 +17,7 @@ struct HostParts;
 
 struct Part : PluginPart {
   HostParts *host = nullptr;
-  bool finished = false;           // for a transport: no client can connect any more
+  bool finished = false;           // for a transport: no more clients can connect
   std::unique_ptr<ClientEnd> end;  // for a transport: receives the messages of its sessions
   Upstream *upstream = nullptr;    // for a tools plugin: its upstream
   std::string compartment;         // the compartment that runs it, or empty if it runs in this

@@ -4,7 +4,8 @@
 //
 // If a step has to wait, it parks the call with its message (Call::parked) and ends the loop. The
 // awaited event resumes the call. After any wait, the tool's definition is compared with the
-// approved definition again. If the rules have changed meanwhile, the call is also evaluated again.
+// approved definition again. If the rules have changed during the wait, the call is also evaluated
+// again.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms

@@ -54,7 +54,8 @@ class JudgedEvents {
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // Called if the event may be forwarded. Its sender or receiver may have ended meanwhile.
+    // Called if the event may be forwarded. Its sender or receiver may have ended since the event
+    // was received.
     virtual void pass(const JudgedEvent &event) = 0;
     // Called if the event was refused and recorded; its sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;

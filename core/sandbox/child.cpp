@@ -373,8 +373,8 @@ void drop_privileges(ChildPlan *plan) {
 
 // Enters the control groups before starting the processes that they count. Runs as the user who
 // created the parent groups; the user namespace maps this id to itself. The kernel may take
-// milliseconds (an RCU grace period) and blocks all other group changes meanwhile; parallel starts
-// wait together.
+// milliseconds (an RCU grace period) and blocks all other group changes in that time; parallel
+// starts wait together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;

@@ -107,7 +107,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Kills all children. Only this process reaps them, so their pids cannot be reused meanwhile. */
+/* Kills all children. Only this process reaps them, so their pids cannot be reused before that. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);

@@ -42,7 +42,8 @@ std::vector<pid_t> children() {
   return out;
 }
 
-// Kills and reaps a child. Its pid cannot be reused meanwhile, because only this function reaps it.
+// Kills and reaps a child. Its pid cannot be reused before that, because only this function reaps
+// it.
 bool end(pid_t pid) {
   const OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ::kill(pid, SIGKILL);
