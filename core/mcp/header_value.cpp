@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/base64.hpp"
 #include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead::mcp {
@@ -29,14 +30,8 @@ HeaderText malformed(const char *problem) noexcept {
   return {{}, problem};
 }
 
-HeaderText decode_base64(std::string_view base64, std::string *scratch) {
-  scratch->resize(base64.size() / 4 * 3);
-  std::size_t size = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char *>(scratch->data()), scratch->size(),
-                        base64.data(), base64.size(), nullptr, &size, nullptr, encoding) != 0) {
-    return malformed("its base64 is invalid");
-  }
-  scratch->resize(size);
+HeaderText decode_encoded(std::string_view base64, std::string *scratch) {
+  if (!decode_base64(base64, encoding, scratch)) return malformed("its base64 is invalid");
   if (!bh::is_utf8(*scratch)) return malformed("its decoded text is not valid UTF-8");
   return {*scratch, nullptr};
 }
@@ -64,7 +59,7 @@ HeaderText decode_header_value(std::string_view value, std::string *scratch) {
     if (value.size() < prefix.size() + suffix.size()) return malformed("its base64 is invalid");
     value.remove_prefix(prefix.size());
     value.remove_suffix(suffix.size());
-    return decode_base64(value, scratch);
+    return decode_encoded(value, scratch);
   }
   const bool plain =
       std::all_of(value.begin(), value.end(), [](char c) { return is_printable(c) || c == '\t'; });
