@@ -28,6 +28,8 @@ struct Incoming {
   Message message;
   std::uint64_t start_ns = 0;
   bool recorded = false;  // recorded, or another object will record it
+  // Null if the wire has no headers, or the request has waited: its headers were checked before.
+  const WireHeaders *headers = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
 };

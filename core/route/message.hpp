@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "bulkhead/abi/core.h"
 #include "mcp/scan.hpp"
 
 namespace bulkhead {
@@ -20,6 +22,9 @@ struct Message {
   std::string_view id() const noexcept { return scan->id.in(bytes); }
   std::size_t size() const noexcept { return bytes.size(); }
 };
+
+// The MCP headers of a message from a wire that has headers; see bh_incoming. Borrowed.
+using WireHeaders = std::span<const bh_header>;
 
 // A copy of a message and its scan, for a waiting call or answer. Immutable; copies of the handle
 // share the data, so a thread of the pool can read it after its call has ended.

@@ -94,6 +94,10 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, ends_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost(lanes_)}),
+      stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_,
+                       [this](Session &connection, const Incoming &request) {
+                         return clients_.open_request(connection, request);
+                       }}),
       messages_({profile, reactor, counters_, sessions_, call_table_, recorder_, journal_, answers_,
                  asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_,
@@ -108,7 +112,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
              {upstreams_, lanes_, wires_, tools_, draining_, reload_},
              {calls_, ends_, desk_, counters_},
              {gate_, filters_, events_, calls_},
-             {recorder_, calls_, answers_}} {}
+             {recorder_, calls_, answers_}} {
+  messages_.add(stateless_edge_);
+}
 
 void Router::use_ledger(Ledger *ledger) {
   journal_.use(ledger);

@@ -49,6 +49,7 @@
 #include "route/session_edge.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessions.hpp"
+#include "route/stateless_edge.hpp"
 #include "route/subscriptions.hpp"
 #include "route/targets.hpp"
 #include "route/tools_edge.hpp"
@@ -144,6 +145,7 @@ class Router final {
   Targets targets_;
   ClientRequests requests_;
   SessionEdge session_edge_;
+  StatelessEdge stateless_edge_;
   ClientMessages messages_;
   RestoredSessions restored_;
   Clients clients_;

@@ -65,6 +65,16 @@ struct Session {
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of that message
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
+  // If the message arrived in a session of the transport: that session, and the request's id token.
+  bh_session connection = 0;
+  std::string request_id;
+  // For a sessionless message: the key of its own view, if a server runs per client; see Views.
+  std::uint64_t scope = 0;
+  // The sessions of the sessionless requests that arrived in this session and have no answer yet.
+  std::vector<bh_session> requests;
+
+  // The session as the transport knows it.
+  bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
   std::uint32_t open_asks = 0;
