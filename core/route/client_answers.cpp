@@ -68,10 +68,10 @@ void ClientAnswers::result(const ReplyTo &reply, std::string_view id_token,
 void ClientAnswers::error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                           std::string_view text, std::uint32_t http_status, std::string_view data,
                           bool may_have_run) {
-  if (reply.form != nullptr) {
+  if (reply.form != nullptr && http_status == 0) {
     const ResultForm::ErrorForm formed = reply.form->error(error_code);
     error_code = formed.code;
-    if (http_status == 0) http_status = formed.http_status;
+    http_status = formed.http_status;
   }
   const std::string message = error_message(id_token, error_code, text, data);
   const bh_str part = bh::str(message);

@@ -43,7 +43,6 @@ inline constexpr std::int32_t timeout = -32000;         // also for exceeded lim
 inline constexpr std::int32_t resource_not_found = -32002;
 inline constexpr std::int32_t user_rejected = -1;  // for sampling
 // 2026-07-28 only.
-inline constexpr std::int32_t header_mismatch = -32020;
 inline constexpr std::int32_t missing_capability = -32021;
 inline constexpr std::int32_t unsupported_revision = -32022;
 // Codes from here to -32000 have no meaning in 2026-07-28, except those of that revision.

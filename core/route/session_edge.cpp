@@ -12,6 +12,7 @@
 namespace bulkhead {
 void SessionEdge::request(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
+  request.headers = nullptr;  // these revisions have no headers that mirror the body
   if (scan.method == mcp::Method::ping) return needs_.answers.result(request, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, request);
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);

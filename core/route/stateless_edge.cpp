@@ -5,6 +5,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "mcp/mirrored_headers.hpp"
 #include "route/claimed_name.hpp"
 #include "route/handshake.hpp"
 #include "route/list_requests.hpp"
@@ -118,6 +119,7 @@ bool StatelessEdge::revision_fits(Incoming &request) {
     refuse(request, code::invalid_params, missing("protocolVersion"), 400);
     return false;
   }
+  if (request.headers != nullptr && !headers_match(request)) return false;
   std::string scratch;
   const std::string_view revision = mcp::unquote(request.message[range], &scratch);
   if (revision == stateless_revision) return true;
@@ -128,6 +130,15 @@ bool StatelessEdge::revision_fits(Incoming &request) {
          "requests of this protocol version are not supported; for versions up to " +
              std::string(revisions.back()) + ", send initialize",
          400, data + "}");
+  return false;
+}
+
+bool StatelessEdge::headers_match(Incoming &request) {
+  mcp::MirroredScratch scratch;
+  const auto values = mcp::mirrored_values(request.message.bytes, *request.message.scan, &scratch);
+  const auto fault = mcp::check_mirrored_headers(values, *request.headers);
+  if (!fault) return true;
+  refuse(request, mcp::header_mismatch, fault->text, 400);
   return false;
 }
 

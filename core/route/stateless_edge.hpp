@@ -50,6 +50,7 @@ class StatelessEdge final : public ClientEdge {
  private:
   bool admits(Incoming &request);
   bool revision_fits(Incoming &request);
+  bool headers_match(Incoming &request);
   bool method_exists(Incoming &request);
   void begin(Session &session, Incoming &request);
   void answer(Session &session, Incoming &request);

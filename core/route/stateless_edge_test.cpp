@@ -144,6 +144,44 @@ TEST_CASE("the header of a request without _meta shows which revision its client
   CHECK(w.ask_alone(2, initialize, &next) == BH_E_SESSION_LOST);
 }
 
+TEST_CASE("headers must match the body, before anything else is checked") {
+  Alone w;
+  w.tools.list = R"([{"name":"x","inputSchema":{"type":"object","properties":{)"
+                 R"("region":{"type":"string","x-mcp-header":"Region"}}}}])";
+  w.start();
+  const auto code = [&](const std::string &message, const std::vector<bh_header> &headers) {
+    w.sent.clear();
+    w.ask_alone(1, message, &headers);
+    if (w.sent.empty()) return std::string("at the server");
+    CHECK(w.sent[0].http_status == 400);
+    return std::string(at(w.got, {"error", "code"}));
+  };
+  const auto header = [](std::string_view name, std::string_view value) {
+    return bh_header{bh::str(name), bh::str(value)};
+  };
+  const bh_header version = header("MCP-Protocol-Version", "2026-07-28");
+  const bh_header method = header("Mcp-Method", "tools/call"), name = header("mcp-name", "t__x");
+  const bh_header other = header("MCP-Protocol-Version", "2027-01-01");
+  const std::string message =
+      request("1", "tools/call", R"("name":"t__x","arguments":{"region":"eu"},)" + meta);
+  CHECK(code(message, {}) == "-32020");
+  CHECK(code(message, {version, method}) == "-32020");
+  CHECK(code(message, {other, method, name}) == "-32020");
+  CHECK(code(message, {version, header("Mcp-Method", "tools/list"), name}) == "-32020");
+  CHECK(code(message, {version, method, header("Mcp-Name", "t__y")}) == "-32020");
+  CHECK(code(message, {version, method, name, name}) == "-32020");
+  CHECK(code(message, {version, method, name}) == "-32020");  // without the argument's header
+  CHECK(code(message, {version, method, name, header("Mcp-Param-Region", "us")}) == "-32020");
+  CHECK(w.tools.calls.empty());
+  const std::string future = R"({"jsonrpc":"2.0","id":1,"method":"nonsense","params":{"_meta":{)" +
+                             version_key + R"(:"2027-01-01"}}})";
+  CHECK(code(future, {version, header("Mcp-Method", "nonsense")}) == "-32020");
+  CHECK(code(future, {other, header("Mcp-Method", "nonsense")}) == "-32022");
+  CHECK(code(message, {version, method, header("Mcp-Name", "=?base64?dF9feA==?="),
+                       header("mcp-param-region", " eu ")}) == "at the server");
+  CHECK(w.tools.calls.size() == 1);
+}
+
 TEST_CASE("a call of a session of the transport is answered in that session, and leaves none") {
   Stateless w;
   w.ask(call("\"a\""));
