@@ -62,6 +62,7 @@ enum class Method : std::uint8_t {
   roots_list,
   sampling_create_message,
   elicitation_create,
+  subscriptions_listen,
   notifications_initialized,
   notifications_cancelled,
   notifications_progress,

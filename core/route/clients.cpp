@@ -160,10 +160,22 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
   return begins ? BH_E_SESSION_LOST : BH_OK;
 }
 
+// Requests that listen have a limit of their own.
+bool Clients::has_too_many(const Session &connection) const {
+  const std::size_t most = needs_.limits.in_flight_per_session;
+  if (connection.requests.size() < most) return false;
+  const auto owed = static_cast<std::size_t>(std::count_if(
+      connection.requests.begin(), connection.requests.end(), [this](bh_session handle) {
+        const Session *s = needs_.sessions.find(handle);
+        return s != nullptr && !needs_.listens.has(*s);
+      }));
+  return owed >= most;
+}
+
 Session *Clients::open_request(Session &connection, const Incoming &request) {
-  const bool full = connection.requests.size() >= needs_.limits.in_flight_per_session ||
-                    sessionless_count_ >= needs_.limits.sessions;
-  if (full) return nullptr;
+  if (sessionless_count_ >= needs_.limits.sessions) return nullptr;
+  const bool listens = request.message.scan->method == mcp::Method::subscriptions_listen;
+  if (!listens && has_too_many(connection)) return nullptr;
   bh_peer peer{};
   peer.size = sizeof peer;
   peer.flags = connection.answers_only ? std::uint32_t{BH_PEER_ANSWERS_ONLY} : 0u;
@@ -262,6 +274,7 @@ void Clients::end(Session &s) {
   if (Session *connection = needs_.sessions.find(s.connection)) {
     std::erase(connection->requests, s.handle);
   }
+  needs_.listens.ended(s);
   needs_.desk.forget_session(s.handle);
   needs_.asks.session_ended(s.handle);
   needs_.journal.forget(s);
@@ -280,8 +293,12 @@ void Clients::end_all(std::string_view reason) {
   for (const bh_session handle : handles) {
     Session *s = needs_.sessions.find(handle);
     if (s == nullptr || !s->is_sessionless()) continue;
-    needs_.answers.unrecorded_error({handle, s->stream, 0}, s->request_id, code::internal_error,
-                                    reason, 503);
+    if (needs_.listens.has(*s)) {
+      needs_.listens.finish(*s);
+    } else {
+      needs_.answers.unrecorded_error({handle, s->stream, 0}, s->request_id, code::internal_error,
+                                      reason, 503);
+    }
     end(*s);
   }
   for (const bh_session handle : handles) {

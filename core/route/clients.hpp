@@ -24,6 +24,7 @@
 #include "route/call_loop.hpp"
 #include "route/client_messages.hpp"
 #include "route/client_status.hpp"
+#include "route/listens.hpp"
 #include "route/recorder.hpp"
 #include "route/request_scopes.hpp"
 #include "route/session_journal.hpp"
@@ -52,6 +53,7 @@ class Clients {
     Asks &asks;
     ApprovalDesk &desk;
     Subscriptions &subscriptions;
+    Listens &listens;
     const Recorder &recorder;
     std::function<void(std::int32_t level, std::string_view text)> log;
     std::function<void()> on_idle;  // a session or its input has ended
@@ -98,6 +100,7 @@ class Clients {
   bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   void end_sessionless(const Session &session);
   Session &add(ClientEnd &end, const bh_peer &peer);
+  bool has_too_many(const Session &connection) const;
   void end_input(Session &session);
   void end(Session &session);
   void close_later(Session &session, std::uint32_t how);

@@ -109,7 +109,9 @@ std::string initialize_result(const Session &s, const Profile &profile) {
 std::string discover_result(const Session &s, const Profile &profile) {
   std::string result = R"({"resultType":"complete","supportedVersions":[")";
   result.append(stateless_revision).append(R"("],"capabilities":)");
-  result.append(capabilities(profile.expose, {}));
+  const Expose &e = profile.expose;
+  result.append(
+      capabilities(e, {e.list_changed && !s.answers_only, e.subscribe && !s.answers_only, true}));
   append_instructions(&result, *s.view);
   result.append(
       R"(,"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":)");

@@ -94,7 +94,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, ends_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost(lanes_)}),
-      stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_,
+      listens_(
+          {profile, reactor, sessions_, recorder_, answers_, requests_, views_, subscriptions_}),
+      stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_, listens_,
                        [this](Session &connection, const Incoming &request) {
                          return clients_.open_request(connection, request);
                        }}),
@@ -104,7 +106,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
-                loop_, ends_, asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
+                loop_, ends_, asks_, desk_, subscriptions_, listens_, recorder_, hooks_.log,
+                hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
                call_answers_, ends_, call_table_, desk_, draining_, journal_,
                [this] { status_.ask(); }, hooks_.on_drained}),

@@ -40,6 +40,7 @@
 #include "route/judged_messages.hpp"
 #include "route/lane_links.hpp"
 #include "route/list_requests.hpp"
+#include "route/listens.hpp"
 #include "route/notifications.hpp"
 #include "route/parts.hpp"
 #include "route/pin_watch.hpp"
@@ -145,6 +146,7 @@ class Router final {
   Targets targets_;
   ClientRequests requests_;
   SessionEdge session_edge_;
+  Listens listens_;
   StatelessEdge stateless_edge_;
   ClientMessages messages_;
   RestoredSessions restored_;

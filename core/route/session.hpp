@@ -49,7 +49,9 @@ struct Session {
   std::uint64_t max_message_bytes = 0;  // limit of its transport; 0 if there is none
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  bool ready = false;  // notifications/initialized was received, by this process or an earlier one
+  // notifications/initialized was received, by this process or an earlier one; for a sessionless
+  // request: its subscriptions/listen was acknowledged.
+  bool ready = false;
   bool input_ended = false;
   bool closing = false;
   std::uint8_t revision = 0;
@@ -65,9 +67,9 @@ struct Session {
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of that message
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
-  // If the message arrived in a session of the transport: that session, and the request's id token.
+  // If the message arrived in a session of the transport: that session.
   bh_session connection = 0;
-  std::string request_id;
+  std::string request_id;  // its id token; set if there is a connection, or it listens
   // For a sessionless message: the key of its own view, if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of the sessionless requests that arrived in this session and have no answer yet.

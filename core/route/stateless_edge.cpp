@@ -34,6 +34,7 @@ bool has_method(mcp::Method method) {
     case prompts_list:
     case prompts_get:
     case completion_complete:
+    case subscriptions_listen:
       return true;
     default:
       return false;
@@ -52,12 +53,13 @@ std::string missing(std::string_view member) {
 }  // namespace
 
 // A request without the revision in its body belongs here if its method or its headers say so, so
-// that the client learns what is missing.
+// that the client learns what is missing. A request that has waited was admitted before.
 bool StatelessEdge::speaks(const Session &s, const Message &message,
                            const WireHeaders *headers) const {
   const mcp::Scan &scan = *message.scan;
   if (scan.kind == mcp::Kind::request) {
     if (scan.modern || scan.method == mcp::Method::server_discover) return true;
+    if (s.is_sessionless() && s.view != nullptr) return true;
     return s.is_sessionless() && scan.method != mcp::Method::initialize && headers != nullptr &&
            is_stateless(*headers);
   }
@@ -163,7 +165,8 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
   std::string scratch;
-  if (!scan.meta_log_level.empty()) {
+  // Log messages never arrive on the stream of a listen.
+  if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {
     s.log_level = parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch));
   }
   needs_.views.join(s);
@@ -175,6 +178,7 @@ void StatelessEdge::answer(Session &s, Incoming &request) {
   if (method == mcp::Method::server_discover) {
     return needs_.answers.result(request, discover_result(s, needs_.profile));
   }
+  if (method == mcp::Method::subscriptions_listen) return needs_.listens.begin(s, request);
   use_server_name();
   request.reply.form = is_cacheable(method) ? &cacheable_ : &plain_;
   needs_.requests.answer(s, request);
@@ -197,6 +201,7 @@ void StatelessEdge::notification(Session &s, const Message &message) {
   const std::string_view id = message[message.scan->request_id];
   Session *own = pending(s, id);
   if (own == nullptr) return;
+  if (needs_.listens.has(*own)) return needs_.listens.cancel(*own);
   if (Call *call = own->open_calls.head) return needs_.ends.cancel(*call, message);
   if (const auto reply = needs_.views.cancel_waiting(*own, id)) needs_.answers.none(*reply);
 }

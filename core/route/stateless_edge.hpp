@@ -3,8 +3,8 @@
 // which ends with the answer, also if it arrives in a session of the transport. Nothing is taken
 // from earlier requests.
 //
-// Server-initiated requests are not translated yet: servers are told that these clients have no
-// capabilities.
+// Server-initiated requests are not translated yet: no capabilities are declared to servers on
+// behalf of these clients.
 //
 // Runs on the I/O thread. Owned by the Router.
 #pragma once
@@ -19,6 +19,7 @@
 #include "route/client_edge.hpp"
 #include "route/client_requests.hpp"
 #include "route/counters.hpp"
+#include "route/listens.hpp"
 #include "route/stateless_form.hpp"
 #include "route/views.hpp"
 
@@ -34,6 +35,7 @@ class StatelessEdge final : public ClientEdge {
     ClientRequests &requests;
     Views &views;
     CallEnds &ends;
+    Listens &listens;
     // Opens the session of a request that arrived in a session of the transport. Returns null if
     // too many requests are pending.
     std::function<Session *(Session &connection, const Incoming &request)> open_request;

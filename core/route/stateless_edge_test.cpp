@@ -59,7 +59,7 @@ TEST_CASE("discover and lists are answered in the form of the revision, without 
   CHECK(at(w.got, {"id"}) == "\"d\"");
   CHECK(at(w.got, {"result", "supportedVersions"}) == R"(["2026-07-28"])");
   CHECK(at(w.got, {"result", "resultType"}) == R"("complete")");
-  CHECK(at(w.got, {"result", "capabilities", "tools"}) == "{}");
+  CHECK(at(w.got, {"result", "capabilities", "tools"}) == R"({"listChanged":true})");
   CHECK(at(w.got, {"result", "ttlMs"}) == "0");
   CHECK(at(w.got, {"result", "cacheScope"}) == R"("private")");
   const std::string_view named =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/listen_messages.hpp"
 #include "route/request_scopes.hpp"
 
 namespace bulkhead {
@@ -532,9 +533,13 @@ void Views::announce(View &view) {
 
 void Views::tell_list_changed(const Session &s, ItemKind kind) {
   if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
-  needs_.answers.event({s.handle, 0, 0}, R"({"jsonrpc":"2.0","method":"notifications/)" +
-                                             std::string(facts(kind).member) +
-                                             R"(/list_changed"})");
+  if (s.is_sessionless() && !s.ready) return;  // it does not listen
+  const std::string method = std::string(facts(kind).member) + "/list_changed";
+  if (s.is_sessionless()) {
+    return needs_.answers.event({s.handle, s.stream, 0}, listen_notification(method, s.request_id));
+  }
+  needs_.answers.event({s.handle, 0, 0},
+                       R"({"jsonrpc":"2.0","method":"notifications/)" + method + R"("})");
 }
 
 }  // namespace bulkhead

@@ -251,6 +251,62 @@ for (const [mode, args] of modes) {
       ['a__none', 'error', 'Tool not found: a__none'], ['bad', 'allowed', null], ['x', 'allowed', null]]);
   });
 
+  test(`subscriptions/listen merges the changes of all servers, ${mode}`, async (t) => {
+    const updated = '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mem://r"}}';
+    const aLog = t.path('a');
+    const profile = {
+      mcpServers: {
+        a: fake('--tool', 'x', '--tool', 'touch', '--resource', 'mem://r', '--notify', `touch=${updated}`, '--log', aLog),
+        b: fake('--tool', 'grow', '--add', 'grow=y', '--prompt', 'p', '--add-prompt', 'grow=q'),
+      },
+      telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+    };
+    const gateway = await t.gateway(profile, { args });
+    const http = await httpOf(t, gateway);
+    const caps = (await http.result('server/discover')).capabilities;
+    assert.deepEqual([caps.tools, caps.resources.subscribe, caps.prompts], [{ listChanged: true }, true, { listChanged: true }]);
+    const uri = 'bulkhead://a/mem://r';
+    const ended = new AbortController();
+    const stream = await http.open('subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: [uri, 'bulkhead://a/mem://none', 'bulkhead://none/x'] } }, { id: 'l', signal: ended.signal });
+    assert.match(stream.headers['content-type'], /event-stream/);
+    const got = [];
+    (async () => {
+      for await (const event of events(stream)) if (event.data) got.push(JSON.parse(event.data));
+    })().catch(() => {});
+    await until('it is acknowledged', () => got.length === 1);
+    assert.equal(got[0].method, 'notifications/subscriptions/acknowledged');
+    assert.equal(got[0].params.notifications.toolsListChanged, true);
+    assert.ok(got[0].params.notifications.resourceSubscriptions.includes(uri));
+    assert.ok(!got[0].params.notifications.resourceSubscriptions.includes('bulkhead://none/x'));
+    // A client of another generation makes the changes.
+    const old = await t.http(gateway);
+    await old.tool('a__touch');
+    await old.tool('b__grow');
+    await until('both changes arrive', () => got.length >= 3);
+    assert.deepEqual(got.slice(1).map((one) => [one.method, one.params.uri]), [
+      ['notifications/resources/updated', uri], ['notifications/tools/list_changed', undefined]]);
+    for (const one of got) assert.equal(one.params._meta[`${PREFIX}subscriptionId`], 'l');
+    assert.ok((await http.result('tools/list')).tools.some((tool) => tool.name === 'b__y'));
+    ended.abort();
+    await until('the server is unsubscribed', () => lines(aLog, '<', 'resources/unsubscribe').length >= 1);
+    const records = new Records(gateway);
+    const rows = () => records.rows("SELECT decision FROM mcp_calls WHERE method = 'subscriptions/listen' ORDER BY id");
+    await until('its start and end are recorded', async () => (await rows()).length === 2);
+
+    // On a pipe: two at a time, and the result when the gateway stops.
+    const pipe = await t.stdio(profile, { initialize: false, args: [...args, '--own'] });
+    const first = pipe.request('subscriptions/listen', { notifications: { toolsListChanged: true }, _meta: meta() }, { id: 1 });
+    const second = pipe.request('subscriptions/listen', { notifications: { promptsListChanged: true }, _meta: meta() }, { id: '1' });
+    await until('both are acknowledged', () => pipe.notes.length === 2);
+    await pipe.call('tools/call', { name: 'b__grow', _meta: meta() });
+    await until('the changes arrive', () => pipe.notes.length === 4);
+    const changes = pipe.notes.slice(2).map((one) => [one.method, one.params._meta[`${PREFIX}subscriptionId`]]);
+    assert.deepEqual(changes.sort(), [['notifications/prompts/list_changed', '1'], ['notifications/tools/list_changed', 1]]);
+    pipe.child.stdin.end();
+    assert.equal((await first).result._meta[`${PREFIX}subscriptionId`], 1);
+    assert.equal((await second).result._meta[`${PREFIX}subscriptionId`], '1');
+  });
+
   test(`the SDK's client, pinned to the revision, over HTTP and stdio, ${mode}`, async (t) => {
     const profile = { mcpServers: { a: fake('--tool', 'x', '--resource', 'mem://r', '--prompt', 'p'), b: fake('--tool', 'y') } };
     const gateway = await t.gateway(profile, { args });
