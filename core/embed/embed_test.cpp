@@ -501,8 +501,8 @@ TEST_CASE("only initialize and ping are answered before initialization") {
   end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
   CHECK(got.back() == R"({"jsonrpc":"2.0","id":1,"result":{}})");
   end->send(
-      R"({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})");
-  CHECK(got.back().find("-32601") != std::string::npos);
+      R"({"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{"other/protocolVersion":"2026-07-28"}}})");
+  CHECK(got.back().find("-32600") != std::string::npos);
   end->send("{oops");
   CHECK(got.back().find("-32700") != std::string::npos);
   CHECK(got.back().find("\"id\"") == std::string::npos);

@@ -8,6 +8,7 @@
 #include "mcp/known_params.hpp"
 #include "mcp/member_names.hpp"
 #include "mcp/methods.hpp"
+#include "mcp/request_meta_names.hpp"
 #include "mcp/trace_context.hpp"
 
 namespace bulkhead::mcp {
@@ -82,14 +83,19 @@ enum RefName : int { ref_type_name, ref_name_name, ref_uri_name };
 constexpr KnownName ref_names[] = {"type", "name", "uri"};
 constexpr Range Scan::*ref_ranges[] = {&Scan::ref_type, &Scan::ref_name, &Scan::ref_uri};
 
-enum MetaName : int { progress_token_name, revision_name, first_trace_name };
-constexpr KnownName meta_names[] = {"progressToken",
-                                    "io.modelcontextprotocol/protocolVersion",
-                                    {"traceparent", false},
-                                    {"tracestate", false},
-                                    {"baggage", false}};
-// One scan. Functions return false if the text is not JSON; the cursor has the reason. The scan
-// continues after refuse(), so an id after the error can still be found.
+enum MetaName : int { progress_token_name, first_request_name, first_trace_name = 5 };
+constexpr KnownName meta_names[] = {
+    "progressToken",       request_meta_names[0],  request_meta_names[1], request_meta_names[2],
+    request_meta_names[3], {"traceparent", false}, {"tracestate", false}, {"baggage", false}};
+constexpr ParamRule request_meta_rules[] = {{&Scan::meta_revision, string_type},
+                                            {&Scan::meta_capabilities, object_type},
+                                            {&Scan::meta_client_info, object_type},
+                                            {&Scan::meta_log_level, string_type}};
+static_assert(std::size(request_meta_rules) == std::size(request_meta_names) &&
+              first_request_name + std::size(request_meta_rules) == first_trace_name);
+
+// One scan. Functions return false if the text is not JSON (the cursor has the reason). After
+// refuse(), the scan continues, so that an id after the error can still be found.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -332,11 +338,12 @@ bool Scanner::meta() noexcept {
   }
   MemberNames names(meta_names, std::size(meta_names), 0);
   const bool read = members(3, &names, [this](int which) noexcept {
-    if (which == revision_name) {
-      out_->modern = true;
-      return skip_value(below(3));
-    }
-    return which == progress_token_name ? progress_token() : trace(meta_names[which].text);
+    if (which == progress_token_name) return progress_token();
+    if (which >= first_trace_name) return trace(meta_names[which].text);
+    out_->modern = out_->modern || which == first_request_name;
+    const ParamRule &rule = request_meta_rules[which - first_request_name];
+    if ((rule.types & type_of(cursor_.peek())) == 0) return skip_value(below(3));
+    return keep_value(&(out_->*rule.range), below(3));
   });
   if (!read) return false;
   out_->meta = {offset(start), offset(cursor_.at())};

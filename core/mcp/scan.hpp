@@ -63,6 +63,7 @@ enum class Method : std::uint8_t {
   roots_list,
   sampling_create_message,
   elicitation_create,
+  subscriptions_listen,
   notifications_initialized,
   notifications_cancelled,
   notifications_progress,
@@ -110,7 +111,12 @@ struct Scan {
   Range client_info;       // params.clientInfo, object
   Range argument;          // any value
   Range context;           // any value
-  bool modern = false;     // params._meta has io.modelcontextprotocol/protocolVersion
+  // Members of params._meta of a request of MCP 2026-07-28, with the types stated here.
+  Range meta_revision;      // io.modelcontextprotocol/protocolVersion, string
+  Range meta_capabilities;  // .../clientCapabilities, object
+  Range meta_client_info;   // .../clientInfo, object
+  Range meta_log_level;     // .../logLevel, string
+  bool modern = false;      // params._meta has .../protocolVersion, with any value
   // params._meta.progressToken has an invalid type or more than max_progress_token bytes. Such a
   // message is rejected.
   bool bad_progress_token = false;

@@ -162,6 +162,40 @@ TEST_CASE("a modern request is detected by its protocol version in _meta") {
   CHECK_FALSE(modern("{}"));
 }
 
+TEST_CASE("the members of _meta that describe a request are located, each at most once") {
+  const std::string meta = R"({"io.modelcontextprotocol/logLevel":"info","a":[],)"
+                           R"("io.modelcontextprotocol\/clientCapabilities":{"roots":{}},)"
+                           R"("io.modelcontextprotocol/clientInfo":{"name":"n"},)"
+                           R"("io.modelcontextprotocol/protocolVersion":"v"})";
+  const std::string text = with_params(R"({"_meta":)" + meta + "}");
+  const auto good = run(text);
+  REQUIRE(good.ok);
+  CHECK(good.scan.modern);
+  CHECK(good.scan.meta_revision.in(text) == R"("v")");
+  CHECK(good.scan.meta_capabilities.in(text) == R"({"roots":{}})");
+  CHECK(good.scan.meta_client_info.in(text) == R"({"name":"n"})");
+  CHECK(good.scan.meta_log_level.in(text) == R"("info")");
+  for (const char *name : {"protocolVersion", "clientCapabilities", "clientInfo", "logLevel"}) {
+    INFO(name);
+    const std::string key = "\"io.modelcontextprotocol/" + std::string(name) + "\"";
+    const auto meta_of = [](const std::string &members) {
+      return run(with_params(R"({"_meta":{)" + members + "}}"));
+    };
+    CHECK_FALSE(meta_of(key + ":{}," + key + ":{}").ok);
+    std::string other = key;
+    other[other.size() - 2] = static_cast<char>(other[other.size() - 2] - ('a' - 'A'));
+    CHECK_FALSE(meta_of(other + ":{}").ok);
+    // With another type, a member counts as absent; the revision still shows the generation.
+    const auto wrong = meta_of(key + ":7");
+    REQUIRE(wrong.ok);
+    CHECK(wrong.scan.modern == (std::string_view(name) == "protocolVersion"));
+    CHECK(wrong.scan.meta_revision.empty());
+    CHECK(wrong.scan.meta_capabilities.empty());
+    CHECK(wrong.scan.meta_client_info.empty());
+    CHECK(wrong.scan.meta_log_level.empty());
+  }
+}
+
 TEST_CASE("values with an unexpected type count as absent") {
   // Members of other methods are not checked. With a wrong type, they count as absent.
   const std::string m = with_params(

@@ -165,6 +165,7 @@ struct Limits {
   std::uint32_t queued_per_server = 1024;  // calls that wait for max_in_flight or for a start
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
+  std::uint32_t listens_per_client = 8;     // open subscriptions/listen requests
   std::uint32_t items_per_server = 10'000;  // of each kind
   std::uint64_t list_bytes_per_server = 32ull << 20;
   std::uint32_t page_items = 1000;          // in one page of a list

@@ -52,7 +52,7 @@ std::vector<std::uint64_t> Attribution::other_calls(const Call &call) {
 }
 
 void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &session) const {
-  if (lane.session() != 0) return;  // there are no other clients
+  if (lane.session() == session.handle) return;  // there are no other clients
   if (lane.retracted.size() >= max_given_up) forget_oldest(lane);
   lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
 }

@@ -21,6 +21,30 @@ std::int32_t error_code_of(std::string_view error) {
   return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
 }
 
+// Replaces the code of the server's error if the client's generation has another one. *text stores
+// the replacement. Returns the HTTP status.
+std::uint32_t form_error(const ResultForm &form, const Message &answer, Splice *splice,
+                         std::string *text) {
+  const std::string_view error = answer[answer.scan->error];
+  const std::string_view token = mcp::member(error, "code");
+  const std::int32_t code = error_code_of(error);
+  const ResultForm::ErrorForm formed = form.error(code);
+  if (formed.code != code && !token.empty()) {
+    const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
+    *text = std::to_string(formed.code);
+    splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *text);
+  }
+  return formed.http_status;
+}
+
+void add_members(const ResultForm &form, const Message &answer, Splice *splice) {
+  const mcp::Range result = answer.scan->result;
+  if (!answer[result].starts_with('{')) return;
+  const std::string_view members = form.members(answer[result]);
+  splice->insert(result.begin + 1, members);
+  if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
+}
+
 }  // namespace
 
 // The answer to send, and the data for its record.
@@ -29,6 +53,7 @@ struct CallAnswers::Passed {
   std::uint32_t outcome;
   std::uint64_t bytes;
   std::string_view rule, error, response;
+  std::uint32_t http_status = 0;
 };
 
 void CallAnswers::answered(Call &call, const Message &answer, std::string *owned) {
@@ -69,11 +94,11 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   }
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
-  std::string members;
-  if (const ResultForm *form = call.request.reply.form; form != nullptr && ok) {
-    members = members_in_front(*form, answer[scan.result]);
-    splice.insert(scan.result.begin + 1, members);
-  }
+  const ResultForm *form = call.request.reply.form;
+  std::string code;
+  std::uint32_t http_status = 0;
+  if (form != nullptr && ok) add_members(*form, answer, &splice);
+  if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
   // Only the message: the other members of an error are part of the response.
   std::string scratch;
   const std::string_view error =
@@ -85,7 +110,8 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               answer.size(),
               {},
               error,
-              answer[ok ? scan.result : scan.error]});
+              answer[ok ? scan.result : scan.error],
+              http_status});
 }
 
 // Sends the answer before ending the call, because the splice borrows the client's id from the
@@ -99,7 +125,7 @@ void CallAnswers::send(Call &call, const Passed &passed) {
     needs_.ends.record(call, {passed.outcome, needs_.reactor.now_ns(), passed.bytes, passed.rule,
                               passed.error, passed.response});
   }
-  needs_.answers.answer(call.request.reply, parts, passed.splice.count());
+  needs_.answers.answer(call.request.reply, parts, passed.splice.count(), passed.http_status);
   needs_.ends.finish(call, passed.outcome, passed.bytes, passed.rule, passed.error,
                      passed.response);
   needs_.on_ended();

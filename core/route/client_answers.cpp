@@ -30,7 +30,7 @@ void ClientAnswers::send(const ReplyTo &reply, std::uint32_t kind, const bh_str 
   bh_outgoing message{};
   message.size = sizeof message;
   message.kind = kind;
-  message.session = s->is_sessionless() ? 0 : reply.session;
+  message.session = s->at_transport();
   message.stream = reply.stream;
   message.http_status = http_status;
   message.part_count = count;
@@ -68,6 +68,11 @@ void ClientAnswers::result(const ReplyTo &reply, std::string_view id_token,
 void ClientAnswers::error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                           std::string_view text, std::uint32_t http_status, std::string_view data,
                           bool may_have_run) {
+  if (reply.form != nullptr && http_status == 0) {
+    const ResultForm::ErrorForm formed = reply.form->error(error_code);
+    error_code = formed.code;
+    http_status = formed.http_status;
+  }
   const std::string message = error_message(id_token, error_code, text, data);
   const bh_str part = bh::str(message);
   answer(reply, &part, 1, http_status, may_have_run);

@@ -29,6 +29,9 @@ struct Incoming {
   Message message;
   std::uint64_t start_ns = 0;
   bool recorded = false;  // recorded, or another object will record it
+  // The headers that must match the body. Null if the wire has none, the revision requires none, or
+  // the request has waited.
+  const WireHeaders *headers = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
 };
@@ -63,6 +66,7 @@ class ClientAnswers {
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
+  // An error without an HTTP status gets the code and the status of its client's generation.
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);

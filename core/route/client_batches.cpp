@@ -28,9 +28,10 @@ std::uint64_t ClientBatches::open(const ReplyTo &reply) {
   return batches_.insert({reply, 1, "["});
 }
 
-std::uint64_t ClientBatches::open_silent(const ReplyTo &reply) {
+std::uint64_t ClientBatches::open_silent(const ReplyTo &reply, std::function<void()> on_end) {
   Batch batch{reply, 1, "["};
   batch.silent = true;
+  batch.on_end = std::move(on_end);
   return batches_.insert(std::move(batch));
 }
 
@@ -75,7 +76,9 @@ std::optional<ClientBatches::Complete> ClientBatches::end_one(std::uint64_t hand
   Complete out{batch->reply, {}, batch->expects_answer};
   if (batch->body.size() > 1) out.body = std::move(batch->body) + "]";
   if (Session *s = sessions_.find(out.reply.session)) s->batched_bytes -= batch->bytes;
+  const std::function<void()> on_end = std::move(batch->on_end);
   batches_.erase(handle);
+  if (on_end) on_end();
   return out;
 }
 

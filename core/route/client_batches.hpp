@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,8 +25,9 @@ class ClientBatches {
   // called once for the batch itself and once for each message counted by add().
   std::uint64_t open(const ReplyTo &reply);
   // Opens a batch of one message whose answer is discarded. Used for requests that the gateway
-  // sends on behalf of a client.
-  std::uint64_t open_silent(const ReplyTo &reply);
+  // makes on behalf of a client. `on_end` is called when the request is answered or cancelled,
+  // unless its session has ended; it must only note this.
+  std::uint64_t open_silent(const ReplyTo &reply, std::function<void()> on_end = {});
   // Counts a message. Returns false if the batch has ended with its session.
   bool add(std::uint64_t batch);
   // Called if a message of the batch is a request. An answer is then expected, even if all requests
@@ -53,6 +55,7 @@ class ClientBatches {
     std::size_t bytes = 0;  // of its answers
     bool expects_answer = false;
     bool silent = false;
+    std::function<void()> on_end = {};
   };
   std::string bounded(const Session &session, std::string answer) const;
 

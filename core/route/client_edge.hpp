@@ -15,8 +15,9 @@ class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
   // Returns true if the message belongs to this generation. ClientMessages tries its edges in
-  // order; the first match handles the message.
-  virtual bool speaks(const Session &session, const mcp::Scan &message) const = 0;
+  // order; the first match handles the message. `headers` is null if the wire has none.
+  virtual bool speaks(const Session &session, const Message &message,
+                      const WireHeaders *headers) const = 0;
   // Returns true if the request starts a session and cannot be handled as a sessionless message.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;

@@ -14,10 +14,10 @@ constexpr std::uint32_t max_batch = 256;
 }  // namespace
 
 bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view message,
-                            bh_delivery *out) {
+                            bh_delivery *out, const WireHeaders *headers) {
   mcp::Scan scan;
   if (!take_apart(reply, message, &scan, out)) return true;
-  ClientEdge &edge = edge_of(s, scan);
+  ClientEdge &edge = edge_of(s, {message, &scan}, headers);
   const bool begins = scan.kind == mcp::Kind::request && edge.begins_session(scan);
   if (begins && s.sessionless == Session::Sessionless::in_delivery) {
     s.sessionless = Session::Sessionless::begins_session;
@@ -30,7 +30,7 @@ bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view m
   needs_.journal.commit(s.handle);
   switch (scan.kind) {
     case mcp::Kind::request: {
-      Incoming incoming{reply, {message, &scan}, needs_.reactor.now_ns()};
+      Incoming incoming{reply, {message, &scan}, needs_.reactor.now_ns(), false, headers};
       handle_request(s, edge, incoming);
       const Session *still = begins ? needs_.sessions.find(reply.session) : nullptr;
       if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
@@ -67,9 +67,10 @@ bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, 
   return false;
 }
 
-ClientEdge &ClientMessages::edge_of(const Session &s, const mcp::Scan &scan) const {
+ClientEdge &ClientMessages::edge_of(const Session &s, const Message &message,
+                                    const WireHeaders *headers) const {
   for (ClientEdge *edge : edges_) {
-    if (edge->speaks(s, scan)) return *edge;
+    if (edge->speaks(s, message, headers)) return *edge;
   }
   return *edges_.back();
 }

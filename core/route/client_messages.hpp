@@ -42,16 +42,19 @@ class ClientMessages {
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
   // Returns true if an answer was or will be sent. The session may have ended when this returns.
-  bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out);
+  // `headers` is null if the wire has none.
+  bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out,
+              const WireHeaders *headers = nullptr);
   // Handles a single request that has waited or that is made on behalf of the client.
   void request(Session &session, Incoming &request) {
-    handle_request(session, edge_of(session, *request.message.scan), request);
+    handle_request(session, edge_of(session, request.message, request.headers), request);
   }
 
  private:
   bool take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
                   bh_delivery *out);
-  ClientEdge &edge_of(const Session &session, const mcp::Scan &scan) const;
+  ClientEdge &edge_of(const Session &session, const Message &message,
+                      const WireHeaders *headers) const;
   void handle_request(Session &session, ClientEdge &edge, Incoming &request);
   void notification(Session &session, ClientEdge &edge, const Message &message);
   bool batch(Session &session, const ClientEdge &edge, const ReplyTo &reply,

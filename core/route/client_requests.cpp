@@ -3,6 +3,7 @@
 #include <string>
 
 #include "route/calls.hpp"
+#include "route/param_headers_check.hpp"
 
 namespace bulkhead {
 
@@ -35,6 +36,11 @@ void ClientRequests::call(Session &s, Incoming &request) {
   const mcp::Method method = request.message.scan->method;
   CallInHand hand{request.message, {}, {}, {}};
   if (!needs_.targets.find(s, request, &hand.target)) return;
+  if (request.headers != nullptr) {
+    if (const auto fault = check_param_headers(request.message, hand.target, *request.headers)) {
+      return needs_.answers.error(request, mcp::header_mismatch, fault->text, 400);
+    }
+  }
   if (method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe) {
     const auto refusal = needs_.subscriptions.refusal(s, *hand.target.lane, method);
     if (refusal.error_code != 0) {

@@ -23,6 +23,10 @@ std::string new_trace_id() {
   return bh::hex({reinterpret_cast<const char *>(bytes), sizeof bytes});
 }
 
+bool has_headers(const bh_incoming &in) {
+  return (in.flags & BH_INCOMING_HEADERS) != 0;
+}
+
 bool is_peer_of(const Session &s, const bh_peer &peer) {
   return bh::view(peer.transport) == s.transport && bh::view(peer.principal) == s.principal;
 }
@@ -85,13 +89,13 @@ std::vector<ClientStatus> Clients::list() const {
 // ---- messages --------------------------------------------------------------------------------
 
 bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_view message,
-                           bh_delivery *out) {
+                           bh_delivery *out, const WireHeaders *headers) {
   Session *s = needs_.sessions.find(handle);
   if (s == nullptr) return BH_STALE;
   out->kind = BH_DELIVERED_NOTHING;
   out->flags = 0;
   const ReplyTo reply{handle, stream, 0};
-  if (needs_.messages.handle(*s, reply, message, out)) out->kind = BH_DELIVERED_ANSWER;
+  if (needs_.messages.handle(*s, reply, message, out, headers)) out->kind = BH_DELIVERED_ANSWER;
   if (const Session *still = needs_.sessions.find(handle); still != nullptr && still->ready) {
     out->flags |= BH_DELIVERED_READY;
   }
@@ -120,7 +124,11 @@ bh_status Clients::deliver_message(ClientEnd &end, const bh_incoming &in, bh_del
                "a message from a transport was rejected: " + std::string(bh::text(error)));
     return BH_E_INVALID;
   }
-  if (in.session != 0) return deliver(in.session, in.stream, bh::view(in.message), out);
+  if (in.session != 0) {
+    const WireHeaders headers = bh::headers(in);
+    return deliver(in.session, in.stream, bh::view(in.message), out,
+                   has_headers(in) ? &headers : nullptr);
+  }
   if (ending_) return BH_E_UNAVAILABLE;
   if (sessionless_count_ >= needs_.limits.sessions) return BH_E_LIMIT;
   return deliver_sessionless(end, in, out);
@@ -131,13 +139,16 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
   const bh_session handle = s.handle;
   s.sessionless = Session::Sessionless::in_delivery;
   s.stream = in.stream;
+  s.scope = scopes_.of(s.transport, s.principal, handle);
   s.input_ended = true;
   s.handshake_optional = false;
   ++sessionless_count_;
   sessionless_.add(end, in.stream, handle);
   out->kind = BH_DELIVERED_NOTHING;
   out->flags = 0;
-  if (needs_.messages.handle(s, {handle, in.stream, 0}, bh::view(in.message), out)) {
+  const WireHeaders headers = bh::headers(in);
+  if (needs_.messages.handle(s, {handle, in.stream, 0}, bh::view(in.message), out,
+                             has_headers(in) ? &headers : nullptr)) {
     out->kind = BH_DELIVERED_ANSWER;
   }
   Session *still = needs_.sessions.find(handle);
@@ -149,6 +160,42 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
   return begins ? BH_E_SESSION_LOST : BH_OK;
 }
 
+// Requests that listen have a limit of their own.
+bool Clients::has_too_many(const Session &connection) const {
+  const std::size_t most = needs_.limits.in_flight_per_session;
+  if (connection.requests.size() < most) return false;
+  const auto owed = static_cast<std::size_t>(std::count_if(
+      connection.requests.begin(), connection.requests.end(), [this](bh_session handle) {
+        const Session *s = needs_.sessions.find(handle);
+        return s != nullptr && !needs_.listens.has(*s);
+      }));
+  return owed >= most;
+}
+
+Session *Clients::open_request(Session &connection, const Incoming &request) {
+  if (sessionless_count_ >= needs_.limits.sessions) return nullptr;
+  const bool listens = request.message.scan->method == mcp::Method::subscriptions_listen;
+  if (!listens && has_too_many(connection)) return nullptr;
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.flags = connection.answers_only ? std::uint32_t{BH_PEER_ANSWERS_ONLY} : 0u;
+  peer.transport = bh::str(connection.transport);
+  peer.address = bh::str(connection.address);
+  peer.principal = bh::str(connection.principal);
+  peer.process_name = bh::str(connection.process_name);
+  peer.max_message_bytes = connection.max_message_bytes;
+  Session &s = add(*connection.end, peer);
+  s.sessionless = Session::Sessionless::waits;
+  s.connection = connection.handle;
+  s.stream = request.reply.stream;
+  s.request_id = request.id();
+  s.scope = RequestScopes::of(connection.handle);
+  s.input_ended = true;
+  connection.requests.push_back(s.handle);
+  ++sessionless_count_;
+  return &s;
+}
+
 void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
   const bh_session handle = sessionless_.take(end, stream);
   if (handle != 0) close(handle, BH_SESSION_GONE);
@@ -157,7 +204,12 @@ void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
 // Called before the answer is sent. The stream ends with the answer, and the session ends at the
 // end of the turn unless deliver_sessionless() is about to end it.
 void Clients::end_sessionless(const Session &s) {
-  sessionless_.take(*s.end, s.stream);
+  if (s.connection == 0) {
+    sessionless_.take(*s.end, s.stream);
+  } else if (Session *connection = needs_.sessions.find(s.connection)) {
+    std::erase(connection->requests, s.handle);
+    connection->calls += s.calls;
+  }
   if (s.sessionless == Session::Sessionless::waits) close(s.handle, BH_SESSION_GONE);
 }
 
@@ -179,14 +231,21 @@ void Clients::close(bh_session handle, std::uint32_t how) {
 // Used inside a transport's send(), whose caller may be iterating over sessions, and inside a step
 // of a call, so that the session's calls stop there. The transport may release `end` immediately.
 void Clients::close_later(Session &s, std::uint32_t how) {
-  static NoClient no_client;
   if (how != BH_SESSION_INPUT_ENDED) {
-    s.end = &no_client;
-    if (needs_.loop.running()) needs_.ends.end_session(s);
+    leave_client(s);
+    for (const bh_session handle : s.requests) {
+      if (Session *request = needs_.sessions.find(handle)) leave_client(*request);
+    }
   }
   closing_.emplace_back(s.handle, how);
   if (closing_.size() > 1) return;
   needs_.reactor.defer(this, bh::callback<&Clients::close_pending>(this));
+}
+
+void Clients::leave_client(Session &s) {
+  static NoClient no_client;
+  s.end = &no_client;
+  if (needs_.loop.running()) needs_.ends.end_session(s);
 }
 
 void Clients::close_pending() {
@@ -198,10 +257,24 @@ void Clients::end_input(Session &s) {
   s.input_ended = true;
   needs_.asks.session_ended(s.handle);
   needs_.calls.withdraw_questions(s);
+  for (const bh_session handle : std::vector<bh_session>(s.requests)) {
+    if (const Session *request = needs_.sessions.find(handle)) {
+      needs_.calls.withdraw_questions(*request);
+    }
+  }
 }
 
 void Clients::end(Session &s) {
   s.closing = true;
+  while (!s.requests.empty()) {
+    Session *request = needs_.sessions.find(s.requests.back());
+    s.requests.pop_back();
+    if (request != nullptr) end(*request);
+  }
+  if (Session *connection = needs_.sessions.find(s.connection)) {
+    std::erase(connection->requests, s.handle);
+  }
+  needs_.listens.ended(s);
   needs_.desk.forget_session(s.handle);
   needs_.asks.session_ended(s.handle);
   needs_.journal.forget(s);
@@ -216,17 +289,24 @@ void Clients::end(Session &s) {
 
 void Clients::end_all(std::string_view reason) {
   ending_ = true;
-  for (const bh_session handle : needs_.sessions.handles()) {
+  const std::vector<bh_session> handles = needs_.sessions.handles();
+  for (const bh_session handle : handles) {
+    Session *s = needs_.sessions.find(handle);
+    if (s == nullptr || !s->is_sessionless()) continue;
+    if (needs_.listens.has(*s)) {
+      needs_.listens.finish(*s);
+    } else {
+      needs_.answers.unrecorded_error({handle, s->stream, 0}, s->request_id, code::internal_error,
+                                      reason, 503);
+    }
+    end(*s);
+  }
+  for (const bh_session handle : handles) {
     Session *s = needs_.sessions.find(handle);
     if (s == nullptr) continue;
     ClientEnd *to = s->end;
-    const bool sessionless = s->is_sessionless();
-    if (sessionless) {
-      needs_.answers.unrecorded_error({handle, s->stream, 0}, {}, code::internal_error, reason,
-                                      503);
-    }
     end(*s);
-    if (!sessionless) to->session_ended(handle, reason);
+    to->session_ended(handle, reason);
   }
 }
 

@@ -1,8 +1,9 @@
 // The sessions of clients, as used by transports: open, deliver, close. A sessionless message is
-// handled in a temporary session that ends with the answer.
+// handled in a temporary session that ends with the answer, also if it arrived in a session of the
+// transport (a pipe, a guest's connection).
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.sessions, and the same number of
-// pending sessionless messages.
+// Runs on the I/O thread. Owned by the Router. Limits: limits.sessions, the same number of pending
+// sessionless messages, and limits.in_flight_per_session of these for each transport's session.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,9 @@
 #include "route/call_loop.hpp"
 #include "route/client_messages.hpp"
 #include "route/client_status.hpp"
+#include "route/listens.hpp"
 #include "route/recorder.hpp"
+#include "route/request_scopes.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessionless.hpp"
 #include "route/sessions.hpp"
@@ -50,6 +53,7 @@ class Clients {
     Asks &asks;
     ApprovalDesk &desk;
     Subscriptions &subscriptions;
+    Listens &listens;
     const Recorder &recorder;
     std::function<void(std::int32_t level, std::string_view text)> log;
     std::function<void()> on_idle;  // a session or its input has ended
@@ -60,10 +64,14 @@ class Clients {
   Clients &operator=(const Clients &) = delete;
 
   bh_status open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
+  // `headers` is null if the wire has none.
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
-                    bh_delivery *out);
+                    bh_delivery *out, const WireHeaders *headers = nullptr);
   // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.
   bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
+  // Opens the session of a sessionless request that arrived in a session of the transport. Returns
+  // null if too many requests are pending.
+  Session *open_request(Session &connection, const Incoming &request);
   // Cancels the sessionless message of that stream.
   void stream_gone(const ClientEnd &end, std::uint64_t stream);
   // `how` is BH_SESSION_*.
@@ -92,13 +100,16 @@ class Clients {
   bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   void end_sessionless(const Session &session);
   Session &add(ClientEnd &end, const bh_peer &peer);
+  bool has_too_many(const Session &connection) const;
   void end_input(Session &session);
   void end(Session &session);
   void close_later(Session &session, std::uint32_t how);
+  void leave_client(Session &session);
   void close_pending();
 
   const Needs needs_;
   SessionlessStreams sessionless_;
+  RequestScopes scopes_;
   std::size_t sessionless_count_ = 0;  // sessions of sessionless messages
   std::vector<std::pair<bh_session, std::uint32_t>> closing_;
   bool ending_ = false;

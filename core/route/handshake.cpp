@@ -1,6 +1,7 @@
 #include "route/handshake.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
@@ -47,35 +48,74 @@ std::string instructions_of(const View &view) {
   return text;
 }
 
+// Composes the capabilities that the profile offers, as a JSON object.
+class Capabilities {
+ public:
+  void add(std::string_view name, std::string_view members) {
+    text_.append(text_.size() == 1 ? "\"" : ",\"").append(name).append("\":{");
+    text_.append(members).append("}");
+  }
+  std::string text() && { return std::move(text_ += '}'); }
+
+ private:
+  std::string text_ = "{";
+};
+
+// What a client of a generation can use in addition to requests.
+struct Offered {
+  bool list_changed = false, subscribe = false, completions = true;
+};
+
+std::string capabilities(const Expose &e, const Offered &offered) {
+  const std::string_view changed = offered.list_changed ? R"("listChanged":true)" : "";
+  Capabilities all;
+  if (e.tools) all.add("tools", changed);
+  if (e.resources) {
+    std::string members = offered.subscribe ? R"("subscribe":true)" : "";
+    if (!changed.empty()) members.append(members.empty() ? "" : ",").append(changed);
+    all.add("resources", members);
+  }
+  if (e.prompts) all.add("prompts", changed);
+  if (e.logging) all.add("logging", "");
+  if (e.completions && offered.completions) all.add("completions", "");
+  return std::move(all).text();
+}
+
+void append_instructions(std::string *result, const View &view) {
+  const std::string text = instructions_of(view);
+  if (text.empty()) return;
+  bh::json::append_member(result, "instructions",
+                          std::string_view(text).substr(0, text.size() - 1));
+}
+
 }  // namespace
+
+std::string server_info(const Profile &profile) {
+  std::string out = R"({"name":)";
+  bh::json::append_quoted(&out, profile.server_name);
+  return out.append(R"(,"version":")").append(version_text).append("\"}");
+}
 
 std::string initialize_result(const Session &s, const Profile &profile) {
   const Expose &e = profile.expose;
   std::string result = R"({"protocolVersion":")";
-  result.append(revisions[s.revision]).append(R"(","capabilities":{)");
-  const auto capability = [&](std::string_view name, std::string_view members) {
-    if (result.back() != '{') result += ',';
-    result.append("\"").append(name).append("\":{").append(members).append("}");
-  };
-  const std::string_view changed = e.list_changed && !s.answers_only ? R"("listChanged":true)" : "";
-  if (e.tools) capability("tools", changed);
-  if (e.resources) {
-    std::string members = e.subscribe ? R"("subscribe":true)" : "";
-    if (!changed.empty()) members.append(members.empty() ? "" : ",").append(changed);
-    capability("resources", members);
-  }
-  if (e.prompts) capability("prompts", changed);
-  if (e.logging) capability("logging", "");
-  if (e.completions && s.revision >= 1) capability("completions", "");
-  result.append(R"(},"serverInfo":{"name":)");
-  bh::json::append_quoted(&result, profile.server_name);
-  result.append(R"(,"version":")").append(version_text).append("\"}");
-  const std::string instructions = instructions_of(*s.view);
-  if (!instructions.empty()) {
-    bh::json::append_member(&result, "instructions",
-                            std::string_view(instructions).substr(0, instructions.size() - 1));
-  }
+  result.append(revisions[s.revision]).append(R"(","capabilities":)");
+  result.append(capabilities(e, {e.list_changed && !s.answers_only, e.subscribe, s.revision >= 1}));
+  result.append(R"(,"serverInfo":)").append(server_info(profile));
+  append_instructions(&result, *s.view);
   return result.append("}");
+}
+
+std::string discover_result(const Session &s, const Profile &profile) {
+  std::string result = R"({"resultType":"complete","supportedVersions":[")";
+  result.append(stateless_revision).append(R"("],"capabilities":)");
+  const Expose &e = profile.expose;
+  result.append(
+      capabilities(e, {e.list_changed && !s.answers_only, e.subscribe && !s.answers_only, true}));
+  append_instructions(&result, *s.view);
+  result.append(
+      R"(,"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":)");
+  return result.append(server_info(profile)).append("}}");
 }
 
 }  // namespace bulkhead

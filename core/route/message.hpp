@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "bulkhead/abi/core.h"
 #include "mcp/scan.hpp"
 
 namespace bulkhead {
@@ -21,8 +23,11 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// A copy of a message and its scan, for a waiting call or answer. Immutable. Copies share the data,
-// so a pool thread can read it after its call has ended.
+// The MCP headers of a message from a wire that has headers; see bh_incoming. Borrowed.
+using WireHeaders = std::span<const bh_header>;
+
+// A copy of a message and its scan, for a waiting call or answer. Immutable; copies of the handle
+// share the data, so a thread of the pool can read it after its call has ended.
 class ParkedMessage {
  public:
   ParkedMessage() = default;

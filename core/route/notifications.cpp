@@ -42,8 +42,15 @@ ReplyTo reply_of(const Session &client, const Call *call) {
   return {client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
+// Returns true if the client has set a log level that admits this one.
 bool wants(const Session &client, int level) {
   return client.log_level >= 0 && (level < 0 || level >= client.log_level);
+}
+
+// A client with a session that has set no level receives what the server chooses to send. A
+// sessionless request without a level gets no log messages.
+bool admits(const Session &client, int level) {
+  return wants(client, level) || (client.log_level < 0 && !client.is_sessionless());
 }
 
 }  // namespace
@@ -69,7 +76,7 @@ void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &mess
   Call *call = nullptr;
   const Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr) return log_line_of_nobody(lane, level, message);
-  if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
+  if (!admits(*client, level)) return;
   const bh_str part = bh::str(message.bytes);
   to_client(reply_of(*client, call), lane, hint != 0 ? call : nullptr, message, &part, 1);
 }
@@ -79,7 +86,7 @@ void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &mes
   std::vector<bh_session> clients;
   for (const View *view : lane.views) {
     for (const Session *client : view->clients) {
-      if (wants(*client, level)) clients.push_back(client->handle);
+      if (!client->is_sessionless() && wants(*client, level)) clients.push_back(client->handle);
     }
   }
   if (clients.empty()) ++needs_.counters.dropped_events;
@@ -92,7 +99,7 @@ void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &mes
 void Notifications::other(Lane &lane, std::uint64_t hint, const Message &message) {
   Call *call = nullptr;
   const Session *client = needs_.attribution.client_of(lane, hint, &call);
-  if (client == nullptr) {
+  if (client == nullptr || client->is_sessionless()) {
     ++needs_.counters.dropped_events;
     return;
   }

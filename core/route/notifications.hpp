@@ -36,7 +36,7 @@ class Notifications {
   // line that belongs to no call is sent to all clients that have set a level.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
   // Sends any other notification (elicitation/complete, unknown ones) to the client for which the
-  // lane works.
+  // lane works; not to a sessionless request, whose revision has none of them.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
   // Sends the parts to a client. `message` is the notification as the server sent it. `call` is the

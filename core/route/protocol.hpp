@@ -18,6 +18,9 @@ inline constexpr std::array<std::string_view, 4> revisions = {"2024-11-05", "202
 inline constexpr std::uint8_t newest_revision = revisions.size() - 1;
 inline constexpr std::uint8_t batch_revision = 1;  // the only revision with JSON-RPC batches
 
+// The revision without sessions: each request states its revision and the client's capabilities.
+inline constexpr std::string_view stateless_revision = "2026-07-28";
+
 inline std::optional<std::uint8_t> find_revision(std::string_view text) {
   for (std::size_t i = 0; i < revisions.size(); ++i) {
     if (revisions[i] == text) return static_cast<std::uint8_t>(i);
@@ -39,6 +42,11 @@ inline constexpr std::int32_t internal_error = -32603;  // also for failures of 
 inline constexpr std::int32_t timeout = -32000;         // also for exceeded limits
 inline constexpr std::int32_t resource_not_found = -32002;
 inline constexpr std::int32_t user_rejected = -1;  // for sampling
+// 2026-07-28 only.
+inline constexpr std::int32_t missing_capability = -32021;
+inline constexpr std::int32_t unsupported_revision = -32022;
+// Codes from here to -32000 have no meaning in 2026-07-28, except those of that revision.
+inline constexpr std::int32_t first_reserved = -32099;
 }  // namespace code
 
 // Capabilities of clients; the same bits are declared to servers.

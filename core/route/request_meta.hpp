@@ -23,12 +23,11 @@ class RequestMeta {
   }
   bool empty() const noexcept { return whole_.empty(); }
   // Adds the members to a request whose params are a non-empty object. Requires !empty(). Never
-  // allocates. Client members with the same names must have been removed.
-  void add_to(Splice *splice, const Message &request) const noexcept {
+  // allocates. The client's members with the same names must have been removed (client_meta.hpp);
+  // `has_members` is true if its _meta still has members.
+  void add_to(Splice *splice, const Message &request, bool has_members) const noexcept {
     const mcp::Range meta = request.scan->meta;
     if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
-    const std::string_view text = request[meta];
-    const bool has_members = text.find_first_not_of(" \t\r\n", 1) != text.size() - 1;
     const std::string_view inside(inside_);
     splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
   }

@@ -2,18 +2,18 @@
 
 namespace bulkhead {
 
-std::string members_in_front(const ResultForm &form, std::string_view result) {
-  if (!result.starts_with('{')) return {};
-  std::string out(form.members(result));
-  const std::size_t first = result.find_first_not_of(" \t\r\n", 1);
-  if (!out.empty() && first != std::string_view::npos && result[first] != '}') out += ',';
-  return out;
+bool has_members(std::string_view object) noexcept {
+  const std::size_t first = object.find_first_not_of(" \t\r\n", 1);
+  return first != std::string_view::npos && object[first] != '}';
 }
 
 std::string formed_result(const ResultForm &form, std::string_view result) {
-  std::string out(result);
-  out.insert(out.empty() ? 0 : 1, members_in_front(form, result));
-  return out;
+  if (!result.starts_with('{')) return std::string(result);
+  const std::string_view members = form.members(result);
+  std::string out("{");
+  out.append(members);
+  if (!members.empty() && has_members(result)) out += ',';
+  return out.append(result.substr(1));
 }
 
 }  // namespace bulkhead

@@ -94,13 +94,20 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, ends_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost(lanes_)}),
+      listens_(
+          {profile, reactor, sessions_, recorder_, answers_, requests_, views_, subscriptions_}),
+      stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_, listens_,
+                       [this](Session &connection, const Incoming &request) {
+                         return clients_.open_request(connection, request);
+                       }}),
       messages_({profile, reactor, counters_, sessions_, call_table_, recorder_, journal_, answers_,
                  asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_,
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
-                loop_, ends_, asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
+                loop_, ends_, asks_, desk_, subscriptions_, listens_, recorder_, hooks_.log,
+                hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
                call_answers_, ends_, call_table_, desk_, draining_, journal_,
                [this] { status_.ask(); }, hooks_.on_drained}),
@@ -108,7 +115,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
              {upstreams_, lanes_, wires_, tools_, draining_, reload_},
              {calls_, ends_, desk_, counters_},
              {gate_, filters_, events_, calls_},
-             {recorder_, calls_, answers_}} {}
+             {recorder_, calls_, answers_}} {
+  messages_.add(stateless_edge_);
+}
 
 void Router::use_ledger(Ledger *ledger) {
   journal_.use(ledger);

@@ -40,6 +40,7 @@
 #include "route/judged_messages.hpp"
 #include "route/lane_links.hpp"
 #include "route/list_requests.hpp"
+#include "route/listens.hpp"
 #include "route/notifications.hpp"
 #include "route/parts.hpp"
 #include "route/pin_watch.hpp"
@@ -49,6 +50,7 @@
 #include "route/session_edge.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessions.hpp"
+#include "route/stateless_edge.hpp"
 #include "route/subscriptions.hpp"
 #include "route/targets.hpp"
 #include "route/tools_edge.hpp"
@@ -144,6 +146,8 @@ class Router final {
   Targets targets_;
   ClientRequests requests_;
   SessionEdge session_edge_;
+  Listens listens_;
+  StatelessEdge stateless_edge_;
   ClientMessages messages_;
   RestoredSessions restored_;
   Clients clients_;

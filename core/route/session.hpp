@@ -49,8 +49,9 @@ struct Session {
   std::uint64_t max_message_bytes = 0;  // limit of its transport, or 0
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  bool ready = false;  // notifications/initialized was received, by this process or an earlier
-                       // process
+  // notifications/initialized was received, by this process or an earlier one; for a sessionless
+  // request: its subscriptions/listen was acknowledged.
+  bool ready = false;
   bool input_ended = false;
   bool closing = false;
   std::uint8_t revision = 0;
@@ -66,6 +67,16 @@ struct Session {
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
+  // If the message arrived in a session of the transport: that session.
+  bh_session connection = 0;
+  std::string request_id;  // its id token; set if there is a connection, or it listens
+  // For a sessionless message: the key of its own view, if a server runs per client; see Views.
+  std::uint64_t scope = 0;
+  // The sessions of the sessionless requests that arrived in this session and have no answer yet.
+  std::vector<bh_session> requests;
+
+  // The session as the transport knows it.
+  bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
   std::uint32_t open_asks = 0;

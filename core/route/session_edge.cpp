@@ -4,40 +4,17 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/claimed_name.hpp"
 #include "route/handshake.hpp"
 #include "route/splice.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
-namespace {
-
-ClaimedName claimed_name(const Message &initialize) {
-  const std::string_view token = mcp::member(initialize[initialize.scan->client_info], "name");
-  std::string scratch;
-  if (!token.starts_with('"')) return {};
-  std::string_view name = mcp::unquote(token, &scratch);
-  if (name.size() > Session::max_claimed_name) {
-    // Cut before the first character that does not fit.
-    std::size_t end = Session::max_claimed_name;
-    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
-    name = name.substr(0, end);
-  }
-  return std::make_shared<const std::string>(name);
-}
-
-}  // namespace
-
 void SessionEdge::request(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
+  request.headers = nullptr;  // these revisions have no headers that mirror the body
   if (scan.method == mcp::Method::ping) return needs_.answers.result(request, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, request);
-  if (scan.method == mcp::Method::server_discover || scan.modern) {
-    // A client of the stateless revision falls back to initialize on any error except the codes of
-    // that revision.
-    return needs_.answers.error(
-        request, code::method_not_found,
-        "this server supports MCP 2024-11-05 to 2025-11-25; send initialize", 400);
-  }
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
   if (!s.initialized) {
     ++needs_.counters.refused_messages;
@@ -70,7 +47,7 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
     return needs_.answers.error(request, code::invalid_params,
                                 "initialize requires params.protocolVersion (a string)", 400);
   }
-  s.claimed_name = claimed_name(request.message);
+  s.claimed_name = claimed_name(request.message[scan.client_info]);
   begin_session(s, find_revision(wanted).value_or(newest_revision),
                 s.answers_only ? 0 : parse_client_caps(request.message[scan.capabilities]));
   needs_.answers.result(request, initialize_result(s, needs_.profile));

@@ -42,7 +42,7 @@ class SessionEdge final : public ClientEdge {
   };
   explicit SessionEdge(Needs needs) : needs_(std::move(needs)) {}
 
-  bool speaks(const Session &, const mcp::Scan &) const override { return true; }
+  bool speaks(const Session &, const Message &, const WireHeaders *) const override { return true; }
   bool begins_session(const mcp::Scan &request) const override {
     return request.method == mcp::Method::initialize;
   }

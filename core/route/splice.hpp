@@ -32,7 +32,7 @@ class Digits {
 // message and the texts. Used on one thread. Never allocates.
 class Splice {
  public:
-  static constexpr std::uint32_t max_edits = 8;
+  static constexpr std::uint32_t max_edits = 10;
   // The error text of a splice that has failed.
   static constexpr const char *failure =
       "the message could not be rewritten: its edits overlap, or there are too many";

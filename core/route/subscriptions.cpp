@@ -4,7 +4,10 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "route/listen_messages.hpp"
 #include "route/protocol.hpp"
+#include "route/request_meta.hpp"
+#include "route/result_form.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
 
@@ -192,12 +195,22 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
   // The clients are collected first, because a client may do anything while it is notified.
-  for (const auto &[client, token] : watchers_of(lane, uri)) {
+  for (const auto &[handle, token] : watchers_of(lane, uri)) {
+    const Session *client = needs_.sessions.find(handle);
+    if (client == nullptr) continue;
+    const bool listens = client->is_sessionless();
+    if (listens && !client->ready) continue;  // not acknowledged yet
     Splice splice(message.bytes);
     splice.replace(range, token);
+    RequestMeta meta;
+    if (listens) {
+      meta.set(subscription_member(client->request_id));
+      meta.add_to(&splice, message, has_members(message[message.scan->meta]));
+    }
     const bh_str *parts = splice.parts();
     if (parts == nullptr) return needs_.on_lost(lane, message.scan->method);
-    needs_.notifications.to_client({client, 0, 0}, lane, nullptr, message, parts, splice.count());
+    const ReplyTo to{handle, listens ? client->stream : 0, 0};
+    needs_.notifications.to_client(to, lane, nullptr, message, parts, splice.count());
   }
 }
 

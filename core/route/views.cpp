@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/listen_messages.hpp"
+#include "route/request_scopes.hpp"
 
 namespace bulkhead {
 
@@ -43,7 +45,8 @@ void Views::start_pinned() {
 
 View &Views::join(Session &s) {
   const ClientCaps caps = s.caps & cap::shareable;
-  const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps) ? s.handle : 0;
+  const std::uint64_t key = s.is_sessionless() ? s.scope : s.handle;
+  const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps) ? key : 0;
   View *view = nullptr;
   for (const auto &candidate : views_) {
     if (candidate->session == own && (own != 0 || candidate->caps == caps)) view = candidate.get();
@@ -58,7 +61,7 @@ View &Views::join(Session &s) {
   needs_.reactor.timer_cancel(std::exchange(view->idle_timer, 0));
   view->clients.push_back(&s);
   s.view = view;
-  for (Lane *lane : view->lanes) update_log_level(*lane);
+  update_log_levels(s, *view);
   return *view;
 }
 
@@ -92,13 +95,14 @@ void Views::leave(Session &s) {
   View *view = std::exchange(s.view, nullptr);
   if (view == nullptr) return;
   std::erase(view->clients, &s);
-  for (Lane *lane : view->lanes) update_log_level(*lane);
+  update_log_levels(s, *view);
   left(*view);
 }
 
 void Views::left(View &view) {
   if (!view.clients.empty() || view.pinned) return;
-  if (view.session != 0 || ending_) return drop(view);
+  const bool ends = view.session != 0 && !RequestScopes::is_scope(view.session);
+  if (ends || ending_) return drop(view);
   view.idle_timer = needs_.reactor.timer_start(this, needs_.profile.limits.idle_view_ms,
                                                bh::callback(&view, [](View &v) {
                                                  v.idle_timer = 0;
@@ -374,6 +378,12 @@ void Views::items_changed(Lane &lane) {
   for (View *view : lane.views) changed(*view);
 }
 
+// Most sessionless requests want no log messages and do not affect the level.
+void Views::update_log_levels(const Session &s, const View &view) {
+  if (s.is_sessionless() && s.log_level < 0) return;
+  for (Lane *lane : view.lanes) update_log_level(*lane);
+}
+
 void Views::update_log_level(Lane &lane) {
   int level = -1;
   for (const View *view : lane.views) {
@@ -446,14 +456,17 @@ void Views::start_all() {
   }
 }
 
-// Called for the first server with a conversation per client (for all clients, or for those with
-// roots). Clients that shared a view get separate views; lanes that may be shared stay shared.
+// The first server with a conversation per client, of all clients or of those with roots: clients
+// that shared a view get their own. Lanes that may be shared still are. Sessionless requests stay
+// where they are until they are answered.
 void Views::split_shared() {
   std::vector<Session *> shared;
   for (const auto &view : views_) {
     if (view->session != 0) continue;
     std::copy_if(view->clients.begin(), view->clients.end(), std::back_inserter(shared),
-                 [&](const Session *s) { return needs_.upstreams.any_own_lane(s->caps); });
+                 [&](const Session *s) {
+                   return !s->is_sessionless() && needs_.upstreams.any_own_lane(s->caps);
+                 });
   }
   std::vector<View *> before;
   for (Session *s : shared) {
@@ -521,9 +534,13 @@ void Views::announce(View &view) {
 
 void Views::tell_list_changed(const Session &s, ItemKind kind) {
   if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
-  needs_.answers.event({s.handle, 0, 0}, R"({"jsonrpc":"2.0","method":"notifications/)" +
-                                             std::string(facts(kind).member) +
-                                             R"(/list_changed"})");
+  if (s.is_sessionless() && !s.ready) return;  // it does not listen
+  const std::string method = std::string(facts(kind).member) + "/list_changed";
+  if (s.is_sessionless()) {
+    return needs_.answers.event({s.handle, s.stream, 0}, listen_notification(method, s.request_id));
+  }
+  needs_.answers.event({s.handle, 0, 0},
+                       R"({"jsonrpc":"2.0","method":"notifications/)" + method + R"("})");
 }
 
 }  // namespace bulkhead

@@ -134,6 +134,7 @@ class Views {
   static void start_lanes(View &view);
   void wake(View &view, const std::vector<Lane *> &unlisted);
   bool may_hold(const Lane &lane, ItemKind kind, std::string_view name) const;
+  static void update_log_levels(const Session &session, const View &view);
   void left(View &view);
   void drop(View &view);
   void remove_lane(Lane &lane);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mcp/methods.hpp"
+#include "route/client_meta.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -197,7 +198,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
-  if (!meta_.empty()) meta_.add_to(&splice, hand.message);
+  const bool has_meta = remove_client_meta(&splice, hand.message);
+  if (!meta_.empty()) meta_.add_to(&splice, hand.message, has_meta);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);

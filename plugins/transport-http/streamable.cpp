@@ -16,8 +16,8 @@ using bh::ns_per_ms;
 constexpr int error_code = -32000;  // code of the transport's own errors
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-// A time in nanoseconds, shifted right by this many bits, is greater than all earlier stream and
-// event numbers.
+constexpr std::string_view stateless_revision = "2026-07-28";  // the first one; dates are compared
+// Nanoseconds shifted right by this give numbers greater than any stream or event number before.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -283,7 +283,8 @@ void Server::post(Connection &c, const RequestFeed &feed) {
     return respond_error(c, 415, error_code,
                          "Unsupported Media Type: Content-Type must be application/json");
   }
-  const bool fresh = !head.has(Field::session);
+  // The header of a session has no meaning in a revision without sessions.
+  const bool fresh = !head.has(Field::session) || feed.text(Field::revision) >= stateless_revision;
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;

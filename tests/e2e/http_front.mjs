@@ -164,10 +164,10 @@ for (const [mode, args] of modes) {
       'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers } });
     const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
     const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a__x', 'mcp-param-region': 'eu' };
-    const unknown = (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"this server supports MCP 2024-11-05 to 2025-11-25; send initialize"}}`;
     for (const [headers, message, status, answer] of [
-      [modern, one.message('tools/call', { name: 'a__x', _meta: meta }, 'm'), 400, unknown('"m"')],
-      [{}, one.message('server/discover', { _meta: meta }, 7), 400, unknown('7')],
+      [modern, one.message('tools/call', { name: 'a__x', _meta: meta }, 'm'), 200, /"id":"m","result":\{"resultType":"complete",.*"fake\/x"/],
+      [{ ...modern, 'mcp-session-id': 'no-such-session', 'last-event-id': '1-1' }, one.message('tools/call', { name: 'a__x', _meta: meta }, 's'), 200, /"id":"s","result"/],
+      [{}, one.message('server/discover', undefined, 7), 400, /"id":7,"error":\{"code":-32602/],
       [{}, one.message('tools/list', undefined, 8), 400, /"id":8,"error":\{"code":-32600,"message":"the session is not initialized/],
       [{}, one.message('ping', undefined, 9), 200, '{"jsonrpc":"2.0","id":9,"result":{}}'],
       [{}, '{', 400, /"error":\{"code":-32700/],

@@ -1,0 +1,57 @@
+#include "route/client_meta.hpp"
+
+#include "mcp/for_each.hpp"
+#include "mcp/request_meta_names.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Removes runs of adjacent members, each together with one of the commas around it.
+class MemberRemoval {
+ public:
+  MemberRemoval(Splice *splice, std::string_view message) noexcept
+      : splice_(splice), message_(message) {}
+
+  void add(std::string_view key, std::string_view value) noexcept {
+    const auto begin = static_cast<std::uint32_t>(key.data() - message_.data());
+    const auto end = static_cast<std::uint32_t>(value.data() - message_.data() + value.size());
+    if (mcp::is_request_meta(key)) {
+      if (run_.empty()) run_.begin = kept_ ? kept_end_ : begin;
+      run_.end = end;
+      return;
+    }
+    // A run in front of the first remaining member includes the comma after it.
+    if (!run_.empty() && !kept_) run_.end = begin;
+    finish();
+    kept_ = true;
+    kept_end_ = end;
+  }
+  void finish() noexcept {
+    splice_->remove(run_);
+    run_ = {};
+  }
+  bool kept() const noexcept { return kept_; }
+
+ private:
+  Splice *splice_;
+  std::string_view message_;
+  mcp::Range run_;
+  std::uint32_t kept_end_ = 0;
+  bool kept_ = false;
+};
+
+}  // namespace
+
+bool remove_client_meta(Splice *splice, const Message &request) noexcept {
+  const mcp::Range meta = request.scan->meta;
+  if (meta.empty()) return false;
+  const std::string_view text = request[meta];
+  if (!request.scan->modern) return text.find_first_not_of(" \t\r\n", 1) != text.size() - 1;
+  MemberRemoval removal(splice, request.bytes);
+  mcp::for_each_member(
+      text, [&removal](std::string_view key, std::string_view value) { removal.add(key, value); });
+  removal.finish();
+  return removal.kept();
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,219 @@
+// Tests of subscriptions/listen in the router: its notifications, its limits and its end.
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "route/in_place_world.hpp"
+#include "route/listens.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+const std::string listen_meta =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{}})";
+
+std::string listen(std::string_view id, std::string_view filter) {
+  return std::string(R"({"jsonrpc":"2.0","id":)")
+      .append(id)
+      .append(R"(,"method":"subscriptions/listen","params":{"notifications":)")
+      .append(filter)
+      .append(",")
+      .append(listen_meta)
+      .append("}}");
+}
+
+std::string_view inside(std::string_view text, std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) text = mcp::member(text, name);
+  return text;
+}
+
+struct Listening : Alone {
+  void begin() {
+    tools.features = BH_TOOLS_SUBSCRIBE;
+    start();
+  }
+  void turn() { reactor->poll(0); }
+  // Changes the list of tools, and notifies the clients.
+  void change(const std::string &name) {
+    tools.list = R"([{"name":")" + name + R"("}])";
+    router->parts().servers.tools.list_changed(*upstream, BH_LIST_TOOLS);
+    for (int i = 0; i < 3; ++i) turn();
+  }
+  void cancel(std::string_view id) {
+    ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+        std::string(id) + "}}");
+  }
+  std::string id_of(const Sent &one) const {
+    return std::string(
+        inside(one.text, {"params", "_meta", "io.modelcontextprotocol/subscriptionId"}));
+  }
+  std::string method_of(const Sent &one) const { return std::string(inside(one.text, {"method"})); }
+};
+
+const std::string note = "bulkhead://t/note:///1";
+
+}  // namespace
+
+TEST_CASE("a listen is acknowledged first, and gets the changes that it asked for with its id") {
+  Listening w;
+  w.begin();
+  w.ask(listen("\"l\"", R"({"toolsListChanged":true,"promptsListChanged":false})"));
+  w.ask(listen("7", R"({"promptsListChanged":true})"));
+  REQUIRE(w.sent.size() == 2);
+  CHECK(w.sent[0].kind == BH_OUT_EVENT);
+  CHECK(w.method_of(w.sent[0]) == R"("notifications/subscriptions/acknowledged")");
+  CHECK(inside(w.sent[0].text, {"params", "notifications"}) == R"({"toolsListChanged":true})");
+  CHECK(w.id_of(w.sent[0]) == "\"l\"");
+  CHECK(w.id_of(w.sent[1]) == "7");
+  w.sent.clear();
+  w.change("z");
+  REQUIRE(w.sent.size() == 1);
+  CHECK(w.method_of(w.sent[0]) == R"("notifications/tools/list_changed")");
+  CHECK(w.id_of(w.sent[0]) == "\"l\"");
+  CHECK(w.sent[0].session == w.session);
+  w.sent.clear();
+  w.cancel("\"l\"");
+  REQUIRE(w.sent.size() == 1);  // releases the stream
+  CHECK(w.sent[0].text.empty());
+  w.sent.clear();
+  w.change("y");
+  CHECK(w.sent.empty());
+}
+
+TEST_CASE("a listen without a session gets its notifications on its own stream") {
+  Listening w;
+  w.begin();
+  REQUIRE(w.ask_alone(3, listen("1", R"({"toolsListChanged":true})")) == BH_OK);
+  REQUIRE(w.ask_alone(4, listen("1", R"({"toolsListChanged":true})")) == BH_OK);
+  w.sent.clear();
+  w.router->parts().clients.sessions.stream_gone(w.end(), 3);
+  w.change("z");
+  REQUIRE(w.sent.size() == 1);
+  CHECK(w.sent[0].stream == 4);
+  CHECK(w.sent[0].session == 0);
+}
+
+TEST_CASE("resources are acknowledged when their server has accepted them") {
+  Listening w;
+  w.begin();
+  w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"(",")" + note +
+                        R"(","bulkhead://none/x"],"toolsListChanged":true})"));
+  CHECK(w.sent.empty());
+  REQUIRE(w.tools.calls == std::vector<std::string>{"resources/subscribe note:///1"});
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
+  w.change("z");
+  CHECK(w.sent.empty());  // nothing before the acknowledgement
+  w.complete();
+  w.turn();
+  REQUIRE(w.sent.size() == 1);
+  CHECK(inside(w.sent[0].text, {"params", "notifications"}) ==
+        R"({"toolsListChanged":true,"resourceSubscriptions":[")" + note + R"("]})");
+  w.sent.clear();
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1/part");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///2");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
+  REQUIRE(w.sent.size() == 2);
+  CHECK(w.method_of(w.sent[0]) == R"("notifications/resources/updated")");
+  CHECK(inside(w.sent[0].text, {"params", "uri"}) == "\"" + note + "/part\"");
+  CHECK(inside(w.sent[1].text, {"params", "uri"}) == "\"" + note + "\"");
+  CHECK(w.id_of(w.sent[1]) == "1");
+  // The server is told when nobody listens any more.
+  w.cancel("1");
+  w.turn();
+  CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
+}
+
+TEST_CASE("a resource that its server refuses is omitted") {
+  Listening w;
+  w.tools.subscribe_status = BH_E_LIMIT;
+  w.begin();
+  w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"("]})"));
+  w.turn();
+  REQUIRE(w.sent.size() == 1);
+  CHECK(inside(w.sent[0].text, {"params", "notifications"}) == R"({"resourceSubscriptions":[]})");
+}
+
+TEST_CASE("a server that does not answer delays the acknowledgement by a limited time") {
+  Listening w;
+  w.begin();
+  w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"("]})"));
+  const std::uint64_t start = w.reactor->now_ns();
+  while (w.sent.empty() && w.reactor->now_ns() - start < 5'000'000'000u) w.reactor->poll(50);
+  CHECK(w.reactor->now_ns() - start >= Listens::resource_wait_ms * 1'000'000u);
+  REQUIRE(w.sent.size() == 1);
+  CHECK(inside(w.sent[0].text, {"params", "notifications"}) == R"({"resourceSubscriptions":[]})");
+  w.sent.clear();
+  w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");
+  w.turn();
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
+  CHECK(w.sent.empty());
+}
+
+TEST_CASE("a connection has at most limits.listens_per_client, which do not count as requests") {
+  Listening w;
+  w.profile.limits.listens_per_client = 2;
+  w.profile.limits.in_flight_per_session = 1;
+  w.begin();
+  for (const char *id : {"1", "2", "3"}) w.ask(listen(id, R"({"toolsListChanged":true})"));
+  CHECK(inside(w.got, {"id"}) == "3");
+  CHECK(inside(w.got, {"error", "code"}) == "-32603");
+  CHECK(w.has("limits.listens_per_client = 2"));
+  w.turn();
+  w.ask(R"({"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t__x",)" + listen_meta +
+        "}}");
+  CHECK(w.tools.calls.size() == 1);
+  w.cancel("1");
+  w.turn();
+  w.ask(listen("5", "{}"));
+  CHECK(w.has("acknowledged"));
+  // Requests without a connection are limited by principal.
+  w.sent.clear();
+  for (std::uint64_t stream = 1; stream <= 3; ++stream) w.ask_alone(stream, listen("1", "{}"));
+  CHECK(w.has("limits.listens_per_client"));
+}
+
+TEST_CASE("an invalid filter is an error, and unknown members of it are ignored") {
+  Listening w;
+  w.begin();
+  for (const char *bad : {"7", "[]", R"({"toolsListChanged":1})", R"({"resourceSubscriptions":{}})",
+                          R"({"resourceSubscriptions":["a",1]})"}) {
+    INFO(bad);
+    w.ask(listen("1", bad));
+    CHECK(inside(w.got, {"error", "code"}) == "-32602");
+  }
+  w.ask(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{)" + listen_meta +
+        "}}");
+  CHECK(inside(w.got, {"error", "code"}) == "-32602");
+  w.ask(listen("1", R"({"taskIds":["x"]})"));
+  CHECK(inside(w.got, {"params", "notifications"}) == "{}");
+}
+
+TEST_CASE("the profile decides what can be listened to") {
+  Listening w;
+  w.profile.expose.prompts = false;
+  w.profile.expose.subscribe = false;
+  w.begin();
+  w.ask(listen("1", R"({"toolsListChanged":true,"promptsListChanged":true,)"
+                    R"("resourcesListChanged":true,"resourceSubscriptions":[")" +
+                        note + R"("]})"));
+  CHECK(inside(w.got, {"params", "notifications"}) ==
+        R"({"toolsListChanged":true,"resourcesListChanged":true})");
+  CHECK(w.tools.calls.empty());
+}
+
+TEST_CASE("a stopping gateway ends a listen with its result") {
+  Listening w;
+  w.begin();
+  w.ask(listen("\"l\"", R"({"toolsListChanged":true})"));
+  w.sent.clear();
+  w.router->parts().clients.sessions.end_all("the end");
+  REQUIRE(w.sent.size() == 1);
+  CHECK(w.sent[0].kind == BH_OUT_ANSWER);
+  CHECK(inside(w.sent[0].text, {"id"}) == "\"l\"");
+  CHECK(inside(w.sent[0].text, {"result", "resultType"}) == R"("complete")");
+  CHECK(inside(w.sent[0].text, {"result", "_meta", "io.modelcontextprotocol/subscriptionId"}) ==
+        "\"l\"");
+}

@@ -1,0 +1,217 @@
+#include "route/stateless_edge.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
+#include "mcp/mirrored_headers.hpp"
+#include "route/claimed_name.hpp"
+#include "route/handshake.hpp"
+#include "route/list_requests.hpp"
+#include "route/protocol.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Returns true if the headers state a revision without sessions.
+bool is_stateless(const WireHeaders &headers) {
+  return std::any_of(headers.begin(), headers.end(), [](const bh_header &header) {
+    return bh::equal_ignoring_case(bh::view(header.name), "mcp-protocol-version") &&
+           bh::view(header.value) >= stateless_revision;
+  });
+}
+
+bool has_method(mcp::Method method) {
+  using enum mcp::Method;
+  switch (method) {
+    case server_discover:
+    case tools_list:
+    case tools_call:
+    case resources_list:
+    case resources_templates_list:
+    case resources_read:
+    case prompts_list:
+    case prompts_get:
+    case completion_complete:
+    case subscriptions_listen:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_cacheable(mcp::Method method) {
+  return listed_kind(method).has_value() || method == mcp::Method::resources_read;
+}
+
+std::string missing(std::string_view member) {
+  return "params._meta[\"io.modelcontextprotocol/" + std::string(member) + "\"] is missing: MCP " +
+         std::string(stateless_revision) + " requires it in each request";
+}
+
+}  // namespace
+
+// A request without the revision in its body belongs here if its method or its headers say so, so
+// that the client learns what is missing. A request that has waited was admitted before.
+bool StatelessEdge::speaks(const Session &s, const Message &message,
+                           const WireHeaders *headers) const {
+  const mcp::Scan &scan = *message.scan;
+  if (scan.kind == mcp::Kind::request) {
+    if (scan.modern || scan.method == mcp::Method::server_discover) return true;
+    if (s.is_sessionless() && s.view != nullptr) return true;
+    return s.is_sessionless() && scan.method != mcp::Method::initialize && headers != nullptr &&
+           is_stateless(*headers);
+  }
+  if (scan.kind != mcp::Kind::notification) return false;
+  if (scan.modern) return true;
+  return scan.method == mcp::Method::notifications_cancelled &&
+         pending(s, message[scan.request_id]) != nullptr;
+}
+
+// ---- requests --------------------------------------------------------------------------------
+
+void StatelessEdge::request(Session &s, Incoming &request) {
+  if (s.is_sessionless() && s.view != nullptr) return answer(s, request);  // it has waited
+  if (!admits(request)) return;
+  if (s.is_sessionless()) return begin(s, request);
+  Session *own = needs_.open_request(s, request);
+  if (own == nullptr) {
+    return needs_.answers.error(request, code::internal_error,
+                                "too many requests are in flight on this connection "
+                                "(limits.in_flight_per_session = " +
+                                    std::to_string(needs_.profile.limits.in_flight_per_session) +
+                                    "); wait for answers");
+  }
+  request.reply.session = own->handle;
+  begin(*own, request);
+  // For the status only.
+  if (!s.initialized) s.claimed_name = last_name_;
+}
+
+// Checks what each request must contain. Returns false if the request was answered with an error.
+bool StatelessEdge::admits(Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (request.reply.batch != 0) {
+    refuse(request, code::invalid_request,
+           "a request of MCP " + std::string(stateless_revision) + " cannot be part of a batch",
+           400);
+    return false;
+  }
+  if (!revision_fits(request) || !method_exists(request)) return false;
+  if (scan.meta_capabilities.empty()) {
+    refuse(request, code::invalid_params, missing("clientCapabilities"), 400);
+    return false;
+  }
+  std::string scratch;
+  if (!scan.meta_log_level.empty() &&
+      parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch)) < 0) {
+    refuse(request, code::invalid_params,
+           "params._meta[\"io.modelcontextprotocol/logLevel\"] must be one of debug, info, notice, "
+           "warning, error, critical, alert, emergency",
+           0);
+    return false;
+  }
+  return true;
+}
+
+bool StatelessEdge::revision_fits(Incoming &request) {
+  const mcp::Range range = request.message.scan->meta_revision;
+  if (range.empty()) {
+    refuse(request, code::invalid_params, missing("protocolVersion"), 400);
+    return false;
+  }
+  if (request.headers != nullptr && !headers_match(request)) return false;
+  std::string scratch;
+  const std::string_view revision = mcp::unquote(request.message[range], &scratch);
+  if (revision == stateless_revision) return true;
+  std::string data = R"({"supported":[")";
+  data.append(stateless_revision).append(R"("],"requested":)");
+  bh::json::append_quoted(&data, bh::cut_text(revision, 100));
+  refuse(request, code::unsupported_revision,
+         "requests of this protocol version are not supported; for versions up to " +
+             std::string(revisions.back()) + ", send initialize",
+         400, data + "}");
+  return false;
+}
+
+bool StatelessEdge::headers_match(Incoming &request) {
+  mcp::MirroredScratch scratch;
+  const auto values = mcp::mirrored_values(request.message.bytes, *request.message.scan, &scratch);
+  const auto fault = mcp::check_mirrored_headers(values, *request.headers);
+  if (!fault) return true;
+  refuse(request, mcp::header_mismatch, fault->text, 400);
+  return false;
+}
+
+bool StatelessEdge::method_exists(Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (has_method(scan.method) && is_exposed(needs_.profile.expose, scan.method)) return true;
+  std::string scratch;
+  const std::string_view method = mcp::unquote(request.message[scan.method_text], &scratch);
+  refuse(request, code::method_not_found,
+         "Method not found: " + std::string(bh::cut_text(method, 100)), 404);
+  return false;
+}
+
+void StatelessEdge::refuse(Incoming &request, std::int32_t error_code, std::string_view text,
+                           std::uint32_t http_status, std::string_view data) {
+  ++needs_.counters.refused_messages;
+  needs_.answers.error(request, error_code, text, http_status, data);
+}
+
+void StatelessEdge::begin(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
+  s.claimed_name = last_name_;
+  std::string scratch;
+  // Log messages never arrive on the stream of a listen.
+  if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {
+    s.log_level = parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch));
+  }
+  needs_.views.join(s);
+  answer(s, request);
+}
+
+void StatelessEdge::answer(Session &s, Incoming &request) {
+  const mcp::Method method = request.message.scan->method;
+  if (method == mcp::Method::server_discover) {
+    return needs_.answers.result(request, discover_result(s, needs_.profile));
+  }
+  if (method == mcp::Method::subscriptions_listen) return needs_.listens.begin(s, request);
+  use_server_name();
+  request.reply.form = is_cacheable(method) ? &cacheable_ : &plain_;
+  needs_.requests.answer(s, request);
+}
+
+// The name may change with the profile.
+void StatelessEdge::use_server_name() {
+  if (server_name_ == needs_.profile.server_name && !server_name_.empty()) return;
+  server_name_ = needs_.profile.server_name;
+  const std::string info = server_info(needs_.profile);
+  plain_.set_server_info(info);
+  cacheable_.set_server_info(info);
+}
+
+// ---- notifications ---------------------------------------------------------------------------
+
+// Over HTTP, a request is cancelled by closing its stream, and no notification has a meaning.
+void StatelessEdge::notification(Session &s, const Message &message) {
+  if (message.scan->method != mcp::Method::notifications_cancelled) return;
+  const std::string_view id = message[message.scan->request_id];
+  Session *own = pending(s, id);
+  if (own == nullptr) return;
+  if (needs_.listens.has(*own)) return needs_.listens.cancel(*own);
+  if (Call *call = own->open_calls.head) return needs_.ends.cancel(*call, message);
+  if (const auto reply = needs_.views.cancel_waiting(*own, id)) needs_.answers.none(*reply);
+}
+
+Session *StatelessEdge::pending(const Session &connection, std::string_view id) const {
+  for (const bh_session handle : connection.requests) {
+    Session *own = needs_.sessions.find(handle);
+    if (own != nullptr && own->request_id == id) return own;
+  }
+  return nullptr;
+}
+
+}  // namespace bulkhead

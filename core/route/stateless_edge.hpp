@@ -1,0 +1,70 @@
+// The client edge of MCP 2026-07-28. Each request states its revision, the client's capabilities
+// and, optionally, its name and a log level in params._meta. It is handled in a session of its own,
+// which ends with the answer, also if it arrives in a session of the transport. Nothing is taken
+// from earlier requests.
+//
+// Server-initiated requests are not translated yet: no capabilities are declared to servers on
+// behalf of these clients.
+//
+// Runs on the I/O thread. Owned by the Router.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "profile/profile.hpp"
+#include "route/call_ends.hpp"
+#include "route/client_edge.hpp"
+#include "route/client_requests.hpp"
+#include "route/counters.hpp"
+#include "route/listens.hpp"
+#include "route/stateless_form.hpp"
+#include "route/views.hpp"
+
+namespace bulkhead {
+
+class StatelessEdge final : public ClientEdge {
+ public:
+  struct Needs {
+    const Profile &profile;
+    RouterCounters &counters;
+    Sessions &sessions;
+    ClientAnswers &answers;
+    ClientRequests &requests;
+    Views &views;
+    CallEnds &ends;
+    Listens &listens;
+    // Opens the session of a request that arrived in a session of the transport. Returns null if
+    // too many requests are pending.
+    std::function<Session *(Session &connection, const Incoming &request)> open_request;
+  };
+  explicit StatelessEdge(Needs needs) : needs_(std::move(needs)) {}
+
+  bool speaks(const Session &session, const Message &message,
+              const WireHeaders *headers) const override;
+  bool begins_session(const mcp::Scan &) const override { return false; }
+  bool takes_batches(const Session &) const override { return false; }
+  void request(Session &session, Incoming &request) override;
+  void notification(Session &session, const Message &message) override;
+
+ private:
+  bool admits(Incoming &request);
+  bool revision_fits(Incoming &request);
+  bool headers_match(Incoming &request);
+  bool method_exists(Incoming &request);
+  void begin(Session &session, Incoming &request);
+  void answer(Session &session, Incoming &request);
+  void refuse(Incoming &request, std::int32_t error_code, std::string_view text,
+              std::uint32_t http_status, std::string_view data = {});
+  Session *pending(const Session &connection, std::string_view id) const;
+  void use_server_name();
+
+  const Needs needs_;
+  StatelessForm plain_{false}, cacheable_{true};
+  std::string server_name_;  // the name in the forms
+  ClaimedName last_name_;    // of the previous request
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,330 @@
+// Clients of MCP 2026-07-28 over HTTP and stdio, in front of servers of revisions with sessions and
+// of builtin tools.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
+import { Records } from './records.mjs';
+import { statusOf } from './status.mjs';
+
+const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
+const { StdioClientTransport } = await importFromNpm('@modelcontextprotocol/client/stdio');
+
+const REVISION = '2026-07-28';
+const PREFIX = 'io.modelcontextprotocol/';
+const meta = (more = {}) => ({
+  [`${PREFIX}protocolVersion`]: REVISION,
+  [`${PREFIX}clientCapabilities`]: { elicitation: {}, sampling: {} },
+  [`${PREFIX}clientInfo`]: { name: 'stateless-test', version: '1' },
+  ...more,
+});
+const modes = [['in compartments', []], ['in one process', ['--single-process']]];
+
+// The headers that mirror the body.
+function headersOf(method, params) {
+  const name = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri }[method];
+  return {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    'mcp-protocol-version': params._meta?.[`${PREFIX}protocolVersion`] ?? REVISION,
+    'mcp-method': method,
+    ...(name === undefined ? {} : { 'mcp-name': name }),
+  };
+}
+
+// A client that sends single requests, each with its own _meta, over HTTP.
+class Http {
+  constructor(client) {
+    this.client = client;
+    this.next = 1;
+  }
+  open(method, params = {}, { more, id = this.next++, headers = {}, signal } = {}) {
+    const whole = { ...params, _meta: meta(more) };
+    const body = this.client.message(method, whole, id);
+    return this.client.exchange('POST', { body, headers: { ...headersOf(method, whole), ...headers }, stream: true, signal });
+  }
+  // Resolves with {status, type, notes, answer}.
+  async send(method, params, options) {
+    const res = await this.open(method, params, options);
+    const type = res.headers['content-type'] ?? '';
+    const messages = [];
+    if (type.startsWith('text/event-stream')) {
+      for await (const event of events(res)) if (event.data) messages.push(JSON.parse(event.data));
+    } else {
+      let text = '';
+      for await (const chunk of res) text += chunk;
+      if (text !== '') messages.push(JSON.parse(text));
+    }
+    assert.equal(res.headers['mcp-session-id'], undefined);
+    return { status: res.statusCode, type, headers: res.headers, answer: messages.pop(), notes: messages };
+  }
+  async result(method, params, options) {
+    const { answer } = await this.send(method, params, options);
+    assert.equal(answer.error, undefined, show(answer));
+    return answer.result;
+  }
+}
+const httpOf = async (t, gateway) => new Http(await t.http(gateway, { initialize: false }));
+
+const lines = (log, sign, method) => (existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [])
+  .filter((line) => line.startsWith(`${sign} {`)).map((line) => JSON.parse(line.slice(2))).filter((one) => one.method === method);
+
+for (const [mode, args] of modes) {
+  test(`discover, lists and calls have the form of the revision, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const folder = t.path('work');
+    mkdirSync(folder);
+    writeFileSync(`${folder}/note.txt`, 'a note');
+    const gateway = await t.gateway({
+      mcpServers: {
+        a: fake('--tool', 'x', '--resource', 'mem://r', '--template', 'mem://{id}', '--prompt', 'p', '--log', log,
+          '--tool', 'own', '--result', 'own={"content":[],"_meta":{"k":1},"structuredContent":{"n":1.50}}'),
+        b: fake('--tool', 'y', '--protocol', '2024-11-05'),
+      },
+      tools: { files: { plugin: 'builtin-files', path: folder } },
+    }, { args });
+    const http = await httpOf(t, gateway);
+    const discovered = await http.result('server/discover');
+    assert.deepEqual(discovered.supportedVersions, [REVISION]);
+    assert.deepEqual(Object.keys(discovered.capabilities), ['tools', 'resources', 'prompts', 'logging', 'completions']);
+    assert.equal(discovered.resultType, 'complete');
+    const name = discovered._meta[`${PREFIX}serverInfo`].name;
+    assert.equal(name, 'bulkhead');
+
+    for (const [method, key, expected] of [
+      ['tools/list', 'tools', ['a__x', 'a__own', 'b__y', 'files__file_read']],
+      ['resources/list', 'resources', ['bulkhead://a/mem://r']],
+      ['resources/templates/list', 'resourceTemplates', ['bulkhead://a/mem://{id}']],
+      ['prompts/list', 'prompts', ['a__p']],
+    ]) {
+      const list = await http.result(method);
+      const names = list[key].map((item) => item.uri ?? item.uriTemplate ?? item.name);
+      for (const one of expected) assert.ok(names.includes(one), `${one} in ${names}`);
+      assert.equal(list.resultType, 'complete');
+      assert.equal(list.ttlMs, 0);
+      assert.equal(list.cacheScope, 'private');
+      assert.equal(list._meta[`${PREFIX}serverInfo`].name, name);
+    }
+
+    const called = await http.send('tools/call', { name: 'a__x', arguments: { n: 1 } }, { more: { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` } });
+    assert.equal(called.status, 200);
+    assert.match(called.type, /^application\/json/);
+    assert.equal(called.answer.result.content[0].text, 'fake/x');
+    assert.equal(called.answer.result.resultType, 'complete');
+    assert.equal(called.answer.result.ttlMs, undefined);
+    // The server sees a request of its own revision: without the members for the gateway.
+    const [got] = lines(log, '<', 'tools/call');
+    assert.deepEqual(Object.keys(got.params._meta), ['traceparent']);
+    assert.deepEqual(got.params.arguments, { n: 1 });
+    assert.deepEqual(lines(log, '<', 'initialize')[0].params.capabilities, {});
+
+    // A _meta of the server is not changed.
+    const own = await http.result('tools/call', { name: 'a__own' });
+    assert.deepEqual(own._meta, { k: 1 });
+    assert.equal(own.resultType, 'complete');
+    assert.equal((await http.result('tools/call', { name: 'b__y' })).content[0].text, 'fake/y');
+    assert.match(JSON.stringify(await http.result('tools/call', { name: 'files__file_read', arguments: { path: 'note.txt' } })), /a note/);
+    const read = await http.result('resources/read', { uri: 'bulkhead://a/mem://r' });
+    assert.equal(read.contents[0].text, 'text of the resource');
+    assert.equal(read.cacheScope, 'private');
+    assert.equal((await http.result('prompts/get', { name: 'a__p' })).ttlMs, undefined);
+    const completion = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'n', value: '' } };
+    assert.ok((await http.send('completion/complete', completion)).answer);
+    assert.equal((await statusOf(gateway)).sessions, 0);
+  });
+
+  test(`progress and log messages arrive on the stream of their request, ${mode}`, async (t) => {
+    const note = (level, data) => `slow={"jsonrpc":"2.0","method":"notifications/message","params":{"level":"${level}","data":"${data}"}}`;
+    const log = t.path('log');
+    const gateway = await t.gateway({
+      mcpServers: {
+        a: fake('--tool', 'slow', '--delay', '200', '--progress', '2', '--notify', note('debug', 'low'), '--notify', note('error', 'high'),
+          '--capabilities', '{"tools":{},"logging":{}}', '--log', log),
+      },
+    }, { args });
+    const http = await httpOf(t, gateway);
+    const call = (more) => http.send('tools/call', { name: 'a__slow' }, { more });
+    const quiet = await call({});
+    assert.deepEqual(quiet.notes, [], 'without a level or a token, there are no notifications');
+    assert.match(quiet.type, /json/);
+
+    const all = await call({ [`${PREFIX}logLevel`]: 'debug', progressToken: 'mine' });
+    assert.match(all.type, /event-stream/);
+    assert.equal(all.headers['x-accel-buffering'], 'no');
+    const logs = (got) => got.notes.filter((one) => one.method === 'notifications/message').map((one) => one.params.data);
+    assert.deepEqual(logs(all), ['low', 'high']);
+    const progress = all.notes.filter((one) => one.method === 'notifications/progress');
+    assert.deepEqual(progress.map((one) => one.params.progressToken), ['mine', 'mine']);
+    assert.equal(all.answer.result.resultType, 'complete');
+
+    assert.deepEqual(logs(await call({ [`${PREFIX}logLevel`]: 'error' })), ['high']);
+    assert.deepEqual((await call({})).notes, [], 'a level is valid for its request only');
+    assert.ok(lines(log, '<', 'logging/setLevel').some((one) => one.params.level === 'debug'));
+  });
+
+  test(`a request is cancelled by closing its stream, on a pipe by a notification, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const profile = { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } };
+    const gateway = await t.gateway(profile, { args });
+    const http = await httpOf(t, gateway);
+    const ended = new AbortController();
+    const held = http.open('tools/call', { name: 'a__held' }, { signal: ended.signal }).catch((error) => error);
+    await until('the call runs', () => lines(log, '<', 'tools/call').length === 1);
+    ended.abort();
+    await held;
+    await until('the server is notified', () => lines(log, '<', 'notifications/cancelled').length === 1);
+    assert.equal((await http.result('tools/call', { name: 'a__x' })).content[0].text, 'fake/x');
+
+    const pipeLog = t.path('pipe-log');
+    const own = { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('go')}`, '--log', pipeLog) } };
+    const pipe = await t.stdio(own, { initialize: false, args: [...args, '--own'] });
+    const first = pipe.call('tools/call', { name: 'a__held', _meta: meta() }, { id: 'first' });
+    const second = pipe.call('tools/call', { name: 'a__held', _meta: meta() }, { id: 'second' });
+    first.catch(() => {});
+    await until('both calls run', () => lines(pipeLog, '<', 'tools/call').length === 2);
+    await pipe.notify('notifications/cancelled', { requestId: 'first', reason: 'enough', _meta: meta() });
+    const [cancelled] = await until('the server is notified', () => {
+      const found = lines(pipeLog, '<', 'notifications/cancelled');
+      return found.length > 0 && found;
+    });
+    assert.equal(cancelled.params.reason, 'enough');
+    assert.equal(lines(pipeLog, '<', 'notifications/cancelled').length, 1);
+    writeFileSync(t.path('go'), '');
+    assert.equal((await second).content[0].text, 'fake/held');
+    assert.equal((await pipe.call('tools/call', { name: 'a__x', _meta: meta() })).resultType, 'complete');
+  });
+
+  test(`clients of both generations use one endpoint and one pipe at the same time, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const a = fake('--tool', 'x', '--tool', 'slow', '--delay', 'slow=300', '--log', log);
+    const gateway = await t.gateway({ mcpServers: { a, alone: { ...fake('--tool', 'y', '--log', t.path('alone')), session: 'per-client' } } }, { args });
+    const old = await t.http(gateway);
+    const http = await httpOf(t, gateway);
+    const both = await Promise.all([
+      old.tool('a__slow', { who: 'old' }), http.result('tools/call', { name: 'a__slow', arguments: { who: 'new' } }),
+      old.tool('a__slow', { who: 'old2' }), http.result('tools/call', { name: 'a__slow', arguments: { who: 'new2' } }),
+    ]);
+    assert.deepEqual(both.map((result) => result.resultType), [undefined, 'complete', undefined, 'complete']);
+    assert.deepEqual(both.map((result) => result.echo.who), ['old', 'new', 'old2', 'new2']);
+    // A server that runs per client is started once for the requests without a session.
+    for (let n = 0; n < 5; ++n) assert.equal((await http.result('tools/call', { name: 'alone__y' })).content[0].text, 'fake/y');
+    assert.equal((await old.tool('alone__y')).content[0].text, 'fake/y');
+    assert.ok(lines(t.path('alone'), '<', 'initialize').length <= 3, 'one for lists, one per kind of client');
+    const stats = await statusOf(gateway);
+    assert.equal(stats.sessions, 1);
+
+    const pipe = await t.stdio({ mcpServers: { a } }, { initialize: false, args: [...args, '--own'] });
+    assert.deepEqual((await pipe.call('server/discover', { _meta: meta() })).supportedVersions, [REVISION]);
+    assert.equal((await pipe.call('tools/call', { name: 'a__x', _meta: meta() })).resultType, 'complete');
+    await pipe.initialize();
+    const [first, second] = await Promise.all([pipe.tool('a__x'), pipe.call('tools/call', { name: 'a__x', _meta: meta() })]);
+    assert.equal(first.resultType, undefined);
+    assert.equal(second.resultType, 'complete');
+  });
+
+  test(`policy, records and errors are those of other clients, ${mode}`, async (t) => {
+    const gateway = await t.gateway({
+      mcpServers: {
+        a: fake('--tool', 'x', '--tool', 'no', '--tool', 'gone', '--tool', 'url', '--tool', 'bad', '--result', 'bad={"isError":true,"content":[]}',
+          '--error', 'gone={"code":-32002,"message":"gone","data":{"uri":"mem://1"}}', '--error', 'url={"code":-32042,"message":"visit"}'),
+      },
+      security: { rules: { mcp: { no: { on: 'mcp.request', if: 'mcp.request.tool_name == "no" && client.claimed_name == "stateless-test"', decision: 'block', reason: 'not today' } } } },
+      telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+    }, { args });
+    const records = new Records(gateway);
+    const http = await httpOf(t, gateway);
+    const fails = async (name) => {
+      const { status, answer } = await http.send('tools/call', { name });
+      return [status, answer.error.code, answer.error.message, answer.error.data];
+    };
+    const [status, code, message] = await fails('a__no');
+    assert.equal(status, 200);
+    assert.equal(code, -32600);
+    assert.match(message, /not today/);
+    assert.deepEqual(await fails('a__gone'), [200, -32602, 'gone', { uri: 'mem://1' }]);
+    assert.deepEqual(await fails('a__url'), [200, -32603, 'visit', undefined]);
+    assert.equal((await fails('a__none'))[1], -32602);
+    assert.equal((await http.result('tools/call', { name: 'a__bad' })).isError, true);
+    assert.equal((await http.result('tools/call', { name: 'a__x' })).isError, undefined);
+    const rows = () => records.rows("SELECT tool_name, decision, error_message FROM mcp_calls WHERE method = 'tools/call' ORDER BY id");
+    await until('all calls are recorded', async () => (await rows()).length >= 6);
+    assert.deepEqual(await rows(), [
+      ['no', 'denied', 'not today'], ['gone', 'error', 'gone'], ['url', 'error', 'visit'],
+      ['a__none', 'error', 'Tool not found: a__none'], ['bad', 'allowed', null], ['x', 'allowed', null]]);
+  });
+
+  test(`subscriptions/listen merges the changes of all servers, ${mode}`, async (t) => {
+    const updated = '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mem://r"}}';
+    const aLog = t.path('a');
+    const profile = {
+      mcpServers: {
+        a: fake('--tool', 'x', '--tool', 'touch', '--resource', 'mem://r', '--notify', `touch=${updated}`, '--log', aLog),
+        b: fake('--tool', 'grow', '--add', 'grow=y', '--prompt', 'p', '--add-prompt', 'grow=q'),
+      },
+      telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+    };
+    const gateway = await t.gateway(profile, { args });
+    const http = await httpOf(t, gateway);
+    const caps = (await http.result('server/discover')).capabilities;
+    assert.deepEqual([caps.tools, caps.resources.subscribe, caps.prompts], [{ listChanged: true }, true, { listChanged: true }]);
+    const uri = 'bulkhead://a/mem://r';
+    const ended = new AbortController();
+    const stream = await http.open('subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: [uri, 'bulkhead://a/mem://none', 'bulkhead://none/x'] } }, { id: 'l', signal: ended.signal });
+    assert.match(stream.headers['content-type'], /event-stream/);
+    const got = [];
+    (async () => {
+      for await (const event of events(stream)) if (event.data) got.push(JSON.parse(event.data));
+    })().catch(() => {});
+    await until('it is acknowledged', () => got.length === 1);
+    assert.equal(got[0].method, 'notifications/subscriptions/acknowledged');
+    assert.equal(got[0].params.notifications.toolsListChanged, true);
+    assert.ok(got[0].params.notifications.resourceSubscriptions.includes(uri));
+    assert.ok(!got[0].params.notifications.resourceSubscriptions.includes('bulkhead://none/x'));
+    // A client of another generation makes the changes.
+    const old = await t.http(gateway);
+    await old.tool('a__touch');
+    await old.tool('b__grow');
+    await until('both changes arrive', () => got.length >= 3);
+    assert.deepEqual(got.slice(1).map((one) => [one.method, one.params.uri]), [
+      ['notifications/resources/updated', uri], ['notifications/tools/list_changed', undefined]]);
+    for (const one of got) assert.equal(one.params._meta[`${PREFIX}subscriptionId`], 'l');
+    assert.ok((await http.result('tools/list')).tools.some((tool) => tool.name === 'b__y'));
+    ended.abort();
+    await until('the server is unsubscribed', () => lines(aLog, '<', 'resources/unsubscribe').length >= 1);
+    const records = new Records(gateway);
+    const rows = () => records.rows("SELECT decision FROM mcp_calls WHERE method = 'subscriptions/listen' ORDER BY id");
+    await until('its start and end are recorded', async () => (await rows()).length === 2);
+
+    // On a pipe: two at a time, and the result when the gateway stops.
+    const pipe = await t.stdio(profile, { initialize: false, args: [...args, '--own'] });
+    const first = pipe.request('subscriptions/listen', { notifications: { toolsListChanged: true }, _meta: meta() }, { id: 1 });
+    const second = pipe.request('subscriptions/listen', { notifications: { promptsListChanged: true }, _meta: meta() }, { id: '1' });
+    await until('both are acknowledged', () => pipe.notes.length === 2);
+    await pipe.call('tools/call', { name: 'b__grow', _meta: meta() });
+    await until('the changes arrive', () => pipe.notes.length === 4);
+    const changes = pipe.notes.slice(2).map((one) => [one.method, one.params._meta[`${PREFIX}subscriptionId`]]);
+    assert.deepEqual(changes.sort(), [['notifications/prompts/list_changed', '1'], ['notifications/tools/list_changed', 1]]);
+    pipe.child.stdin.end();
+    assert.equal((await first).result._meta[`${PREFIX}subscriptionId`], 1);
+    assert.equal((await second).result._meta[`${PREFIX}subscriptionId`], '1');
+  });
+
+  test(`the SDK's client, pinned to the revision, over HTTP and stdio, ${mode}`, async (t) => {
+    const profile = { mcpServers: { a: fake('--tool', 'x', '--resource', 'mem://r', '--prompt', 'p'), b: fake('--tool', 'y') } };
+    const gateway = await t.gateway(profile, { args });
+    // `bulkhead stdio` joins the running gateway, or has its own servers.
+    const [command, words, { env, cwd }] = gateway.stdioCommand();
+    const pipe = (...more) => new StdioClientTransport({ command, args: [...words, ...more], env, cwd, stderr: 'pipe' });
+    for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe(), pipe('--own')]) {
+      const client = new Client({ name: 'pinned', version: '1' }, { versionNegotiation: { mode: { pin: REVISION } } });
+      t.defer(() => client.close());
+      await client.connect(transport);
+      assert.equal(client.getNegotiatedProtocolVersion?.() ?? REVISION, REVISION);
+      assert.deepEqual((await client.listTools()).tools.map((tool) => tool.name), ['a__x', 'b__y']);
+      assert.equal((await client.callTool({ name: 'b__y', arguments: {} })).content[0].text, 'fake/y');
+      assert.equal((await client.readResource({ uri: 'bulkhead://a/mem://r' })).contents[0].text, 'text of the resource');
+      assert.equal((await client.listPrompts()).prompts[0].name, 'a__p');
+      await assert.rejects(client.callTool({ name: 'a__none' }), /Tool not found/);
+    }
+  });
+}
+
+await run();
