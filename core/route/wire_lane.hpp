@@ -3,12 +3,15 @@
 // Runs on the I/O thread. Owned by the Upstream.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
+#include "route/opening.hpp"
 #include "route/request_meta.hpp"
+#include "route/server_edge.hpp"
 #include "route/waiting_calls.hpp"
 
 namespace bulkhead {
@@ -25,12 +28,13 @@ class WireLane final : public Lane {
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
+  bool takes(mcp::Method method) const override { return edge_ == nullptr || edge_->has(method); }
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;
   void redefined() override;
   void pump() override;
   void recall() override;
-  bool opened() const override { return handshaken_ && handle_ != 0; }
+  bool opened() const override { return edge_ != nullptr && handle_ != 0; }
   bool lazy() const override;
   bool unknown() const override;
 
@@ -58,8 +62,18 @@ class WireLane final : public Lane {
   };
 
   void connect();
-  void handshake();
-  void handshake_answered(const mcp::Scan &scan, std::string_view message);
+  void open_conversation();
+  void continue_opening(Opening::Step step);
+  void send_opening();
+  void watch_silence();
+  void opening_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message,
+                        const Error *error);
+  Error rejection(std::uint64_t exchange, const mcp::Scan &scan, std::string_view message) const;
+  void opened_with(const ServerEdge &edge, ServerEdge::Opened opened);
+  void start_first_lists();
+  bool ended_on_probe(const Error &error);
+  std::uint64_t connect_timeout_ms() const;
+  const RequestMeta &meta_for(const Session *client);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -86,10 +100,11 @@ class WireLane final : public Lane {
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags);
 
-  RequestMeta meta_;      // of this connection's requests
-  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
-  void *wire_ = nullptr;  // the connector's pointer
-  bool handshaken_ = false;
+  Opening opening_;
+  const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
+  std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
+  bh_lane handle_ = 0;                // of the current connection; 0 if there is none
+  void *wire_ = nullptr;              // the connector's pointer
   bool pumping_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
   std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
@@ -100,6 +115,8 @@ class WireLane final : public Lane {
   std::uint64_t retry_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
+  std::uint64_t silence_timer_ = 0;
+  std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
   std::array<Listing, item_kinds> listings_;
 };

@@ -52,7 +52,7 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
   std::string params;
   if (!cursor_token.empty()) params.append(R"({"cursor":)").append(cursor_token).append("}");
-  params = meta_.added_to(params);
+  params = meta_for(nullptr).added_to(params);
   if (!params.empty()) text.append(R"(,"params":)").append(params);
   text.append("}");
   const bh_str part = bh::str(text);
@@ -173,7 +173,8 @@ void WireLane::recall() {
 // Lists of a client's own connection belong to that client and are not stored.
 void WireLane::keep_list() {
   if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
-  const std::string text = kept_list_text(server_caps_, instructions_, items_);
+  const std::string text =
+      upstream_.protocol.stamped(kept_list_text(server_caps_, instructions_, items_));
   if (upstream_.keep_list(caps_, text)) {
     host_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
   }
