@@ -17,6 +17,7 @@
 
 namespace bulkhead {
 
+class AnswerForm;
 struct Exchange;
 class Lane;
 struct Session;
@@ -72,8 +73,9 @@ struct Call : Numbered<Call> {
   std::uint32_t open_asks = 0;  // server-initiated requests that it may have caused
   std::unique_ptr<ParkedCall> parked;
 
-  Exchange *exchange = nullptr;  // null if the call is not at a server
-  Lane *watches = nullptr;       // where it recorded a subscription, to be undone on failure
+  Exchange *exchange = nullptr;             // null if the call is not at a server
+  const AnswerForm *answer_form = nullptr;  // of the server that it was sent to; may be null
+  Lane *watches = nullptr;  // where it recorded a subscription, to be undone on failure
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;

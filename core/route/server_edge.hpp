@@ -15,6 +15,8 @@
 
 namespace bulkhead {
 
+class AnswerForm;
+
 class ServerEdge {
  public:
   virtual ~ServerEdge() = default;
@@ -43,6 +45,9 @@ class ServerEdge {
   // The members of params._meta for each subsequent request, without braces; empty if there are
   // none. log_level is the level that the client has set; -1 if it has set none.
   virtual std::string request_meta(ClientCaps caps, int log_level) const = 0;
+
+  // The form of the servers' answers; null if it is the form that clients with a session expect.
+  virtual const AnswerForm *answer_form() const noexcept { return nullptr; }
 
  protected:
   // Returns what the results of all generations have in common. The result must be an object.

@@ -142,3 +142,27 @@ TEST_CASE("a stateless server is asked with server/discover, and each request ha
     CHECK(w.got.find(R"("content":[])") != std::string::npos);
   }
 }
+
+TEST_CASE("reserved members of a client's _meta do not reach a stateless server") {
+  World w(ProtocolPin::v2026_07_28);
+  const std::string caps = "io.modelcontextprotocol/clientCapabilities";
+  for (
+      const std::string params :
+      {R"({"name":"s__x","_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}})",
+       R"({"name":"s__x","_meta":{"a":1,"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"progressToken":"t"}})",
+       R"({"_meta":{"io.modelcontextprotocol\/clientCapabilities":{"sampling":{}},"a":1},"name":"s__x"})",
+       R"({"_meta":{"\u0069o.modelcontextprotocol/logLevel":"debug" , "b":[1.0],"io.modelcontextprotocol/clientInfo":{}},"name":"s__x"})"}) {
+    INFO(params);
+    const std::string sent = w.call(params);
+    INFO(sent);
+    REQUIRE(mcp::valid_json(sent));
+    CHECK_FALSE(mcp::has_duplicate_members(sent));
+    CHECK(member(sent, {"params", "_meta", caps}) == "{}");
+    CHECK(member(sent, {"params", "_meta", "io.modelcontextprotocol/logLevel"}).empty());
+    CHECK(sent.find("sampling") == std::string::npos);
+    if (params.find(R"("a":1)") != std::string::npos)
+      CHECK(member(sent, {"params", "_meta", "a"}) == "1");
+    if (params.find(R"("b":)") != std::string::npos)
+      CHECK(member(sent, {"params", "_meta", "b"}) == "[1.0]");
+  }
+}

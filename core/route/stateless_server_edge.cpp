@@ -1,6 +1,7 @@
 #include "route/stateless_server_edge.hpp"
 
 #include "mcp/for_each.hpp"
+#include "route/answer_form.hpp"
 
 namespace bulkhead {
 
@@ -63,6 +64,10 @@ std::string StatelessServerEdge::request_meta(ClientCaps caps, int log_level) co
         .append("\"");
   }
   return text;
+}
+
+const AnswerForm *StatelessServerEdge::answer_form() const noexcept {
+  return &stateless_answer_form();
 }
 
 const StatelessServerEdge &stateless_server_edge() noexcept {

@@ -21,6 +21,7 @@ class StatelessServerEdge final : public ServerEdge {
   Result<Opened> opened(std::string_view result) const override;
   std::string_view confirmation() const override { return {}; }
   std::string request_meta(ClientCaps caps, int log_level) const override;
+  const AnswerForm *answer_form() const noexcept override;
 };
 
 const StatelessServerEdge &stateless_server_edge() noexcept;

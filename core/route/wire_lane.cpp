@@ -6,6 +6,7 @@
 #include "mcp/methods.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
+#include "route/stateless_server_edge.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -85,7 +86,7 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
 // Returns false if the request was not sent and the exchange has ended. If it returns true, the
 // exchange may also have ended: the answer may have arrived inside the call.
 bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
-                            std::uint32_t flags) {
+                            std::uint32_t flags, std::span<const bh_header> headers) {
   bh_lane_message message{};
   message.size = sizeof message;
   message.kind = BH_LANE_REQUEST;
@@ -94,6 +95,8 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   message.flags = flags;
   message.part_count = count;
   message.parts = parts;
+  message.headers = headers.data();
+  message.header_count = static_cast<std::uint32_t>(headers.size());
   const std::uint64_t id = e.id;
   e.sent = true;
   ++in_flight;
@@ -134,12 +137,36 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
+  e.call->answer_form = edge_->answer_form();
   if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  send_request(e, parts, splice.count(), mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0);
+  const std::uint32_t flags = mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0;
+  if (!edge_->stateless()) return void(send_request(e, parts, splice.count(), flags));
+  std::string name;
+  const auto headers =
+      headers_for(*edge_, {scan.method, mcp::to_string(scan.method),
+                           mcp::unquote(hand.target.resolved.original_token, &name),
+                           hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
+  if (!headers) {
+    return host_.fail_call(*e.call, code::invalid_params, about(headers.error().text),
+                           BH_OUTCOME_ERROR);
+  }
+  send_request(e, parts, splice.count(), flags, *headers);
+}
+
+// Only a server with a URL can have a wire with headers; others would ignore them.
+Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
+                                                         const RequestHeaders::Values &values) {
+  if (!edge.stateless() || upstream_.def().url.empty()) return std::span<const bh_header>{};
+  return headers_.of(StatelessServerEdge::revision, values);
+}
+
+std::span<const bh_header> WireLane::headers_for(const ServerEdge &edge, mcp::Method method) {
+  return headers_for(edge, {method, mcp::to_string(method), {}, {}})
+      .value_or(std::span<const bh_header>{});
 }
 
 std::string WireLane::about(std::string_view text) const {
@@ -237,7 +264,7 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
                           bh::str(R"(","params":)"),
                           bh::str(with_meta),
                           bh::str("}")};
-  send_request(*e, parts, 7, 0);
+  send_request(*e, parts, 7, 0, headers_for(*edge_, method));
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,

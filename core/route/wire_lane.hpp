@@ -5,11 +5,13 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
 #include "route/opening.hpp"
+#include "route/request_headers.hpp"
 #include "route/request_meta.hpp"
 #include "route/server_edge.hpp"
 #include "route/waiting_calls.hpp"
@@ -43,6 +45,10 @@ class WireLane final : public Lane {
   // The answer to one of the lane's own exchanges. `error` is set if there is no answer.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
+  // The form of the server's answers; null if it is the form of the revisions with a session.
+  const AnswerForm *answer_form() const noexcept {
+    return edge_ == nullptr ? nullptr : edge_->answer_form();
+  }
   // The server reports that a list has changed.
   void list_changed(ItemKind kind);
 
@@ -98,10 +104,15 @@ class WireLane final : public Lane {
   void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
-                    std::uint32_t flags);
+                    std::uint32_t flags, std::span<const bh_header> headers = {});
+  // The headers of a request with this edge; empty if the server needs none.
+  Result<std::span<const bh_header>> headers_for(const ServerEdge &edge,
+                                                 const RequestHeaders::Values &values);
+  std::span<const bh_header> headers_for(const ServerEdge &edge, mcp::Method method);
 
   Opening opening_;
   const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
+  RequestHeaders headers_;            // of its requests
   std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
   bh_lane handle_ = 0;                // of the current connection; 0 if there is none
   void *wire_ = nullptr;              // the connector's pointer

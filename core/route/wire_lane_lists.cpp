@@ -56,7 +56,7 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   if (!params.empty()) text.append(R"(,"params":)").append(params);
   text.append("}");
   const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_REPEATABLE);
+  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, facts(kind).list_method));
 }
 
 void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -110,7 +110,14 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   ItemList &items = items_[static_cast<std::size_t>(kind)];
   listing.running = false;
   const bool first = std::exchange(listing.first, false);
+  std::vector<std::string> removed;
+  const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
+  if (ok && annotated && !upstream_.def().url.empty()) {
+    headers_.use_tools(&listing.incoming,
+                       [&](const std::string &text) { removed.push_back(text); });
+  }
   if (ok && !(items == listing.incoming)) {
+    for (const std::string &text : removed) host_.log(BH_LOG_WARN, about(text));
     if (items.left_out != listing.incoming.left_out) report_left_out(kind, listing.incoming);
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();

@@ -62,7 +62,8 @@ void WireLane::send_opening() {
       .append("}");
   const bh_str part = bh::str(text);
   const bh_lane handle = handle_;
-  send_request(*e, &part, 1, edge.stateless() ? BH_LANE_REPEATABLE : BH_LANE_INITIALIZE);
+  send_request(*e, &part, 1, edge.stateless() ? BH_LANE_REPEATABLE : BH_LANE_INITIALIZE,
+               headers_for(edge, edge.opening_method()));
   if (handle_ == handle && edge_ == nullptr) watch_silence();
 }
 
