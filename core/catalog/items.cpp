@@ -165,20 +165,26 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
 }
 
 bool hide_tools(const ServerDef &definition, ItemList *tools) {
-  ItemList kept;
   std::string scratch;
-  for (const ItemList::Item &item : tools->items) {
-    if (hidden(definition, mcp::unquote(item.key.in(tools->bytes), &scratch))) continue;
+  return remove_items(tools, [&](const ItemList::Item &item) {
+    return hidden(definition, mcp::unquote(item.key.in(tools->bytes), &scratch));
+  });
+}
+
+bool remove_items(ItemList *list, const std::function<bool(const ItemList::Item &)> &which) {
+  ItemList kept;
+  for (const ItemList::Item &item : list->items) {
+    if (which(item)) continue;
     const auto at = static_cast<std::uint32_t>(kept.bytes.size());
     const std::uint32_t key_at = at + (item.key.begin - item.raw.begin);
-    kept.bytes.append(item.raw.in(tools->bytes));
+    kept.bytes.append(item.raw.in(list->bytes));
     kept.items.push_back({{at, static_cast<std::uint32_t>(kept.bytes.size())},
                           {key_at, key_at + static_cast<std::uint32_t>(item.key.size())},
                           item.hash});
   }
-  if (kept.items.size() == tools->items.size()) return false;
-  kept.left_out = std::move(tools->left_out);
-  *tools = std::move(kept);
+  if (kept.items.size() == list->items.size()) return false;
+  kept.left_out = std::move(list->left_out);
+  *list = std::move(kept);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,5 +64,7 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
 
 // Removes the tools that this definition hides. Returns true if any tool was removed.
 bool hide_tools(const ServerDef &definition, ItemList *tools);
+// Removes these items. Returns true if any were removed.
+bool remove_items(ItemList *list, const std::function<bool(const ItemList::Item &)> &which);
 
 }  // namespace bulkhead

@@ -43,8 +43,10 @@ struct Client {
   }
 };
 
+// Its protocol is fixed, so that a connection begins with initialize.
 inline ServerDef server(const std::string &name) {
   ServerDef def;
+  def.protocol = ProtocolPin::v2025_11_25;
   def.name = name;
   def.type = "fake";
   return def;

@@ -177,6 +177,9 @@ void add_bounds(JsonObject &object, const ServerDef &def, std::string *out) {
   if (def.connect_timeout_ms) {
     object.json("connect_timeout_ms", std::to_string(*def.connect_timeout_ms));
   }
+  if (def.protocol != ProtocolPin::automatic) {
+    object.text("protocol", std::string(to_string(def.protocol)));
+  }
   if (def.session == SessionScope::per_client) object.text("session", "per-client");
   if (def.roots) object.text("roots", std::string(to_string(*def.roots)));
   if (def.roots == RootsMode::static_list) object.texts("root_folders", def.root_folders);

@@ -179,6 +179,8 @@ class Scanner {
   bool envelope_member(int which) noexcept;
   bool id() noexcept;
   bool method() noexcept;
+  bool result() noexcept;
+  void result_member(std::string_view name, Range member) noexcept;
   bool params() noexcept;
   bool param(int which) noexcept;
   bool meta() noexcept;
@@ -271,8 +273,7 @@ bool Scanner::envelope_member(int which) noexcept {
     case params_name:
       return params();
     case result_name:
-      has_result_ = true;
-      return keep_value(&out_->result, below(1));
+      return result();
     default:
       has_error_ = true;
       if (cursor_.peek() != '{') refuse("error is not an object", cursor_.at());
@@ -304,6 +305,37 @@ bool Scanner::method() noexcept {
   if (!keep_value(&out_->method_text, 0)) return false;
   out_->method = method_of({start + 1, out_->method_text.size() - 2});
   return true;
+}
+
+// Nothing is rejected here: the names in a result are between its server and its client.
+bool Scanner::result() noexcept {
+  has_result_ = true;
+  if (cursor_.peek() != '{') return keep_value(&out_->result, below(1));
+  if (max_depth_ < 2) return cursor_.fail(json::too_deep);
+  const char *start = cursor_.at();
+  cursor_.consume('{');
+  cursor_.skip_space();
+  bool more = !cursor_.consume('}');
+  while (more) {
+    const std::uint32_t begin = offset(cursor_.at());
+    std::string_view name;
+    if (!cursor_.key(&name) || !skip_value(below(2))) return false;
+    result_member(name, {begin, offset(cursor_.at())});
+    if (!cursor_.separator('}', &more)) return false;
+  }
+  out_->result = {offset(start), offset(cursor_.at())};
+  return true;
+}
+
+void Scanner::result_member(std::string_view name, Range member) noexcept {
+  Range *range = name == "resultType"   ? &out_->result_type
+                 : name == "ttlMs"      ? &out_->ttl_ms
+                 : name == "cacheScope" ? &out_->cache_scope
+                 : name == "_meta"      ? &out_->result_meta
+                                        : nullptr;
+  if (range == nullptr) return;
+  if (!range->empty()) out_->result_twice = true;
+  *range = member;
 }
 
 bool Scanner::params() noexcept {

@@ -133,6 +133,15 @@ struct Scan {
   bool extra_params = false;
   bool extra_ref = false;
 
+  // Direct members of a `result` that revision 2026-07-28 has and earlier revisions have not, or
+  // give other meanings: each from its name to the end of its value. Only names without escapes are
+  // recognized.
+  Range result_type;          // resultType
+  Range ttl_ms;               // ttlMs
+  Range cache_scope;          // cacheScope
+  Range result_meta;          // _meta
+  bool result_twice = false;  // one of these names occurs twice
+
   bool has_to_drop() const noexcept { return unknown_members != 0 || bad_traces != 0; }
 };
 

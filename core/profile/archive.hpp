@@ -40,12 +40,12 @@ template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
   auto &[name, type, disabled, disabled_reason, unmet, command, args, env, cwd, sandbox, lazy,
          idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools,
-         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, roots, root_folders,
+         timeout_ms, tool_timeouts_ms, connect_timeout_ms, protocol, session, roots, root_folders,
          max_in_flight, compartment, origin, source, extra, kept, restarts] = v;
   ar(name, type, disabled, disabled_reason, unmet, command, args, env, cwd, sandbox, lazy,
      idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
-     tool_timeouts_ms, connect_timeout_ms, session, roots, root_folders, max_in_flight, compartment,
-     origin, source, extra, kept, restarts);
+     tool_timeouts_ms, connect_timeout_ms, protocol, session, roots, root_folders, max_in_flight,
+     compartment, origin, source, extra, kept, restarts);
 }
 
 template <class Ar>

@@ -47,6 +47,18 @@ enum class SessionScope : std::uint8_t { shared, per_client };
 enum class RootsMode : std::uint8_t { off, static_list, per_client };
 std::string_view to_string(RootsMode mode) noexcept;  // as in the profile
 
+// The MCP revision that a server is opened with. automatic: the gateway finds out which one the
+// server supports.
+enum class ProtocolPin : std::uint8_t {
+  automatic,
+  v2024_11_05,
+  v2025_03_26,
+  v2025_06_18,
+  v2025_11_25,
+  v2026_07_28
+};
+std::string_view to_string(ProtocolPin pin) noexcept;  // as in the profile
+
 // Sandbox of a server's child process. The modes are specified in docs/profile.md.
 enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
 std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
@@ -88,6 +100,7 @@ struct ServerDef {
   std::optional<std::uint64_t> timeout_ms;                // for each call
   std::map<std::string, std::uint64_t> tool_timeouts_ms;  // by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
+  ProtocolPin protocol = ProtocolPin::automatic;
   SessionScope session = SessionScope::shared;
   std::optional<RootsMode> roots;         // not set: see roots_mode()
   std::vector<std::string> root_folders;  // for static_list: absolute paths

@@ -29,6 +29,13 @@ constexpr Word kStarts[] = {{"eager", false}, {"lazy", true}};
 constexpr Word kScopes[] = {{"shared", static_cast<int>(SessionScope::shared)},
                             {"per-client", static_cast<int>(SessionScope::per_client)}};
 
+constexpr Word kProtocols[] = {{"auto", static_cast<int>(ProtocolPin::automatic)},
+                               {"2024-11-05", static_cast<int>(ProtocolPin::v2024_11_05)},
+                               {"2025-03-26", static_cast<int>(ProtocolPin::v2025_03_26)},
+                               {"2025-06-18", static_cast<int>(ProtocolPin::v2025_06_18)},
+                               {"2025-11-25", static_cast<int>(ProtocolPin::v2025_11_25)},
+                               {"2026-07-28", static_cast<int>(ProtocolPin::v2026_07_28)}};
+
 // The order in which messages list the keys and in which values are read.
 constexpr ServerKey kKeys[] = {
     {{"type"}, "transport transportType transport_type"},
@@ -72,6 +79,7 @@ constexpr ServerKey kKeys[] = {
     {read_with<&ServerReader::read_connect_timeout>("connect_timeout"),
      "connectTimeout connect_timeout_ms startup_timeout_ms"},
     {read_with<&ServerReader::read_startup_seconds>("startup_timeout_sec"), ""},
+    {choice<&ServerDef::protocol, ServerReader>("protocol", kProtocols), ""},
     {choice<&ServerDef::session, ServerReader>("session", kScopes), ""},
     {read_with<&ServerReader::read_roots>("roots"), ""},
     {read_with<&ServerReader::read_root_folders>("root_folders"), "rootFolders"},
@@ -122,3 +130,11 @@ void ServerReader::read_keys() {
 }
 
 }  // namespace bulkhead::profiles
+
+namespace bulkhead {
+
+std::string_view to_string(ProtocolPin pin) noexcept {
+  return profiles::kProtocols[static_cast<std::size_t>(pin)].text;
+}
+
+}  // namespace bulkhead

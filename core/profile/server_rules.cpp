@@ -49,19 +49,11 @@ constexpr std::string_view kIgnored[] = {
 // Headers that belong to the connection. A configuration that sets them would break framing or
 // sessions.
 constexpr std::string_view kReservedHeaders[] = {
-    "accept",
-    "mcp-session-id",
-    "last-event-id",
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "content-type",
-    "mcp-protocol-version",
-    "upgrade",
-    "te",
-    "trailer",
-    "keep-alive",
+    "accept",     "mcp-session-id", "last-event-id",
+    "host",       "content-length", "transfer-encoding",
+    "connection", "content-type",   "mcp-protocol-version",
+    "mcp-method", "mcp-name",       "upgrade",
+    "te",         "trailer",        "keep-alive",
     "expect",
 };
 
@@ -110,6 +102,7 @@ std::string_view canonical_type(std::string_view type) {
 
 bool reserved_header(std::string_view name) {
   const std::string word = bh::lowered(name);
+  if (word.starts_with("mcp-param-")) return true;
   return std::find(std::begin(kReservedHeaders), std::end(kReservedHeaders), word) !=
          std::end(kReservedHeaders);
 }

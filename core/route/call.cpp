@@ -38,6 +38,7 @@ void Call::clear() {
   rules = open_asks = 0;
   parked = nullptr;
   exchange = nullptr;
+  answer_form = nullptr;
   watches = nullptr;
   events.clear();
 }

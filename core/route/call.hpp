@@ -16,6 +16,7 @@
 
 namespace bulkhead {
 
+class AnswerForm;
 struct Exchange;
 class Lane;
 struct Session;
@@ -71,9 +72,9 @@ struct Call : Numbered<Call> {
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
   std::unique_ptr<ParkedCall> parked;
 
-  Exchange *exchange = nullptr;  // null if the call is not at a server
-  Lane *watches = nullptr;       // the lane on which it recorded a subscription, to be undone on
-                                 // failure
+  Exchange *exchange = nullptr;             // null if the call is not at a server
+  const AnswerForm *answer_form = nullptr;  // of the server to which it was sent; may be null
+  Lane *watches = nullptr;  // the lane on which it recorded a subscription, to be undone on failure
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;

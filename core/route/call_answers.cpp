@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/answer_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/result_form.hpp"
@@ -43,6 +44,11 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
   const std::string_view members = form.members(answer[result]);
   splice->insert(result.begin + 1, members);
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
+}
+
+// The server is of another generation than the client, whose generation sets no form.
+bool is_bridged(const Call &call) {
+  return call.answer_form != nullptr && call.request.reply.form == nullptr;
 }
 
 }  // namespace
@@ -92,8 +98,11 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                                 std::string(answer[scan.error].substr(0, 300)),
                             BH_OUTCOME_ERROR);
   }
+  if (!ok && replaced_error(call, answer)) return;
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
+  std::string meta;
+  if (ok && is_bridged(call)) call.answer_form->edit(answer, &splice, &meta);
   const ResultForm *form = call.request.reply.form;
   std::string code;
   std::uint32_t http_status = 0;
@@ -112,6 +121,32 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               error,
               answer[ok ? scan.result : scan.error],
               http_status});
+}
+
+// Returns true if the client was sent something else than this error.
+bool CallAnswers::replaced_error(Call &call, const Message &answer) {
+  if (call.answer_form == nullptr) return false;
+  const std::string_view error = answer[answer.scan->error];
+  const auto instead = call.answer_form->replace(call.method, error, !is_bridged(call));
+  if (!instead.has_value()) return false;
+  if (instead->text.empty()) {
+    const std::string_view token = mcp::member(error, "code");
+    const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
+    Splice splice(answer.bytes);
+    splice.replace(answer.scan->id, call.request.id);
+    const std::string number = std::to_string(instead->error_code);
+    splice.replace({begin, begin + static_cast<std::uint32_t>(token.size())}, number);
+    send(call, {splice, BH_OUTCOME_ERROR, answer.size(), {}, {}, error});
+  } else if (instead->error_code != 0) {
+    needs_.ends.fail(call, instead->error_code, "server \"" + call.server + "\": " + instead->text,
+                     BH_OUTCOME_ERROR);
+  } else {
+    const std::string whole =
+        R"({"jsonrpc":"2.0","id":)" + call.request.id + R"(,"result":)" + instead->text + "}";
+    Splice splice(whole);
+    send(call, {splice, BH_OUTCOME_OK, whole.size(), {}, {}, instead->text});
+  }
+  return true;
 }
 
 // Sends the answer before ending the call, because the splice borrows the client's id from the
@@ -236,6 +271,8 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
   std::string formed;
   if (const ResultForm *form = call.request.reply.form) {
     formed = formed_result(*form, decision.replacement);
+  } else if (is_bridged(call)) {
+    formed = call.answer_form->edited(decision.replacement);
   }
   splice.replace(scan.id, call.request.id);
   splice.replace(scan.result, formed.empty() ? std::string_view(decision.replacement) : formed);

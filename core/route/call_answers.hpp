@@ -77,6 +77,7 @@ class CallAnswers {
   bool park(Call &call, const Message &answer, Stage stage);
   void check_later(Call &call, const Message &answer);
   void pass(Call &call, const Message &answer);
+  bool replaced_error(Call &call, const Message &answer);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
   void send(Call &call, const Passed &passed);
 

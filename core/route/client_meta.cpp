@@ -45,11 +45,10 @@ class MemberRemoval {
 bool remove_client_meta(Splice *splice, const Message &request) noexcept {
   const mcp::Range meta = request.scan->meta;
   if (meta.empty()) return false;
-  const std::string_view text = request[meta];
-  if (!request.scan->modern) return text.find_first_not_of(" \t\r\n", 1) != text.size() - 1;
   MemberRemoval removal(splice, request.bytes);
-  mcp::for_each_member(
-      text, [&removal](std::string_view key, std::string_view value) { removal.add(key, value); });
+  mcp::for_each_member(request[meta], [&removal](std::string_view key, std::string_view value) {
+    removal.add(key, value);
+  });
   removal.finish();
   return removal.kept();
 }

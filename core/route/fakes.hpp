@@ -53,8 +53,10 @@ inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   return so();
 }
 
+// Its protocol is fixed, so that a connection begins with initialize.
 inline ServerDef server_named(std::string name) {
   ServerDef def;
+  def.protocol = ProtocolPin::v2025_11_25;
   def.name = std::move(name);
   return def;
 }

@@ -64,7 +64,10 @@ class Lane {
   virtual void pump() {}
   // Sends a notification or a response. It is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
-  // Sends a request on behalf of all clients of this lane. Its answer is discarded.
+  // Returns false if the server's protocol generation has no such message.
+  virtual bool takes(mcp::Method) const { return true; }
+  // Sends a request on behalf of all clients of this lane, if the server takes it. Its answer is
+  // discarded.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
   // Called when the server was removed from the profile or changed. Calls in flight may finish, no
   // new calls arrive, and a lost connection is not replaced.

@@ -39,6 +39,14 @@ class RequestMeta {
     return std::string("{").append(whole_).append(params.substr(1));
   }
 
+  // Returns true if this name of a member of _meta (a JSON token) belongs to MCP.
+  static bool is_reserved(std::string_view key) {
+    constexpr std::string_view prefix = "\"io.modelcontextprotocol/";
+    if (key.find('\\') == std::string_view::npos) return key.starts_with(prefix);
+    std::string scratch;
+    return mcp::unquote(key, &scratch).starts_with(prefix.substr(1));
+  }
+
  private:
   std::string inside_, whole_;  // with a trailing comma
 };

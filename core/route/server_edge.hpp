@@ -5,6 +5,7 @@
 // Used on the I/O thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,9 +15,16 @@
 
 namespace bulkhead {
 
+class AnswerForm;
+
 class ServerEdge {
  public:
   virtual ~ServerEdge() = default;
+
+  // Returns true if the server keeps no state between requests.
+  virtual bool stateless() const noexcept { return false; }
+  // Returns false if the generation has no such message, so that it must not be sent.
+  virtual bool has(mcp::Method) const noexcept { return true; }
 
   // The method and the params (a JSON object) of the first request on a connection.
   virtual mcp::Method opening_method() const = 0;
@@ -35,11 +43,19 @@ class ServerEdge {
   virtual std::string_view confirmation() const = 0;
 
   // The members of params._meta for each subsequent request, without braces; empty if there are
-  // none.
-  virtual std::string request_meta(ClientCaps caps) const = 0;
+  // none. log_level is the level that the client has set; -1 if it has set none.
+  virtual std::string request_meta(ClientCaps caps, int log_level) const = 0;
+
+  // The form of the servers' answers; null if it is the form that clients with a session expect.
+  virtual const AnswerForm *answer_form() const noexcept { return nullptr; }
+
+ protected:
+  // Returns what the results of all generations have in common. The result must be an object.
+  static Opened describe(std::string revision, std::string_view result);
 };
 
 // The edge for the revisions with a session, 2024-11-05 to 2025-11-25: initialize and initialized.
-const ServerEdge &session_server_edge() noexcept;
+// `offered` is the index in `revisions` of the revision that initialize offers.
+const ServerEdge &session_server_edge(std::uint8_t offered = newest_revision) noexcept;
 
 }  // namespace bulkhead

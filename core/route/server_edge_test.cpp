@@ -1,5 +1,4 @@
-// Servers of the revisions with a session, and a server of the next revision behind an edge that
-// the test defines: only the edge knows the server's revision.
+// Servers of both protocol generations: only the edge knows the server's revision.
 #include "route/server_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,25 +13,6 @@
 using namespace bulkhead;
 
 namespace {
-
-class NextServerEdge final : public ServerEdge {
- public:
-  mcp::Method opening_method() const override { return mcp::Method::server_discover; }
-  std::string opening_params(ClientCaps caps) const override {
-    return R"({"_meta":{)" + request_meta(caps) + "}}";
-  }
-  Result<Opened> opened(std::string_view result) const override {
-    if (mcp::member(result, "supportedVersions").find("2026-07-28") == std::string_view::npos)
-      return fail(BH_E_PROTOCOL, "speaks another revision");
-    return Opened{"2026-07-28", parse_server_caps(mcp::member(result, "capabilities")), {}};
-  }
-  std::string_view confirmation() const override { return {}; }
-  std::string request_meta(ClientCaps caps) const override {
-    return R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
-           R"("io.modelcontextprotocol/clientCapabilities":)" +
-           compose_client_caps(caps);
-  }
-};
 
 // A connector whose server answers immediately.
 struct World : private ClientEnd {
@@ -64,16 +44,16 @@ struct World : private ClientEnd {
                                               result + "}");
   }
 
-  explicit World(const ServerEdge *edge) {
+  explicit World(ProtocolPin protocol) {
     RouterHooks hooks;
     hooks.log = [this](std::int32_t, std::string_view text) { log.append(text).append("\n"); };
     router = std::make_unique<Router>(profile, *reactor, std::move(hooks));
     ServerDef def;
     def.name = "s";
+    def.protocol = protocol;
     auto made = std::make_unique<Upstream>(router->parts().servers.lanes, def);
     made->connector = &table;
     made->self = this;
-    if (edge != nullptr) made->edge = edge;
     router->parts().servers.list.add(std::move(made));
     router->start(true);
     bh_peer peer{};
@@ -130,7 +110,7 @@ std::string member(std::string_view text, std::initializer_list<std::string_view
 }  // namespace
 
 TEST_CASE("a server with a session is initialized, and requests leave as they came") {
-  World w(nullptr);
+  World w(ProtocolPin::v2025_11_25);
   REQUIRE(w.sent.size() >= 3);
   CHECK(member(w.sent[0], {"method"}) == R"("initialize")");
   CHECK(member(w.sent[0], {"params", "protocolVersion"}) == R"("2025-11-25")");
@@ -141,9 +121,8 @@ TEST_CASE("a server with a session is initialized, and requests leave as they ca
   CHECK(w.got.find(R"("id":5)") != std::string::npos);
 }
 
-TEST_CASE("a server of another generation needs an edge, and nothing else") {
-  const NextServerEdge edge;
-  World w(&edge);
+TEST_CASE("a stateless server is asked with server/discover, and each request has its revision") {
+  World w(ProtocolPin::v2026_07_28);
   REQUIRE(w.sent.size() == 2);
   CHECK(member(w.sent[0], {"method"}) == R"("server/discover")");
   CHECK(member(w.sent[1], {"method"}) == R"("tools/list")");
@@ -161,5 +140,29 @@ TEST_CASE("a server of another generation needs an edge, and nothing else") {
     if (params.find("own") != std::string::npos)
       CHECK(member(sent, {"params", "_meta", "own"}) == "7");
     CHECK(w.got.find(R"("content":[])") != std::string::npos);
+  }
+}
+
+TEST_CASE("reserved members of a client's _meta do not reach a stateless server") {
+  World w(ProtocolPin::v2026_07_28);
+  const std::string caps = "io.modelcontextprotocol/clientCapabilities";
+  for (
+      const std::string params :
+      {R"({"name":"s__x","_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}})",
+       R"({"name":"s__x","_meta":{"a":1,"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"progressToken":"t"}})",
+       R"({"_meta":{"io.modelcontextprotocol\/clientCapabilities":{"sampling":{}},"a":1},"name":"s__x"})",
+       R"({"_meta":{"\u0069o.modelcontextprotocol/logLevel":"debug" , "b":[1.0],"io.modelcontextprotocol/clientInfo":{}},"name":"s__x"})"}) {
+    INFO(params);
+    const std::string sent = w.call(params);
+    INFO(sent);
+    REQUIRE(mcp::valid_json(sent));
+    CHECK_FALSE(mcp::has_duplicate_members(sent));
+    CHECK(member(sent, {"params", "_meta", caps}) == "{}");
+    CHECK(member(sent, {"params", "_meta", "io.modelcontextprotocol/logLevel"}).empty());
+    CHECK(sent.find("sampling") == std::string::npos);
+    if (params.find(R"("a":1)") != std::string::npos)
+      CHECK(member(sent, {"params", "_meta", "a"}) == "1");
+    if (params.find(R"("b":)") != std::string::npos)
+      CHECK(member(sent, {"params", "_meta", "b"}) == "[1.0]");
   }
 }

@@ -128,7 +128,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   for (Lane *lane : s.view->lanes) {
     // Of a static list the gateway itself reports changes.
     if (lane->upstream().def().roots_mode() != RootsMode::per_client) continue;
-    if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
+    const bool declared = (lane->caps() & cap::roots_changed) != 0;
+    if (lane->session() == s.handle && declared && lane->takes(message.scan->method)) {
       needs_.notifications.to_server(*lane, s, message, &part, 1);
     }
   }

@@ -32,7 +32,7 @@ class Digits {
 // message and the texts. Used on one thread. Never allocates.
 class Splice {
  public:
-  static constexpr std::uint32_t max_edits = 10;
+  static constexpr std::uint32_t max_edits = 12;
   // The error text of a splice that has failed.
   static constexpr const char *failure =
       "the message could not be rewritten: its edits overlap, or there are too many";
@@ -50,6 +50,9 @@ class Splice {
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
+
+  // Makes the splice fail because its user could not make an edit.
+  void reject() noexcept { ok_ = false; }
 
   // Returns false if an edit could not be stored. parts() then returns null.
   bool ok() const noexcept { return ok_; }

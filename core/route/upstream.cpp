@@ -99,7 +99,8 @@ void Upstream::redefine(ServerDef definition) {
   const bh_str changed =
       bh::str(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (roots && lanes_[i]->opened()) lanes_[i]->send(BH_LANE_NOTIFICATION, &changed, 1);
+    const bool told = lanes_[i]->takes(mcp::Method::notifications_roots_list_changed);
+    if (roots && told && lanes_[i]->opened()) lanes_[i]->send(BH_LANE_NOTIFICATION, &changed, 1);
     lanes_[i]->redefined();
   }
 }

@@ -12,14 +12,15 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "profile/profile.hpp"
 #include "route/lane.hpp"
-#include "route/server_edge.hpp"
+#include "route/protocol_choice.hpp"
 #include "route/server_status.hpp"
 
 namespace bulkhead {
 
 class Upstream {
  public:
-  Upstream(LaneHost &host, ServerDef definition) : host_(host), def_(std::move(definition)) {}
+  Upstream(LaneHost &host, ServerDef definition)
+      : protocol(definition), host_(host), def_(std::move(definition)) {}
 
   const ServerDef &def() const noexcept { return def_; }
   // Applies a definition that needs no new connection; see same_wire().
@@ -32,8 +33,7 @@ class Upstream {
   const bh_tools *tools = nullptr;
   void *self = nullptr;
   std::string unusable;
-  // The edge of the protocol generation that the server speaks.
-  const ServerEdge *edge = &session_server_edge();
+  ProtocolChoice protocol;
 
   // During a reload: the upstream that this one replaces. New lanes inherit from its lanes.
   const Upstream *former = nullptr;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mcp/for_each.hpp"
+#include "route/answer_form.hpp"
 #include "route/attribution.hpp"
 #include "route/drop_members.hpp"
 #include "route/protocol.hpp"
@@ -103,6 +104,12 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     ++needs_.counters.stray_answers;
     // The server has finished a call that its client had cancelled.
     return Attribution::finished(lane, parse_number(message.id()));
+  }
+  if (const AnswerForm *form = lane.answer_form()) {
+    if (std::string problem = form->problem(message, e->method); !problem.empty()) {
+      ++needs_.counters.bad_upstream_messages;
+      return exchange_failed(lane.handle(), e->id, {BH_E_PROTOCOL, std::move(problem)});
+    }
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
   needs_.answers.answered(*e->call, message);

@@ -7,6 +7,7 @@
 #include "route/client_meta.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
+#include "route/stateless_server_edge.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -24,7 +25,7 @@ void WireLane::start() {
 
 void WireLane::connect() {
   state_ = LaneState::connecting;
-  handshaken_ = false;
+  edge_ = nullptr;
   first_lists_ = 0;
   log_level_sent = -1;
   list_failures_ = 0;
@@ -34,8 +35,7 @@ void WireLane::connect() {
   info.size = sizeof info;
   info.server = bh::str(upstream_.name());
   info.definition = bh::str(definition);
-  info.connect_timeout_ms =
-      upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
+  info.connect_timeout_ms = connect_timeout_ms();
   bh_error error = bh::make_error();
   handle_ = host_.register_wire(this);
   wire_ = nullptr;
@@ -47,69 +47,7 @@ void WireLane::connect() {
     return attempt_failed({status, std::string(bh::text(error))}, error.retry_after_ms);
   }
   host_.lane_changed(*this);
-  handshake();
-}
-
-void WireLane::handshake() {
-  const ServerEdge &edge = *upstream_.edge;
-  const std::uint64_t timeout =
-      upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
-  Exchange *e = own_exchange(Purpose::handshake, edge.opening_method(), timeout);
-  if (e == nullptr) return attempt_failed({BH_E_LIMIT, "too many exchanges are open"}, 0);
-  meta_.set(edge.request_meta(caps_));
-  const Digits id(e->id);
-  std::string text = R"({"jsonrpc":"2.0","id":)";
-  text.append(id.view())
-      .append(R"(,"method":")")
-      .append(mcp::to_string(edge.opening_method()))
-      .append(R"(","params":)")
-      .append(edge.opening_params(caps_))
-      .append("}");
-  const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_INITIALIZE);
-}
-
-void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view message) {
-  if (scan.kind == mcp::Kind::error) {
-    // The error may repeat credentials from the request. It is masked before it is cut, because a
-    // partial credential would not be recognized.
-    const std::string_view error = scan.error.in(message);
-    const auto said = host_.without_credentials(error.substr(0, 8'192));
-    const std::string_view code = mcp::member(error, "code");
-    const bool number = code.find_first_not_of("-0123456789") == std::string_view::npos;
-    const std::string shown = said.has_value() ? ": " + said->substr(0, 300)
-                              : number         ? " with error " + std::string(code.substr(0, 12))
-                                               : " with an error";
-    const std::string method(mcp::to_string(upstream_.edge->opening_method()));
-    return attempt_failed({BH_E_PROTOCOL, "rejected " + method + shown}, 0);
-  }
-  auto opened = upstream_.edge->opened(scan.result.in(message));
-  if (!opened) return attempt_failed(opened.error(), 0);
-  server_caps_ = opened->caps;
-  instructions_ = std::move(opened->instructions);
-  handshaken_ = true;
-  const bh_lane handle = handle_;  // a connector may lose the connection inside any call
-  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(opened->revision));
-  if (handle_ != handle) return;
-  const bh_str confirmation = bh::str(upstream_.edge->confirmation());
-  if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
-  if (handle_ != handle) return;
-  // Requests all lists at once, in one round trip instead of four. The wanted lists are registered
-  // first, because a connector may answer inside the call, or report a change of a list that was
-  // not requested yet.
-  std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
-                                         server_caps_.resources, server_caps_.prompts};
-  first_lists_ = 1;
-  for (const bool want : wanted) first_lists_ += want ? 1 : 0;
-  for (const ItemKind kind : all_item_kinds) {
-    const auto index = static_cast<std::size_t>(kind);
-    listings_[index].first = wanted[index];
-    if (!wanted[index]) items_[index] = {};
-  }
-  for (const ItemKind kind : all_item_kinds) {
-    if (wanted[static_cast<std::size_t>(kind)] && handle_ == handle) start_listing(kind);
-  }
-  if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
+  open_conversation();
 }
 
 void WireLane::become_ready() {
@@ -149,7 +87,7 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
 // Returns false if the request was not sent and the exchange has ended. If it returns true, the
 // exchange may also have ended: the answer may have arrived inside the call.
 bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
-                            std::uint32_t flags) {
+                            std::uint32_t flags, std::span<const bh_header> headers) {
   bh_lane_message message{};
   message.size = sizeof message;
   message.kind = BH_LANE_REQUEST;
@@ -158,6 +96,8 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   message.flags = flags;
   message.part_count = count;
   message.parts = parts;
+  message.headers = headers.data();
+  message.header_count = static_cast<std::uint32_t>(headers.size());
   const std::uint64_t id = e.id;
   e.sent = true;
   ++in_flight;
@@ -199,12 +139,36 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
   const bool has_meta = remove_client_meta(&splice, hand.message);
-  if (!meta_.empty()) meta_.add_to(&splice, hand.message, has_meta);
+  e.call->answer_form = edge_->answer_form();
+  if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  send_request(e, parts, splice.count(), mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0);
+  const std::uint32_t flags = mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0;
+  if (!edge_->stateless()) return void(send_request(e, parts, splice.count(), flags));
+  std::string name;
+  const auto headers =
+      headers_for(*edge_, {scan.method, mcp::to_string(scan.method),
+                           mcp::unquote(hand.target.resolved.original_token, &name),
+                           hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
+  if (!headers) {
+    return host_.fail_call(*e.call, code::invalid_params, about(headers.error().text),
+                           BH_OUTCOME_ERROR);
+  }
+  send_request(e, parts, splice.count(), flags, *headers);
+}
+
+// Only a server with a URL can have a wire with headers; others would ignore them.
+Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
+                                                         const RequestHeaders::Values &values) {
+  if (!edge.stateless() || upstream_.def().url.empty()) return std::span<const bh_header>{};
+  return headers_.of(StatelessServerEdge::revision, values);
+}
+
+std::span<const bh_header> WireLane::headers_for(const ServerEdge &edge, mcp::Method method) {
+  return headers_for(edge, {method, mcp::to_string(method), {}, {}})
+      .value_or(std::span<const bh_header>{});
 }
 
 std::string WireLane::about(std::string_view text) const {
@@ -290,11 +254,11 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
 }
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
-  if (state_ != LaneState::ready) return;
+  if (state_ != LaneState::ready || !takes(method)) return;
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   const Digits id(e->id);
-  const std::string with_meta = meta_.added_to(params);
+  const std::string with_meta = meta_for(nullptr).added_to(params);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id.view()),
                           bh::str(R"(,"method":")"),
@@ -302,18 +266,17 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
                           bh::str(R"(","params":)"),
                           bh::str(with_meta),
                           bh::str("}")};
-  send_request(*e, parts, 7, 0);
+  send_request(*e, parts, 7, 0, headers_for(*edge_, method));
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
                           const Error *error) {
   const Purpose purpose = e.purpose;
+  const std::uint64_t id = e.id;
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
   if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
-  if (purpose != Purpose::handshake) return;
-  if (error != nullptr) return attempt_failed(*error, 0);
-  handshake_answered(*scan, message);
+  if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);
 }
 
 }  // namespace bulkhead

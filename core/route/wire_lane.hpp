@@ -3,12 +3,17 @@
 // Runs on the I/O thread. Owned by the Upstream.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
+#include "route/opening.hpp"
+#include "route/request_headers.hpp"
 #include "route/request_meta.hpp"
+#include "route/server_edge.hpp"
 #include "route/waiting_calls.hpp"
 
 namespace bulkhead {
@@ -25,12 +30,13 @@ class WireLane final : public Lane {
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
+  bool takes(mcp::Method method) const override { return edge_ == nullptr || edge_->has(method); }
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;
   void redefined() override;
   void pump() override;
   void recall() override;
-  bool opened() const override { return handshaken_ && handle_ != 0; }
+  bool opened() const override { return edge_ != nullptr && handle_ != 0; }
   bool lazy() const override;
   bool unknown() const override;
 
@@ -39,6 +45,10 @@ class WireLane final : public Lane {
   // The answer to one of the lane's own exchanges. `error` is set if there is no answer.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
+  // The form of the server's answers; null if it is the form of the revisions with a session.
+  const AnswerForm *answer_form() const noexcept {
+    return edge_ == nullptr ? nullptr : edge_->answer_form();
+  }
   // The server reports that a list has changed.
   void list_changed(ItemKind kind);
 
@@ -58,8 +68,18 @@ class WireLane final : public Lane {
   };
 
   void connect();
-  void handshake();
-  void handshake_answered(const mcp::Scan &scan, std::string_view message);
+  void open_conversation();
+  void continue_opening(Opening::Step step);
+  void send_opening();
+  void watch_silence();
+  void opening_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message,
+                        const Error *error);
+  Error rejection(std::uint64_t exchange, const mcp::Scan &scan, std::string_view message) const;
+  void opened_with(const ServerEdge &edge, ServerEdge::Opened opened);
+  void start_first_lists();
+  bool ended_on_probe(const Error &error);
+  std::uint64_t connect_timeout_ms() const;
+  const RequestMeta &meta_for(const Session *client);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -84,12 +104,18 @@ class WireLane final : public Lane {
   void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
-                    std::uint32_t flags);
+                    std::uint32_t flags, std::span<const bh_header> headers = {});
+  // The headers of a request with this edge; empty if the server needs none.
+  Result<std::span<const bh_header>> headers_for(const ServerEdge &edge,
+                                                 const RequestHeaders::Values &values);
+  std::span<const bh_header> headers_for(const ServerEdge &edge, mcp::Method method);
 
-  RequestMeta meta_;      // of this connection's requests
-  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
-  void *wire_ = nullptr;  // the connector's pointer
-  bool handshaken_ = false;
+  Opening opening_;
+  const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
+  RequestHeaders headers_;            // of its requests
+  std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
+  bh_lane handle_ = 0;                // of the current connection; 0 if there is none
+  void *wire_ = nullptr;              // the connector's pointer
   bool pumping_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
   std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
@@ -100,6 +126,8 @@ class WireLane final : public Lane {
   std::uint64_t retry_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
+  std::uint64_t silence_timer_ = 0;
+  std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
   std::array<Listing, item_kinds> listings_;
 };

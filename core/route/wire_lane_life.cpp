@@ -79,7 +79,7 @@ void WireLane::stop_if_idle() {
 // ---- loss and reconnection ---------------------------------------------------------------------
 
 void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
-  if (state_ == LaneState::closed) return;
+  if (state_ == LaneState::closed || ended_on_probe(error)) return;
   attempt_failed(error, retry_after_ms);
 }
 
@@ -126,6 +126,8 @@ void WireLane::drop_wire() {
   if (handle_ == 0) return;
   const bh_lane handle = handle_;
   handle_ = 0;
+  host_.reactor().timer_cancel(silence_timer_);
+  silence_timer_ = 0;
   host_.detach_wire(handle);
   void *wire = wire_;
   wire_ = nullptr;

@@ -52,11 +52,11 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
   std::string params;
   if (!cursor_token.empty()) params.append(R"({"cursor":)").append(cursor_token).append("}");
-  params = meta_.added_to(params);
+  params = meta_for(nullptr).added_to(params);
   if (!params.empty()) text.append(R"(,"params":)").append(params);
   text.append("}");
   const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_REPEATABLE);
+  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, facts(kind).list_method));
 }
 
 void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -110,7 +110,14 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   ItemList &items = items_[static_cast<std::size_t>(kind)];
   listing.running = false;
   const bool first = std::exchange(listing.first, false);
+  std::vector<std::string> removed;
+  const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
+  if (ok && annotated && !upstream_.def().url.empty()) {
+    headers_.use_tools(&listing.incoming,
+                       [&](const std::string &text) { removed.push_back(text); });
+  }
   if (ok && !(items == listing.incoming)) {
+    for (const std::string &text : removed) host_.log(BH_LOG_WARN, about(text));
     if (items.left_out != listing.incoming.left_out) report_left_out(kind, listing.incoming);
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
@@ -173,7 +180,8 @@ void WireLane::recall() {
 // Lists of a client's own connection belong to that client and are not stored.
 void WireLane::keep_list() {
   if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
-  const std::string text = kept_list_text(server_caps_, instructions_, items_);
+  const std::string text =
+      upstream_.protocol.stamped(kept_list_text(server_caps_, instructions_, items_));
   if (upstream_.keep_list(caps_, text)) {
     host_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
   }

@@ -3,107 +3,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "route/fakes.hpp"
+#include "route/lane_world.hpp"
 
 using namespace bulkhead;
 
 namespace {
 
-using Texts = std::vector<std::string>;
-
-struct World : FakeLaneHost {
-  bh_status opens = BH_OK, sends = BH_OK;
-  Texts sent;        // requests
-  Texts repeatable;  // methods that were sent with BH_LANE_REPEATABLE
-  Texts notified;
-  std::vector<std::uint64_t> abandoned;
-  std::uint32_t closed = 0;
-  std::function<void()> inside;  // called inside the next send
-  CallTable calls;
-  ServerDef def = server_named("s");
-  std::unique_ptr<Upstream> upstream;
-  WireLane *lane = nullptr;
-
-  static World &of(void *self) { return *static_cast<World *>(self); }
-  static const bh_connector connector;
-
-  explicit World(std::uint32_t max_in_flight = 8) {
-    def.max_in_flight = max_in_flight;
-    upstream = std::make_unique<Upstream>(*this, def);
-    upstream->connector = &connector;
-    upstream->self = this;
-    lane = static_cast<WireLane *>(upstream->lane_for(0, 0));
-  }
-  ~World() override { upstream->remove(lane); }
-  // The answer to the lane's own request with this method.
-  void answer(const std::string &method, const std::string &result) {
-    for (const std::string &request : Texts(sent)) {
-      if (mcp::member(request, "method") != "\"" + method + "\"") continue;
-      const std::string_view id = mcp::member(request, "id");
-      Exchange *e = table.get(std::strtoull(std::string(id).c_str(), nullptr, 10));
-      if (e == nullptr) continue;
-      const Scanned m(R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":)" + result +
-                      "}");
-      return lane->own_answer(*e, &m.scan, m.text, nullptr);
-    }
-    FAIL("no such request: " << method);
-  }
-  void initialize() {
-    answer("initialize", R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{}}})");
-  }
-  void get_ready() {
-    lane->start();
-    initialize();
-    answer("tools/list", R"({"tools":[{"name":"x"}]})");
-    REQUIRE(lane->state() == LaneState::ready);
-    sent.clear();
-  }
-  // Makes a call. Returns the id under which it was sent, or an empty string.
-  std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
-    const std::size_t before = sent.size();
-    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method +
-                    R"(","params":{"name":"s__x","arguments":)" + arguments + "}}");
-    last = calls.open();
-    Exchange &e = *table.open();
-    e.call = last;
-    e.method = mcp::Method::tools_call;
-    last->exchange = &e;
-    last->stage = Stage::at_server;
-    lane->attach(e);
-    CallInHand hand{m.get(), {lane, {}, m.scan.name}, {}, {}};
-    hand.target.resolved.original_token = "\"x\"";
-    lane->submit(e, hand);
-    return sent.size() == before ? "" : std::string(mcp::member(sent.back(), "id"));
-  }
-  void finish(Call &call) {
-    if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
-    calls.close(call);
-    lane->pump();
-  }
-  Call *last = nullptr;
-};
-
-const bh_connector World::connector{
-    sizeof(bh_connector),
-    0,
-    [](void *self, bh_lane, const bh_lane_info *, void **wire, bh_error *error) -> bh_status {
-      *wire = self;
-      World &w = World::of(self);
-      return w.opens == BH_OK ? BH_OK : bh::fail(error, w.opens, "there is no such program");
-    },
-    [](void *self, void *, const bh_lane_message *m, bh_error *error) -> bh_status {
-      World &w = World::of(self);
-      if (w.sends != BH_OK) return bh::fail(error, w.sends, "the pipe is full");
-      if ((m->flags & BH_LANE_REPEATABLE) != 0)
-        w.repeatable.emplace_back(mcp::member(joined(m->parts, m->part_count), "method"));
-      (m->kind == BH_LANE_REQUEST ? w.sent : w.notified).push_back(joined(m->parts, m->part_count));
-      call_once(w.inside);
-      return BH_OK;
-    },
-    [](void *, void *, bh_str) {},
-    [](void *self, void *, std::uint64_t e) { World::of(self).abandoned.push_back(e); },
-    [](void *self, void *) { ++World::of(self).closed; },
-};
+using World = LaneWorld;
 
 }  // namespace
 

@@ -113,6 +113,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
 }
 
 bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
+  // A cancellation is the end of the response, which follows; there are no other notifications.
+  if (stateless() && message.kind == BH_LANE_NOTIFICATION) return BH_OK;
   switch (wire_) {
     case Wire::down:
     case Wire::closed:
@@ -349,7 +351,7 @@ void Lane::ready(std::string_view revision) {
       std::all_of(revision.begin(), revision.end(), [](char c) { return c >= 0x21 && c <= 0x7E; });
   if (fit) revision_.assign(revision);
   build_heads();
-  if (wire_ != Wire::streamable) return;
+  if (wire_ != Wire::streamable || stateless()) return;
   want_stream_ = true;
   if (!expect_initialized_ && held_by_ == nullptr) open_stream();
 }

@@ -59,6 +59,9 @@ class Lane {
   void initialize_answered();
   // Returns true if answers could arrive on an event stream that is open or will be opened.
   bool listens() const noexcept { return want_stream_; }
+  // Returns true if the server has no sessions (2026-07-28): each POST is complete in itself, a
+  // closed response cancels its request, and streams are not resumed.
+  bool stateless() const noexcept { return revision_ >= "2026-07-28"; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
   void post_refused(Post &post);  // received an HTTP error status

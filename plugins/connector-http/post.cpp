@@ -299,7 +299,8 @@ void Post::stream_over(const bh_error *error) {
     return lane_->post_refused(*this);  // the server does not support resumption
   }
   if (progressed_) attempts_ = 0;
-  if (!sse_.last_event_id().empty() && attempts_ < context_.settings.resume_attempts) {
+  const bool resumable = !lane_->stateless() && !sse_.last_event_id().empty();
+  if (resumable && attempts_ < context_.settings.resume_attempts) {
     resuming_ = true;
     progressed_ = false;
     const Settings &s = context_.settings;

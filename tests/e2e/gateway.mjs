@@ -174,6 +174,13 @@ export class Gateway {
       await sleep(5);
     }
   }
+  // Starts a stopped gateway once more, with the same profile and state.
+  async again() {
+    this.stopped = false;
+    this.exit = undefined;
+    this.stdoutText = this.stderrText = '';
+    return this.serve();
+  }
   get pid() {
     return this.child.pid;
   }

@@ -1,0 +1,141 @@
+// A lane over a connector, without the rest of the route: what the gateway sends is stored, and the
+// test answers.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "route/fakes.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+using Texts = std::vector<std::string>;
+
+struct LaneWorld : FakeLaneHost {
+  bh_status opens = BH_OK, sends = BH_OK;
+  Texts sent;        // requests
+  Texts repeatable;  // methods that were sent with BH_LANE_REPEATABLE
+  Texts notified;
+  std::vector<std::uint64_t> abandoned;
+  std::uint32_t opened = 0, closed = 0;
+  std::string revision;          // that the connector was given
+  std::function<void()> inside;  // called inside the next send
+  CallTable calls;
+  ServerDef def = server_named("s");
+  std::unique_ptr<Upstream> upstream;
+  WireLane *lane = nullptr;
+
+  static LaneWorld &of(void *self) { return *static_cast<LaneWorld *>(self); }
+  static const bh_connector connector;
+
+  explicit LaneWorld(std::uint32_t max_in_flight = 8,
+                     ProtocolPin protocol = ProtocolPin::v2025_11_25) {
+    def.protocol = protocol;
+    def.max_in_flight = max_in_flight;
+    upstream = std::make_unique<Upstream>(*this, def);
+    upstream->connector = &connector;
+    upstream->self = this;
+    lane = static_cast<WireLane *>(upstream->lane_for(0, 0));
+  }
+  ~LaneWorld() override {
+    if (lane != nullptr) upstream->remove(lane);
+  }
+  // The answer to the lane's own request with this method.
+  void answer(const std::string &method, const std::string &result) {
+    respond(method, R"("result":)" + result);
+  }
+  void refuse(const std::string &method, const std::string &error) {
+    respond(method, R"("error":)" + error);
+  }
+  // The connector reports that the request has failed.
+  void fail(const std::string &method, const Error &error) {
+    Exchange *e = own(method);
+    if (e != nullptr) lane->own_answer(*e, nullptr, {}, &error);
+  }
+  void respond(const std::string &method, const std::string &outcome) {
+    Exchange *e = own(method);
+    if (e == nullptr) return;
+    const Scanned m(R"({"jsonrpc":"2.0","id":)" + std::to_string(e->id) + "," + outcome + "}");
+    lane->own_answer(*e, &m.scan, m.text, nullptr);
+  }
+  // The open request with this method.
+  Exchange *own(const std::string &method) {
+    for (const std::string &request : Texts(sent)) {
+      if (mcp::member(request, "method") != "\"" + method + "\"") continue;
+      const std::string_view id = mcp::member(request, "id");
+      Exchange *e = table.get(std::strtoull(std::string(id).c_str(), nullptr, 10));
+      if (e != nullptr) return e;
+    }
+    FAIL_CHECK("no such request: " << method);
+    return nullptr;
+  }
+  void initialize() {
+    answer("initialize", R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{}}})");
+  }
+  void get_ready() {
+    lane->start();
+    initialize();
+    answer("tools/list", R"({"tools":[{"name":"x"}]})");
+    REQUIRE(lane->state() == LaneState::ready);
+    sent.clear();
+  }
+  // The methods of the requests that were sent.
+  Texts methods() const {
+    Texts out;
+    for (const std::string &text : sent) out.emplace_back(mcp::member(text, "method"));
+    return out;
+  }
+  // Makes a call. Returns the id under which it was sent, or an empty string.
+  std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
+    const std::size_t before = sent.size();
+    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method +
+                    R"(","params":{"name":"s__x","arguments":)" + arguments + "}}");
+    last = calls.open();
+    last->session = client;
+    Exchange &e = *table.open();
+    e.call = last;
+    e.method = mcp::Method::tools_call;
+    last->exchange = &e;
+    last->stage = Stage::at_server;
+    lane->attach(e);
+    CallInHand hand{m.get(), {lane, {}, m.scan.name}, {}, {}};
+    hand.target.resolved.original_token = "\"x\"";
+    lane->submit(e, hand);
+    return sent.size() == before ? "" : std::string(mcp::member(sent.back(), "id"));
+  }
+  void finish(Call &call) {
+    if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
+    calls.close(call);
+    lane->pump();
+  }
+  Call *last = nullptr;
+  Session *client = nullptr;  // of the next call
+};
+
+inline const bh_connector LaneWorld::connector{
+    sizeof(bh_connector),
+    0,
+    [](void *self, bh_lane, const bh_lane_info *, void **wire, bh_error *error) -> bh_status {
+      *wire = self;
+      LaneWorld &w = LaneWorld::of(self);
+      ++w.opened;
+      return w.opens == BH_OK ? BH_OK : bh::fail(error, w.opens, "there is no such program");
+    },
+    [](void *self, void *, const bh_lane_message *m, bh_error *error) -> bh_status {
+      LaneWorld &w = LaneWorld::of(self);
+      if (w.sends != BH_OK) return bh::fail(error, w.sends, "the pipe is full");
+      if ((m->flags & BH_LANE_REPEATABLE) != 0)
+        w.repeatable.emplace_back(mcp::member(joined(m->parts, m->part_count), "method"));
+      (m->kind == BH_LANE_REQUEST ? w.sent : w.notified).push_back(joined(m->parts, m->part_count));
+      call_once(w.inside);
+      return BH_OK;
+    },
+    [](void *self, void *, bh_str revision) { LaneWorld::of(self).revision = bh::view(revision); },
+    [](void *self, void *, std::uint64_t e) { LaneWorld::of(self).abandoned.push_back(e); },
+    [](void *self, void *) { ++LaneWorld::of(self).closed; },
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
+#include "mcp/for_each.hpp"
+#include "route/answer_form.hpp"
+#include "route/protocol.hpp"
+#include "route/removed_members.hpp"
+#include "route/request_meta.hpp"
+#include "route/stateless_server_edge.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::int32_t missing_capability = -32021;
+
+// The value of a member that the scanner has found, so its name has no escapes.
+std::string_view value_of(std::string_view member) {
+  if (member.empty()) return {};
+  member.remove_prefix(member.find('"', 1) + 1);
+  const std::size_t at = member.find_first_not_of(" \t\r\n:");
+  return at == std::string_view::npos ? std::string_view{} : member.substr(at);
+}
+
+bool may_ask_for_input(mcp::Method method) {
+  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
+         method == mcp::Method::resources_read;
+}
+
+std::int32_t code_of(std::string_view error) {
+  const std::string_view token = mcp::member(error, "code");
+  std::int32_t out = 0;
+  const auto [end, failed] = std::from_chars(token.data(), token.data() + token.size(), out);
+  return failed == std::errc{} && end == token.data() + token.size() ? out : 0;
+}
+
+std::string message_of(std::string_view error) {
+  constexpr std::size_t most = 300;
+  const std::string_view token = mcp::member(error, "message");
+  std::string scratch;
+  return token.starts_with('"') ? std::string(mcp::unquote(token, &scratch).substr(0, most)) : "";
+}
+
+// A server of this revision reports a missing resource as invalid params, with its URI.
+bool is_missing_resource(std::string_view error) {
+  const std::string_view data = mcp::member(error, "data");
+  if (data.starts_with('{') && !mcp::member(data, "uri").empty()) return true;
+  const std::string text = message_of(error);
+  constexpr std::string_view phrase = "not found";
+  return std::search(text.begin(), text.end(), phrase.begin(), phrase.end(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b;
+         }) != text.end();
+}
+
+std::string missing_features(std::string_view error) {
+  const std::string_view data = mcp::member(error, "data");
+  const std::string_view required =
+      data.starts_with('{') ? mcp::member(data, "requiredCapabilities") : std::string_view{};
+  std::string names;
+  if (required.starts_with('{')) {
+    mcp::for_each_member(required, [&](std::string_view key, std::string_view) {
+      std::string scratch;
+      if (names.size() < 200) {
+        names.append(names.empty() ? "" : ", ").append(mcp::unquote(key, &scratch).substr(0, 60));
+      }
+    });
+  }
+  return names.empty() ? "a capability" : names;
+}
+
+// A _meta without its reserved members. Returns an empty text if nothing else is left, and nullopt
+// if it has none of them.
+std::optional<std::string> without_reserved(std::string_view meta) {
+  if (!meta.starts_with('{')) return std::nullopt;
+  std::string kept = "{";
+  bool reserved = false;
+  mcp::for_each_member(meta, [&](std::string_view key, std::string_view value) {
+    if (RequestMeta::is_reserved(key)) {
+      reserved = true;
+      return;
+    }
+    if (kept.size() > 1) kept += ',';
+    kept.append(key).append(":").append(value);
+  });
+  if (!reserved) return std::nullopt;
+  return kept.size() == 1 ? std::string() : kept + "}";
+}
+
+class StatelessAnswerForm final : public AnswerForm {
+ public:
+  std::string problem(const Message &answer, mcp::Method method) const override {
+    const mcp::Scan &scan = *answer.scan;
+    if (scan.kind != mcp::Kind::result) return {};
+    if (scan.result_twice) return "sent a result with a member that occurs twice";
+    if (!answer[scan.result].starts_with('{')) return "sent a result that is not an object";
+    if (scan.result_type.empty()) return {};  // complete
+    const std::string_view type = value_of(answer[scan.result_type]);
+    if (type == R"("complete")") return {};
+    if (type == R"("input_required")" && may_ask_for_input(method)) return {};
+    return "sent a result of the unknown type " + std::string(type.substr(0, 40));
+  }
+
+  void edit(const Message &answer, Splice *splice, std::string *room) const override {
+    const mcp::Scan &scan = *answer.scan;
+    std::array<mcp::Range, 4> gone;
+    std::size_t count = 0;
+    const auto remove = [&](mcp::Range member) {
+      if (member.empty()) return;
+      std::size_t at = count++;
+      for (; at > 0 && gone[at - 1].begin > member.begin; --at) gone[at] = gone[at - 1];
+      gone[at] = member;
+    };
+    remove(scan.result_type);
+    remove(scan.ttl_ms);
+    remove(scan.cache_scope);
+    const std::string_view meta = value_of(answer[scan.result_meta]);
+    if (auto kept = without_reserved(meta); kept.has_value() && kept->empty()) {
+      remove(scan.result_meta);
+    } else if (kept.has_value()) {
+      *room = std::move(*kept);
+      const std::uint32_t end = scan.result_meta.end;
+      splice->replace({end - static_cast<std::uint32_t>(meta.size()), end}, *room);
+    }
+    RemovedMembers removed(answer.bytes);
+    for (std::size_t i = 0; i < count; ++i) removed.add(gone[i]);
+    for (const mcp::Range range : removed.ranges()) splice->remove(range);
+  }
+
+  std::string edited(std::string_view result) const override {
+    if (!result.starts_with('{')) return std::string(result);
+    std::string out = "{";
+    mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
+      if (key == R"("resultType")" || key == R"("ttlMs")" || key == R"("cacheScope")") return;
+      std::optional<std::string> meta;
+      if (key == R"("_meta")") meta = without_reserved(value);
+      if (meta.has_value() && meta->empty()) return;
+      if (out.size() > 1) out += ',';
+      out.append(key).append(":").append(meta.has_value() ? std::string_view(*meta) : value);
+    });
+    return out + "}";
+  }
+
+  std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
+                                       bool same_generation) const override {
+    const std::int32_t error_code = code_of(error);
+    if (is_hop_error(error_code))
+      return replace_hop_error(method, error, error_code, same_generation);
+    const bool missing = error_code == code::invalid_params &&
+                         method == mcp::Method::resources_read && is_missing_resource(error);
+    if (missing && !same_generation) return ReplacedError{code::resource_not_found, {}};
+    return std::nullopt;
+  }
+
+ private:
+  // An error between the gateway and its server. Only a client of this revision can do something
+  // about a missing capability.
+  static std::optional<ReplacedError> replace_hop_error(mcp::Method method, std::string_view error,
+                                                        std::int32_t error_code,
+                                                        bool same_generation) {
+    if (error_code != missing_capability) {
+      return ReplacedError{code::internal_error,
+                           "the server refused the gateway's request (error " +
+                               std::to_string(error_code) + "): " + message_of(error)};
+    }
+    if (same_generation) return std::nullopt;
+    const std::string text = "the server needs a client with " + missing_features(error) +
+                             ", which this client has not declared";
+    if (method != mcp::Method::tools_call) return ReplacedError{code::internal_error, text};
+    std::string result = R"({"content":[{"type":"text","text":)";
+    bh::json::append_quoted(&result, text);
+    return ReplacedError{0, result + R"(}],"isError":true})"};
+  }
+};
+
+}  // namespace
+
+const AnswerForm &stateless_answer_form() noexcept {
+  static const StatelessAnswerForm form;
+  return form;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,82 @@
+#include "route/stateless_server_edge.hpp"
+
+#include "mcp/for_each.hpp"
+#include "route/answer_form.hpp"
+
+namespace bulkhead {
+
+// Methods and notifications that only the revisions with a session have.
+bool StatelessServerEdge::has(mcp::Method method) const noexcept {
+  switch (method) {
+    case mcp::Method::initialize:
+    case mcp::Method::ping:
+    case mcp::Method::logging_set_level:
+    case mcp::Method::resources_subscribe:
+    case mcp::Method::resources_unsubscribe:
+    case mcp::Method::notifications_initialized:
+    case mcp::Method::notifications_progress:
+    case mcp::Method::notifications_roots_list_changed:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::string StatelessServerEdge::opening_params(ClientCaps caps) const {
+  return R"({"_meta":{)" + request_meta(caps, -1) + "}}";
+}
+
+Result<ServerEdge::Opened> StatelessServerEdge::opened(std::string_view result) const {
+  const bool object = result.starts_with('{');
+  const std::string_view supported =
+      object ? mcp::member(result, "supportedVersions") : std::string_view{};
+  bool speaks = false;
+  std::string scratch, listed;
+  if (supported.starts_with('[')) {
+    mcp::for_each_item(supported, [&](std::string_view item) {
+      if (!item.starts_with('"')) return true;
+      const std::string_view text = mcp::unquote(item, &scratch);
+      speaks = text == revision;
+      if (listed.size() < 100) listed.append(listed.empty() ? "" : ", ").append(text.substr(0, 40));
+      return !speaks;
+    });
+  }
+  if (!speaks) {
+    return fail(BH_E_PROTOCOL,
+                "supports MCP " +
+                    (listed.empty() ? "revisions that it does not name" : "revisions " + listed) +
+                    ", not " + std::string(revision));
+  }
+  return describe(std::string(revision), result);
+}
+
+// Roots have no listChanged in this revision.
+std::string StatelessServerEdge::request_meta(ClientCaps caps, int log_level) const {
+  std::string text = R"("io.modelcontextprotocol/protocolVersion":")";
+  text.append(revision)
+      .append(R"(","io.modelcontextprotocol/clientCapabilities":)")
+      .append(compose_client_caps(caps & ~cap::roots_changed))
+      .append(R"(,"io.modelcontextprotocol/clientInfo":{"name":"bulkhead","version":")")
+      .append(BULKHEAD_VERSION "\"}");
+  if (log_level >= 0) {
+    text.append(R"(,"io.modelcontextprotocol/logLevel":")")
+        .append(log_level_text(log_level))
+        .append("\"");
+  }
+  return text;
+}
+
+const AnswerForm *StatelessServerEdge::answer_form() const noexcept {
+  return &stateless_answer_form();
+}
+
+const StatelessServerEdge &stateless_server_edge() noexcept {
+  static const StatelessServerEdge edge;
+  return edge;
+}
+
+bool is_hop_error(std::int32_t error_code) noexcept {
+  return error_code <= -32020 && error_code >= -32099;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,193 @@
+// The opening of a connection: the protocol generation, the opening request and its answer.
+#include <algorithm>
+#include <utility>
+
+#include "bulkhead/cpp/clock.hpp"
+#include "mcp/methods.hpp"
+#include "route/lane_host.hpp"
+#include "route/session.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Returns how much the failure of an opening request says about the server's generation. A server
+// of another generation answers over HTTP with a status like 400, 404 or 405, which a connector
+// reports as a protocol error.
+Opening::Refusal meaning_of(bh_status failure) {
+  switch (failure) {
+    case BH_E_PROTOCOL:
+      return Opening::Refusal::no_generation;
+    case BH_E_AUTH:
+    case BH_E_DENIED:
+    case BH_E_UNAVAILABLE:
+    case BH_E_TIMEOUT:
+      return Opening::Refusal::connection;
+    default:
+      return Opening::Refusal::unclear;
+  }
+}
+
+}  // namespace
+
+std::uint64_t WireLane::connect_timeout_ms() const {
+  return upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
+}
+
+void WireLane::open_conversation() {
+  const std::uint64_t now_s = bh::unix_s();
+  opening_.begin(upstream_.protocol.first(now_s), upstream_.protocol.second(now_s));
+  opening_since_ns_ = host_.reactor().now_ns();
+  send_opening();
+}
+
+// All opening requests of a connection share the server's time to connect.
+void WireLane::send_opening() {
+  const ServerEdge &edge = opening_.edge();
+  const std::uint64_t passed_ms = (host_.reactor().now_ns() - opening_since_ns_) / 1'000'000;
+  const std::uint64_t whole_ms = connect_timeout_ms();
+  Exchange *e = own_exchange(Purpose::handshake, edge.opening_method(),
+                             whole_ms > passed_ms ? whole_ms - passed_ms : 1);
+  if (e == nullptr) return attempt_failed({BH_E_LIMIT, "too many exchanges are open"}, 0);
+  opening_.sending(e->id);
+  const Digits id(e->id);
+  std::string text = R"({"jsonrpc":"2.0","id":)";
+  text.append(id.view())
+      .append(R"(,"method":")")
+      .append(mcp::to_string(edge.opening_method()))
+      .append(R"(","params":)")
+      .append(edge.opening_params(caps_))
+      .append("}");
+  const bh_str part = bh::str(text);
+  const bh_lane handle = handle_;
+  send_request(*e, &part, 1, edge.stateless() ? BH_LANE_REPEATABLE : BH_LANE_INITIALIZE,
+               headers_for(edge, edge.opening_method()));
+  if (handle_ == handle && edge_ == nullptr) watch_silence();
+}
+
+void WireLane::watch_silence() {
+  if (!opening_.watches_silence() || silence_timer_ != 0) return;
+  const std::uint64_t wait_ms = std::min(Opening::silence_ms, connect_timeout_ms() / 2);
+  silence_timer_ =
+      host_.reactor().timer_start(this, wait_ms, bh::callback(this, [](WireLane &self) {
+                                    self.silence_timer_ = 0;
+                                    if (self.edge_ == nullptr && self.handle_ != 0) {
+                                      self.continue_opening(self.opening_.silent());
+                                    }
+                                  }));
+}
+
+void WireLane::continue_opening(Opening::Step step) {
+  switch (step) {
+    case Opening::Step::wait:
+      return;
+    case Opening::Step::send:
+      return send_opening();
+    case Opening::Step::fail:
+      return attempt_failed(opening_.error(), 0);
+  }
+}
+
+void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
+                                std::string_view message, const Error *error) {
+  if (edge_ != nullptr || handle_ == 0) return;  // the other request has decided
+  if (error != nullptr) {
+    return continue_opening(opening_.refused(exchange, *error, meaning_of(error->code)));
+  }
+  if (scan->kind == mcp::Kind::error) {
+    return continue_opening(opening_.refused(exchange, rejection(exchange, *scan, message),
+                                             Opening::Refusal::no_generation));
+  }
+  const ServerEdge &edge = opening_.edge_of(exchange);
+  auto opened = edge.opened(scan->result.in(message));
+  if (!opened) {
+    return continue_opening(
+        opening_.refused(exchange, opened.error(), Opening::Refusal::no_generation));
+  }
+  if (Exchange *other = host_.exchanges().get(opening_.other_than(exchange))) {
+    const std::uint64_t id = other->id;
+    abandon(id);
+    if (Exchange *still = host_.exchanges().get(id)) host_.drop(*still);
+  }
+  if (handle_ != 0) opened_with(edge, *std::move(opened));
+}
+
+// The error may repeat credentials from the request. It is masked before it is cut, because a
+// partial credential would not be recognized.
+Error WireLane::rejection(std::uint64_t exchange, const mcp::Scan &scan,
+                          std::string_view message) const {
+  const std::string_view error = scan.error.in(message);
+  const auto said = host_.without_credentials(error.substr(0, 8'192));
+  const std::string_view code = mcp::member(error, "code");
+  const bool number = code.find_first_not_of("-0123456789") == std::string_view::npos;
+  const std::string shown = said.has_value() ? ": " + said->substr(0, 300)
+                            : number         ? " with error " + std::string(code.substr(0, 12))
+                                             : " with an error";
+  const std::string method(mcp::to_string(opening_.edge_of(exchange).opening_method()));
+  return {BH_E_PROTOCOL, "rejected " + method + shown};
+}
+
+void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
+  edge_ = &edge;
+  host_.reactor().timer_cancel(silence_timer_);
+  silence_timer_ = 0;
+  metas_.clear();
+  if (opening_.certain()) upstream_.protocol.decided(edge, opened.revision, bh::unix_s());
+  server_caps_ = opened.caps;
+  instructions_ = std::move(opened.instructions);
+  const bh_lane handle = handle_;  // a connector may lose the connection inside any call
+  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(opened.revision));
+  if (handle_ != handle) return;
+  const bh_str confirmation = bh::str(edge.confirmation());
+  if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
+  if (handle_ == handle) start_first_lists();
+}
+
+// Requests all lists at once, in one round trip instead of four. The wanted lists are registered
+// first, because a connector may answer inside the call, or report a change of a list that was
+// not requested yet.
+void WireLane::start_first_lists() {
+  const bh_lane handle = handle_;
+  const std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
+                                               server_caps_.resources, server_caps_.prompts};
+  first_lists_ = 1;
+  for (const bool want : wanted) first_lists_ += want ? 1 : 0;
+  for (const ItemKind kind : all_item_kinds) {
+    const auto index = static_cast<std::size_t>(kind);
+    listings_[index].first = wanted[index];
+    if (!wanted[index]) items_[index] = {};
+  }
+  for (const ItemKind kind : all_item_kinds) {
+    if (wanted[static_cast<std::size_t>(kind)] && handle_ == handle) start_listing(kind);
+  }
+  if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
+}
+
+// A server may end when it gets a request before initialize. It is started once more, at once, and
+// gets initialize first. Its end is no failure.
+bool WireLane::ended_on_probe(const Error &error) {
+  const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
+  if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
+  if (!upstream_.protocol.ended_on_probe()) return false;
+  host_.log(BH_LOG_INFO, about("it ended when it was asked for its protocol revision (" +
+                               host_.without_credentials(error.text).value_or("no reason known") +
+                               "); it is started again with initialize"));
+  losing_ = true;
+  drop_wire();
+  fail_exchanges(error, false);
+  losing_ = false;
+  connect();
+  return true;
+}
+
+// The members of params._meta of a request for this client; null: for several clients.
+const RequestMeta &WireLane::meta_for(const Session *client) {
+  const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
+  const auto [at, fresh] = metas_.try_emplace(level);
+  if (fresh) at->second.set(edge_->request_meta(caps_, level));
+  return at->second;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,196 @@
+// How a lane opens a connection to a server whose protocol generation is not known.
+#include "bulkhead/cpp/clock.hpp"
+#include "route/lane_world.hpp"
+#include "route/stateless_server_edge.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+const std::string discovered =
+    R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}})";
+const std::string no_method = R"({"code":-32601,"message":"Method not found"})";
+
+struct Unknown : LaneWorld {
+  Unknown() : LaneWorld(8, ProtocolPin::automatic) { lane->start(); }
+  void list() { answer("tools/list", R"({"tools":[{"name":"x"}]})"); }
+  bool stateless_next() const { return upstream->protocol.first(bh::unix_s()).stateless(); }
+};
+
+}  // namespace
+
+TEST_CASE("a stateless server is ready after server/discover, without a confirmation") {
+  Unknown w;
+  CHECK(w.methods() == Texts{R"("server/discover")"});
+  w.answer("server/discover", discovered);
+  CHECK(w.revision == "2026-07-28");
+  CHECK(w.notified.empty());
+  w.list();
+  REQUIRE(w.lane->state() == LaneState::ready);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("tools/list")"});
+  CHECK(w.stateless_next());
+  w.sent.clear();
+  w.lane->request_quietly(mcp::Method::logging_set_level, R"({"level":"info"})");
+  w.lane->request_quietly(mcp::Method::resources_subscribe, R"({"uri":"x:y"})");
+  CHECK(w.sent.empty());
+  CHECK_FALSE(w.lane->takes(mcp::Method::notifications_roots_list_changed));
+}
+
+TEST_CASE("a refused server/discover costs one round trip, and the verdict is remembered") {
+  const std::string error = GENERATE(
+      as<std::string>(), R"({"code":-32601,"message":"Method not found"})",
+      R"({"code":-32602,"message":"before initialization"})", R"({"code":0,"message":""})",
+      R"({"code":-32022,"message":"no","data":{"supported":["2025-11-25"],"requested":"2026-07-28"}})");
+  Unknown w;
+  w.refuse("server/discover", error);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+  CHECK(w.opened == 1);
+  w.initialize();
+  CHECK(w.revision == "2025-06-18");
+  CHECK(w.notified.size() == 1);
+  w.list();
+  CHECK(w.lane->state() == LaneState::ready);
+  CHECK_FALSE(w.stateless_next());
+  w.sent.clear();
+  w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0);  // the next connection does not ask again
+  CHECK(w.methods() == Texts{R"("initialize")"});
+}
+
+TEST_CASE("a result without the known revision is a refusal as well") {
+  Unknown w;
+  w.answer("server/discover", R"({"supportedVersions":["2030-01-01"],"capabilities":{}})");
+  REQUIRE(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+  w.refuse("initialize", no_method);
+  CHECK(w.lane->state() == LaneState::waiting);
+  CHECK(w.lane->reason().find("rejected initialize") != std::string::npos);
+}
+
+TEST_CASE("a server that is silent on the probe gets initialize on the same connection") {
+  Unknown w;
+  w.lane->close();
+  w.upstream->remove(w.lane);
+  ServerDef def = w.def;
+  def.connect_timeout_ms = 20;  // so that the silence is 10 ms
+  Upstream upstream(w, def);
+  upstream.connector = &LaneWorld::connector;
+  upstream.self = &w;
+  w.sent.clear();
+  w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
+  w.lane->start();
+  REQUIRE(wait_for(*w.loop, [&] { return w.sent.size() == 2; }));
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+  const Exchange *second = w.own("initialize");
+  REQUIRE(second != nullptr);
+  CHECK(second->timeout_ms < 20);  // one time-out for both
+  SECTION("initialize is answered first") {
+    const std::uint64_t probe = w.own("server/discover")->id;
+    w.initialize();
+    CHECK(w.abandoned == std::vector<std::uint64_t>{probe});
+    CHECK(w.table.get(probe) == nullptr);
+    CHECK(w.revision == "2025-06-18");
+    CHECK_FALSE(upstream.protocol.first(bh::unix_s()).stateless());
+  }
+  SECTION("server/discover is answered first") {
+    const std::uint64_t other = second->id;
+    w.answer("server/discover", discovered);
+    CHECK(w.abandoned == std::vector<std::uint64_t>{other});
+    CHECK(w.revision == "2026-07-28");
+    CHECK(w.notified.empty());
+  }
+  w.list();
+  CHECK(w.lane->state() == LaneState::ready);
+  upstream.remove(w.lane);
+  w.lane = nullptr;
+}
+
+TEST_CASE("a server that ends on the probe is started once more, and gets initialize first") {
+  Unknown w;
+  w.lane->down({BH_E_UNAVAILABLE, "exited with status 1"}, 0);
+  CHECK(w.opened == 2);
+  CHECK(w.closed == 1);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+  CHECK(w.lane->restarts() == 0);
+  SECTION("works then") {
+    w.initialize();
+    w.list();
+    CHECK(w.lane->state() == LaneState::ready);
+    CHECK_FALSE(w.stateless_next());
+  }
+  SECTION("ends again: the usual wait follows") {
+    w.lane->down({BH_E_UNAVAILABLE, "exited with status 1"}, 0);
+    CHECK(w.opened == 2);
+    CHECK(w.lane->state() == LaneState::waiting);
+    CHECK(w.lane->reason().find("exited with status 1") != std::string::npos);
+  }
+  SECTION("it was a stateless server after all") {
+    w.refuse("initialize", R"({"code":-32022,"message":"unsupported","data":{}})");
+    CHECK(w.opened == 2);
+    w.answer("server/discover", discovered);
+    w.list();
+    CHECK(w.lane->state() == LaneState::ready);
+    CHECK(w.stateless_next());
+  }
+}
+
+TEST_CASE("over HTTP, a status decides; authentication and time-outs do not") {
+  Unknown w;
+  SECTION("400, 404, 405") {
+    w.fail("server/discover", {BH_E_PROTOCOL, "HTTP 404"});
+    w.initialize();
+    w.list();
+    CHECK_FALSE(w.stateless_next());
+  }
+  SECTION("500: initialize is tried, and nothing is remembered") {
+    w.fail("server/discover", {BH_E_IO, "HTTP 500"});
+    w.initialize();
+    w.list();
+    CHECK(w.lane->state() == LaneState::ready);
+    CHECK(w.stateless_next());
+  }
+  for (const bh_status code : {BH_E_AUTH, BH_E_DENIED, BH_E_UNAVAILABLE, BH_E_TIMEOUT}) {
+    DYNAMIC_SECTION("no initialize after " << code) {
+      w.fail("server/discover", {code, "not now"});
+      CHECK(w.methods() == Texts{R"("server/discover")"});
+      CHECK(w.lane->state() == LaneState::waiting);
+      CHECK(w.lane->reason().find("not now") != std::string::npos);
+      CHECK(w.stateless_next());
+    }
+  }
+}
+
+TEST_CASE("answers to opening requests that have been decided or closed have no effect") {
+  Unknown w;
+  w.refuse("server/discover", no_method);
+  w.initialize();
+  w.list();
+  const std::size_t sent = w.sent.size();
+  w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0);
+  CHECK(w.lane->state() == LaneState::connecting);
+  CHECK(w.sent.size() == sent + 1);
+  w.lane->close();
+  CHECK(w.table.size() == 0);
+  CHECK(w.loop->held(w.lane).timers == 0);
+}
+
+TEST_CASE("the log level of the call's client is in its request, and only there") {
+  Unknown w;
+  w.answer("server/discover",
+           R"({"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}}})");
+  w.list();
+  Session quiet, loud;
+  loud.log_level = 4;
+  const auto level_of = [&](Session *client) {
+    w.client = client;
+    w.call();
+    const std::string_view meta = mcp::member(mcp::member(w.sent.back(), "params"), "_meta");
+    REQUIRE(meta.starts_with('{'));
+    CHECK(mcp::member(meta, "io.modelcontextprotocol/protocolVersion") == R"("2026-07-28")");
+    w.finish(*w.last);
+    return std::string(mcp::member(meta, "io.modelcontextprotocol/logLevel"));
+  };
+  CHECK(level_of(&quiet).empty());
+  CHECK(level_of(&loud) == R"("error")");
+  loud.log_level = 0;
+  CHECK(level_of(&loud) == R"("debug")");
+  CHECK(level_of(&quiet).empty());
+}
