@@ -1,4 +1,4 @@
-// Tests that the documentation lists the keys and limits of the code.
+// The documentation must list the keys and limits of the code.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -21,7 +21,7 @@ std::string document(const char *name) {
   return text.str();
 }
 
-// Formats "1800000" as "1,800,000", and bytes as KiB or MiB.
+// Formats "1800000" as "1,800,000"; bytes as KiB or MiB.
 std::string default_text(std::string_view name, std::uint64_t value) {
   if (name.find("bytes") != name.npos)
     return value % (1u << 20) == 0 ? std::to_string(value >> 20) + " MiB"
@@ -34,7 +34,7 @@ std::string default_text(std::string_view name, std::uint64_t value) {
 
 }  // namespace
 
-TEST_CASE("docs/limits.md lists every limit once, with its default") {
+TEST_CASE("docs/limits.md has every limit with its default, once") {
   const std::string text = document("limits.md");
   const Limits defaults;
   for (const Key<Limits> &key : limit_keys()) {

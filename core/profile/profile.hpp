@@ -189,9 +189,6 @@ struct Limits {
   std::uint32_t approvals_waiting = 256;        // calls that wait for approval
   std::uint32_t approvals_per_session = 128;
   std::uint64_t approvals_bytes = 64ull << 20;
-  std::uint32_t parked_calls = 1024;  // calls that wait for a client to repeat its request
-  std::uint32_t parked_calls_per_principal = 128;
-  std::uint64_t parked_bytes = 64ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
   std::uint64_t stderr_bytes = 1ull << 20;  // a child process's log before it is rotated
 };

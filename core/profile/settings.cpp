@@ -105,9 +105,6 @@ constexpr Key<Limits> kLimits[] = {
     number<&Limits::approvals_waiting>("approvals_waiting", 1, 10'000),
     number<&Limits::approvals_per_session>("approvals_per_session", 1, 10'000),
     number<&Limits::approvals_bytes>("approvals_bytes", 1024, 4 * kGiB),
-    number<&Limits::parked_calls>("parked_calls", 1, 100'000),
-    number<&Limits::parked_calls_per_principal>("parked_calls_per_principal", 1, 100'000),
-    number<&Limits::parked_bytes>("parked_bytes", 1024, 4 * kGiB),
     number<&Limits::plugin_init_ms>("plugin_init_ms", 1, 600'000),
     number<&Limits::stderr_bytes>("stderr_bytes", 4096, kGiB),
 };
