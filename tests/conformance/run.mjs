@@ -1,8 +1,11 @@
-// Runs the official conformance suite against the fixture server: directly over HTTP, and through
-// the gateway with that server as its only upstream (once over HTTP, once over stdio). Each check
-// that passes directly must also pass through the gateway; exceptions are in differences.yaml.
+// Runs the official conformance suite against the fixture servers: directly over HTTP, and through
+// the gateway with one of them as the only upstream (once over HTTP, once over stdio). Each check
+// that passes directly must also pass through the gateway; differences.yaml has the exceptions.
 //
-//   run.mjs [--verbose]
+//   run.mjs [--leg NAME]... [--verbose]      (default: the legs that `make test` runs)
+//
+// A leg is CLIENTxSERVER: the generation of the revisions that the suite's client and the server
+// behind the gateway speak. 2025: the session revisions; 2026: 2026-07-28.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,28 +15,34 @@ import { Gateway, importFromNpm, node, npmBin, npmDir, root } from '../e2e/gatew
 
 const here = dirname(fileURLToPath(import.meta.url));
 const verbose = process.argv.includes('--verbose');
-const fixture = join(here, 'server.mjs');
-const suites = [
-  {
-    name: '0.1.16',
-    args: [npmBin('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--suite', 'all'],
-    passes: 44, // directly; if there are fewer, the fixture or the suite is broken
-  },
-  {
-    name: '0.2.0-alpha.12 at 2025-11-25',
-    args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', '2025-11-25'],
-    passes: 84,
-  },
-  {
-    name: '0.2.0-alpha.12 at 2025-06-18',
-    args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', '2025-06-18'],
-    passes: 56,
-  },
-];
+const fixtures = { 2025: join(here, 'server.mjs'), 2026: join(here, 'server26.mjs') };
+// passes: of the fixture directly; if there are fewer, the fixture or the suite is broken.
+const alpha = (revision, passes) => ({
+  name: `0.2.0-alpha.12 at ${revision}`,
+  args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', revision],
+  passes,
+});
+const stable = {
+  name: '0.1.16',
+  args: [npmBin('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--suite', 'all'],
+  passes: 44,
+};
+const suites = {
+  2025: [stable, alpha('2025-11-25', 84), alpha('2025-06-18', 56)],
+  2026: [alpha('2026-07-28', 152)],
+};
+// Without a server: directly only.
+const legs = {
+  '2025x2025': { client: 2025, server: 2025, make_test: true },
+  '2026': { client: 2026, make_test: true },
+  '2026x2025': { client: 2026, server: 2025 },
+  '2025x2026': { client: 2025, server: 2026 },
+  '2026x2026': { client: 2026, server: 2026 },
+};
 const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-conformance-'));
 
-function startFixture() {
-  const child = spawn(node, [fixture, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
+function startFixture(generation) {
+  const child = spawn(node, [fixtures[generation], 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
     child.on('exit', (code) => reject(new Error(`the fixture server ended (${code})`)));
     child.stdout.on('data', (data) => resolve({ child, url: String(data).trim() }));
@@ -59,7 +68,7 @@ function readChecks(folder) {
 }
 
 async function runSuite(suite, url, label) {
-  const folder = join(scratch, `${label}-${suite.name}`.replaceAll(' ', '_'));
+  const folder = mkdtempSync(join(scratch, 'results-'));
   const started = Date.now();
   const child = spawn(node, [...suite.args, '--url', url.replace('127.0.0.1', 'localhost'), '-o', folder]);
   let output = '';
@@ -93,63 +102,119 @@ function compare(direct, through) {
   return worse;
 }
 
-async function main() {
-  const { parse } = await importFromNpm('yaml');
-  const allowed = parse(readFileSync(join(here, 'differences.yaml'), 'utf8')).server ?? [];
-  const { child, url } = await startFixture();
+// The suites' results for the fixture servers themselves, each run once: the yardstick of the legs.
+class Direct {
+  #servers = new Map();
+  #results = new Map();
+  bad = false;
+  async url(generation) {
+    if (!this.#servers.has(generation)) this.#servers.set(generation, await startFixture(generation));
+    return this.#servers.get(generation).url;
+  }
+  async result(generation, suite) {
+    if (!this.#results.has(suite)) {
+      const result = await runSuite(suite, await this.url(generation), `directly (${generation})`);
+      if (result.passed < suite.passes || result.failed) {
+        console.log(`  the fixture server itself fails: ${suite.passes} should pass`);
+        this.bad = true;
+      }
+      this.#results.set(suite, result);
+    }
+    return this.#results.get(suite);
+  }
+  stop() {
+    for (const { child } of this.#servers.values()) {
+      child.removeAllListeners('exit');
+      child.kill();
+    }
+  }
+}
+
+// Runs one suite through the gateways of a leg; returns false if there is an unknown difference.
+async function runThrough(suite, direct, gateways, allowed, seen) {
+  let good = true;
+  for (const [label, gateway] of gateways) {
+    const through = await runSuite(suite, gateway.url, label);
+    for (const { id, why } of compare(direct.checks, through.checks)) {
+      seen.add(id);
+      const known = allowed.includes(id);
+      console.log(`  ${known ? 'known difference' : 'DIFFERENCE'}: ${id}: ${why}`);
+      if (!known) good = false;
+    }
+  }
+  return good;
+}
+
+async function runLeg(name, { client, server }, direct, allowed) {
   const gateways = [];
-  let bad = 0;
+  let good = true;
   try {
-    const legs = {
-      'through the gateway, HTTP upstream': { type: 'http', url },
-      'through the gateway, stdio upstream': {
+    const upstreams = server === undefined ? {} : {
+      HTTP: { type: 'http', url: await direct.url(server) },
+      stdio: {
         command: node,
         // A clone below /tmp is not visible in a sandbox, whose /tmp is private. These paths make
         // the script's imports visible.
         sandbox_paths: { read: [root, npmDir] },
-        args: [fixture, 'stdio'],
+        args: [fixtures[server], 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },
       },
     };
-    for (const [label, upstream] of Object.entries(legs)) {
-      const gateway = new Gateway(scratch, { mcpServers: { up: upstream }, naming: { prefix: 'never' } });
-      gateways.push([label, gateway]);
+    for (const [transport, up] of Object.entries(upstreams)) {
+      const gateway = new Gateway(scratch, { mcpServers: { up }, naming: { prefix: 'never' } });
+      gateways.push([`leg ${name}, ${transport} upstream`, gateway]);
       await gateway.serve();
     }
     const seen = new Set();
-    for (const suite of suites) {
-      const direct = await runSuite(suite, url, 'directly');
-      if (direct.passed < suite.passes || direct.failed) {
-        console.log(`  the fixture server itself fails: ${suite.passes} should pass`);
-        bad = 1;
-      }
-      for (const [label, gateway] of gateways) {
-        const through = await runSuite(suite, gateway.url, label);
-        for (const { id, why } of compare(direct.checks, through.checks)) {
-          seen.add(id);
-          const known = allowed.includes(id);
-          console.log(`  ${known ? 'known difference' : 'DIFFERENCE'}: ${id}: ${why}`);
-          if (!known) bad = 1;
-        }
-      }
+    for (const suite of suites[client]) {
+      if (!(await runThrough(suite, await direct.result(client, suite), gateways, allowed, seen))) good = false;
     }
     for (const id of allowed.filter((entry) => !seen.has(entry))) {
-      console.log(`STALE entry in differences.yaml: ${id}`);
-      bad = 1;
+      console.log(`STALE entry in differences.yaml: ${name}: ${id}`);
+      good = false;
     }
   } finally {
     for (const [label, gateway] of gateways) {
       await gateway.stop().catch((error) => {
         console.log(`${label}: ${error.message}\n${gateway.stderr().slice(-3000)}`);
-        bad = 1;
+        good = false;
       });
     }
-    child.removeAllListeners('exit');
-    child.kill();
+  }
+  return good;
+}
+
+function chosenLegs() {
+  const named = process.argv.flatMap((word, i) => (word === '--leg' ? [process.argv[i + 1]] : []));
+  const wrong = named.filter((name) => !legs[name]);
+  if (wrong.length) {
+    console.log(`no such leg: ${wrong.join(' ')}; legs: ${Object.keys(legs).join(' ')}`);
+    process.exit(2);
+  }
+  return named.length ? named : Object.keys(legs).filter((name) => legs[name].make_test);
+}
+
+async function main() {
+  const chosen = chosenLegs();
+  const { parse } = await importFromNpm('yaml');
+  const differences = parse(readFileSync(join(here, 'differences.yaml'), 'utf8'));
+  const direct = new Direct();
+  let good = true;
+  try {
+    for (const name of Object.keys(differences).filter((entry) => !legs[entry])) {
+      console.log(`differences.yaml has an unknown leg: ${name}`);
+      good = false;
+    }
+    for (const name of chosen) {
+      if (!(await runLeg(name, legs[name], direct, differences[name] ?? []))) good = false;
+    }
+    good &&= !direct.bad;
+  } finally {
+    direct.stop();
     rmSync(scratch, { recursive: true, force: true });
   }
-  console.log(bad ? 'conformance: FAILED' : 'conformance: ok, no unexplained difference');
-  process.exit(bad);
+  console.log(good ? 'conformance: ok, no unexplained difference' : 'conformance: FAILED');
+  process.exit(good ? 0 : 1);
 }
 
 await main();
