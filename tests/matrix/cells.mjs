@@ -1,0 +1,70 @@
+// The cells of the matrix and what is expected of each:
+//
+//   passes    the feature works from end to end
+//   cannot    it cannot exist between these revisions; `check` asserts the exact answer
+//   not yet   the gateway lacks it; it is counted, and run with --try
+import { features, refusals } from './features.mjs';
+import { since } from './content.mjs';
+
+export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
+export const CLIENT_TRANSPORTS = ['stdio', 'http', 'frames'];
+export const SERVER_TRANSPORTS = ['stdio', 'http'];
+const STATELESS = '2026-07-28';
+
+// Features without a function yet, with the reason.
+const UNWRITTEN = {
+  elicitation_url: 'the fixture server does not ask with a URL',
+  approval: 'needs a profile with approvals for each pairing',
+  rewrite: 'needs a policy that rewrites calls for each pairing',
+  tasks: 'the gateway does not relay tasks',
+};
+export const FEATURES = [...Object.keys(features), ...Object.keys(UNWRITTEN)];
+
+// Cells that the gateway does not pass yet: (client, server, feature) -> reason or undefined.
+function lacking(client, server) {
+  if (client === STATELESS) return 'the gateway has no client edge of 2026-07-28';
+  if (server === STATELESS) return 'the gateway has no server edge of 2026-07-28';
+  return undefined;
+}
+
+// Cells whose feature one of the revisions does not have.
+function impossible(feature, client, server) {
+  const cannot = (reason, check) => ({ outcome: 'cannot', reason, check });
+  switch (feature) {
+    case 'elicitation_form':
+      if (!since(server, '2025-06-18')) return cannot('the server\'s revision has no elicitation', (x) => refusals.unknownTool(x, 'elicit'));
+      if (!since(client, '2025-06-18')) return cannot('the client\'s revision has no elicitation', (x) => refusals.undeclared(x, 'elicit', 'elicitation'));
+      return undefined;
+    case 'structured':
+      if (!since(server, '2025-06-18')) return cannot('the server\'s revision has no structured output', (x) => refusals.unknownTool(x, 'structured'));
+      return undefined;
+    case 'audio':
+      if (!since(server, '2025-03-26')) return cannot('the server\'s revision has no audio', (x) => refusals.unknownTool(x, 'audio'));
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+// Returns {outcome, reason, check}: check(x) is what to run, if anything.
+export function expected({ feature, client, server }) {
+  if (UNWRITTEN[feature]) return { outcome: 'not yet', reason: UNWRITTEN[feature] };
+  const check = features[feature];
+  const refusal = impossible(feature, client, server);
+  const reason = lacking(client, server);
+  if (reason) return { outcome: 'not yet', reason, check: refusal?.check ?? check };
+  return refusal ?? { outcome: 'passes', check };
+}
+
+// All pairings, or (cover) each pair of revisions once, with transports chosen so that every
+// revision meets every transport on both sides.
+export function pairings(cover) {
+  const all = [];
+  REVISIONS.forEach((client, c) => REVISIONS.forEach((server, s) => {
+    CLIENT_TRANSPORTS.forEach((clientTransport, ct) => SERVER_TRANSPORTS.forEach((serverTransport, st) => {
+      if (cover && ((c + s) % 3 !== ct || (c + s + (s >> 1)) % 2 !== st)) return;
+      all.push({ client, server, clientTransport, serverTransport });
+    }));
+  }));
+  return all;
+}

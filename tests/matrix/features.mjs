@@ -1,0 +1,172 @@
+// The features of the matrix: one function each, for every pair of revisions. `x.client` is an open
+// client (client.mjs), `x.server` the revision of the server behind the gateway (content.mjs). A
+// feature asserts what the client sees; messages are also checked against the schemas.
+import { strict as assert } from 'node:assert';
+import { FORM, OUTPUT, PNG, SAMPLE, WATCHED, WAV, promptNames, resourceUris, since, toolNames } from './content.mjs';
+import { until } from '../e2e/harness.mjs';
+
+const textOf = (result) => {
+  assert.equal(result.content.length, 1);
+  assert.equal(result.content[0].type, 'text');
+  return result.content[0].text;
+};
+const tool = (client, name, args = {}, options) => client.call('tools/call', { name, arguments: args }, options);
+const json = async (client, name, args) => JSON.parse(textOf(await tool(client, name, args)));
+
+// What the client answers when it is asked.
+export const ANSWERS = {
+  'elicitation/create': { action: 'accept', content: { name: 'Ada' } },
+  'sampling/createMessage': { role: 'assistant', content: { type: 'text', text: '4' }, model: 'matrix' },
+  'roots/list': { roots: [{ uri: 'file:///work', name: 'work' }] },
+};
+export const capabilitiesOf = (revision) => ({
+  sampling: {},
+  roots: {},
+  ...(since(revision, '2025-06-18') ? { elicitation: {} } : {}),
+});
+
+// A tool that asks the client: the server gets the client's answer, the client the server's question.
+async function asked({ client }, name, method, check) {
+  client.asked.length = 0;
+  assert.deepEqual(await json(client, name), ANSWERS[method]);
+  assert.deepEqual(client.asked.map((one) => one.method), [method]);
+  check(client.asked[0].params);
+}
+
+async function changed({ client }, kind, list, key, nameOf) {
+  await client.watch({ kinds: [kind] });
+  const before = client.notes.length;
+  const name = textOf(await tool(client, 'change', { kind }));
+  await until(`${kind}/list_changed`, () => client.notes.slice(before).some(({ method }) => method === `notifications/${kind}/list_changed`), 3000);
+  assert.ok((await client.list(list, key)).items.some((item) => nameOf(item).endsWith(name)), `${name} is listed`);
+}
+
+export const features = {
+  async tools({ client, server }) {
+    const { items } = await client.list('tools/list', 'tools');
+    const names = items.map(({ name }) => name).filter((name) => !name.startsWith('extra_'));
+    assert.deepEqual(names.sort(), toolNames(server).sort());
+    assert.equal(items.find(({ name }) => name === 'echo').description, 'Tool echo');
+    const args = { text: 'déjà', n: 1.5, deep: [{ a: null }] };
+    assert.deepEqual(await json(client, 'echo', args), args);
+    await assert.rejects(tool(client, 'nosuch'), ({ code }) => [-32601, -32602].includes(code));
+  },
+  async resources({ client }) {
+    const { items } = await client.list('resources/list', 'resources');
+    for (const uri of resourceUris) assert.ok(items.some((item) => item.uri === uri), uri);
+    const { contents } = await client.call('resources/read', { uri: 'test://text' });
+    assert.deepEqual(contents, [{ uri: 'test://text', mimeType: 'text/plain', text: 'content of test://text' }]);
+    const code = since(client.revision, '2026-07-28') ? -32602 : -32002;
+    await assert.rejects(client.call('resources/read', { uri: 'test://nosuch' }), { code });
+  },
+  async templates({ client }) {
+    const { items } = await client.list('resources/templates/list', 'resourceTemplates');
+    assert.deepEqual(items, [{ uriTemplate: 'test://item/{id}', name: 'item' }]);
+    const { contents } = await client.call('resources/read', { uri: 'test://item/7' });
+    assert.equal(contents[0].text, 'content of test://item/7');
+  },
+  async prompts({ client }) {
+    const { items } = await client.list('prompts/list', 'prompts');
+    for (const name of promptNames) assert.ok(items.some((item) => item.name === name), name);
+    const { messages } = await client.call('prompts/get', { name: 'greet', arguments: { whom: 'Ada' } });
+    assert.deepEqual(messages, [{ role: 'user', content: { type: 'text', text: 'Greet Ada' } }]);
+  },
+  async completion({ client }) {
+    for (const ref of [{ type: 'ref/prompt', name: 'greet' }, { type: 'ref/resource', uri: 'test://item/{id}' }]) {
+      const { completion } = await client.call('completion/complete', { ref, argument: { name: 'whom', value: 'par' } });
+      assert.deepEqual(completion, { values: ['paris', 'park'], total: 2, hasMore: false });
+    }
+  },
+  async progress({ client }) {
+    for (const token of ['a token', 17]) {
+      await tool(client, 'progress', {}, { token });
+      const got = client.notesOf('notifications/progress').filter(({ progressToken }) => progressToken === token);
+      assert.deepEqual(got.map(({ progress, total }) => [progress, total]), [[1, 3], [2, 3], [3, 3]]);
+    }
+    const before = client.notes.length;
+    await tool(client, 'progress');
+    assert.deepEqual(client.notes.slice(before), [], 'without a token');
+  },
+  async log({ client }) {
+    await client.setLevel('info');
+    await tool(client, 'log');
+    const got = client.notesOf('notifications/message').map(({ level, data }) => [level, data]);
+    assert.deepEqual(got, [['info', { level: 'info' }], ['error', { level: 'error' }]]);
+  },
+  async cancel({ client }) {
+    const before = await json(client, 'waits');
+    const { id, done } = client.start('tools/call', { name: 'wait', arguments: {} });
+    done.catch(() => {});
+    const waits = (what, test) => until(what, async () => test(await json(client, 'waits')), 3000);
+    await waits('the call runs', ({ waiting }) => waiting === before.waiting + 1);
+    await client.cancel(id);
+    await waits('the server stops', ({ waiting, stopped }) => waiting === before.waiting && stopped === before.stopped + 1);
+  },
+  async list_changed(x) {
+    await changed(x, 'tools', 'tools/list', 'tools', ({ name }) => name);
+    await changed(x, 'prompts', 'prompts/list', 'prompts', ({ name }) => name);
+    await changed(x, 'resources', 'resources/list', 'resources', ({ uri }) => uri);
+  },
+  async resource_updates({ client }) {
+    await client.watch({ uris: [WATCHED] });
+    await tool(client, 'touch');
+    assert.equal((await client.note('notifications/resources/updated')).uri, WATCHED);
+  },
+  elicitation_form: (x) => asked(x, 'elicit', 'elicitation/create', ({ message, requestedSchema }) => {
+    assert.ok(message.includes(FORM.message), message);
+    assert.deepEqual(requestedSchema, FORM.requestedSchema);
+  }),
+  sampling: (x) => asked(x, 'sample', 'sampling/createMessage', ({ messages, maxTokens }) => assert.deepEqual({ messages, maxTokens }, SAMPLE)),
+  roots: (x) => asked(x, 'roots', 'roots/list', () => {}),
+  async pagination({ client }) {
+    const { items, pages } = await client.list('tools/list', 'tools');
+    assert.equal(new Set(items.map(({ name }) => name)).size, items.length);
+    assert.ok(items.length > 5, 'more than one page of the server');
+    if (pages > 1) await assert.rejects(client.call('tools/list', { cursor: 'no such cursor' }), { code: -32602 });
+  },
+  async structured({ client }) {
+    const { items } = await client.list('tools/list', 'tools');
+    assert.deepEqual(items.find(({ name }) => name === 'structured').outputSchema, OUTPUT);
+    const result = await tool(client, 'structured', { a: 2, b: 3 });
+    assert.deepEqual(result.structuredContent, { sum: 5 });
+    assert.deepEqual(JSON.parse(textOf(result)), { sum: 5 });
+  },
+  async binary({ client }) {
+    const { contents } = await client.call('resources/read', { uri: 'test://blob' });
+    assert.deepEqual(contents, [{ uri: 'test://blob', mimeType: 'image/png', blob: PNG }]);
+    assert.deepEqual((await tool(client, 'image')).content, [{ type: 'image', data: PNG, mimeType: 'image/png' }]);
+  },
+  async audio({ client }) {
+    assert.deepEqual((await tool(client, 'audio')).content, [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }]);
+  },
+};
+
+// What a cell of the features above asserts if the feature cannot exist there.
+export const refusals = {
+  // The server's revision has no such tool: the gateway answers as for any unknown tool.
+  async unknownTool({ client }, name) {
+    await assert.rejects(tool(client, name), ({ code, message }) => [-32601, -32602].includes(code) && message.includes(name));
+  },
+  // The client cannot declare the capability, so the server does not ask, and says so itself.
+  async undeclared({ client }, name, capability) {
+    client.asked.length = 0;
+    const result = await tool(client, name);
+    assert.equal(result.isError, true);
+    assert.equal(textOf(result), `the client does not declare ${capability}`);
+    assert.deepEqual(client.asked, []);
+  },
+  // The client's revision has no such content: a text takes its place.
+  async asText({ client }, name) {
+    const { content } = await tool(client, name);
+    assert.deepEqual(content.map(({ type }) => type), ['text']);
+    assert.match(content[0].text, /audio/);
+  },
+  // The client's revision has no structured output: only the text arrives.
+  async onlyText({ client }, name) {
+    const { items } = await client.list('tools/list', 'tools');
+    assert.equal(items.find((item) => item.name === name).outputSchema, undefined);
+    const result = await tool(client, name, { a: 2, b: 3 });
+    assert.equal(result.structuredContent, undefined);
+    assert.deepEqual(JSON.parse(textOf(result)), { sum: 5 });
+  },
+};
