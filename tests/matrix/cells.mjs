@@ -21,9 +21,12 @@ const UNWRITTEN = {
 export const FEATURES = [...Object.keys(features), ...Object.keys(UNWRITTEN)];
 
 // Cells that the gateway does not pass yet: (client, server, feature) -> reason or undefined.
-function lacking(client, server) {
+function lacking(feature, client, server) {
   if (client === STATELESS) return 'the gateway has no client edge of 2026-07-28';
   if (server === STATELESS) return 'the gateway has no server edge of 2026-07-28';
+  if (feature === 'audio' && client === '2024-11-05' && since(server, '2025-03-26')) {
+    return 'the gateway forwards audio to clients of 2024-11-05, whose schema has no such content';
+  }
   return undefined;
 }
 
@@ -40,18 +43,19 @@ function impossible(feature, client, server) {
       return undefined;
     case 'audio':
       if (!since(server, '2025-03-26')) return cannot('the server\'s revision has no audio', (x) => refusals.unknownTool(x, 'audio'));
+      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', (x) => refusals.asText(x, 'audio'));
       return undefined;
     default:
       return undefined;
   }
 }
 
-// Returns {outcome, reason, check}: check(x) is what to run, if anything.
-export function expected({ feature, client, server }) {
+// Returns {outcome, reason, check}: check(x) is what to run, if anything. Directly, nothing is lacking.
+export function expected({ feature, client, server }, direct) {
   if (UNWRITTEN[feature]) return { outcome: 'not yet', reason: UNWRITTEN[feature] };
   const check = features[feature];
   const refusal = impossible(feature, client, server);
-  const reason = lacking(client, server);
+  const reason = !direct && lacking(feature, client, server);
   if (reason) return { outcome: 'not yet', reason, check: refusal?.check ?? check };
   return refusal ?? { outcome: 'passes', check };
 }

@@ -51,6 +51,8 @@ export class Frames extends Channel {
     this.socket.on('error', () => {});
     this.socket.on('data', (data) => this.#take(data));
     this.socket.write(metadata());
+    // Without this notification, a guest gets no messages that belong to no request.
+    this.socket.write(frame(0, { jsonrpc: '2.0', method: 'notifications/bulkhead/duplex', params: { version: 1 } }));
   }
   async send(text, message) {
     const answered = [].concat(message).some((one) => one.method !== undefined && one.id !== undefined);

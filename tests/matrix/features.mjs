@@ -161,12 +161,4 @@ export const refusals = {
     assert.deepEqual(content.map(({ type }) => type), ['text']);
     assert.match(content[0].text, /audio/);
   },
-  // The client's revision has no structured output: only the text arrives.
-  async onlyText({ client }, name) {
-    const { items } = await client.list('tools/list', 'tools');
-    assert.equal(items.find((item) => item.name === name).outputSchema, undefined);
-    const result = await tool(client, name, { a: 2, b: 3 });
-    assert.equal(result.structuredContent, undefined);
-    assert.deepEqual(JSON.parse(textOf(result)), { sum: 5 });
-  },
 };

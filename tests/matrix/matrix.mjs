@@ -1,10 +1,11 @@
 // Runs the matrix: revisions of the client x revisions of the server x transports of both sides x
 // features, through the gateway.
 //
-//   matrix.mjs [--cover | --all] [--try] [--list] [--only TEXT]...
+//   matrix.mjs [--cover | --all | --direct] [--try] [--list] [--only TEXT]...
 //
 // --cover   each pair of revisions once, with every revision on every transport (default)
 // --all     every cell
+// --direct  without a gateway: each revision and transport against itself, to test client and server
 // --try     also run the cells that are expected "not yet"; they do not fail the run
 // --list    print the cells with what is expected, without running them
 // --only    cells whose line contains the text, such as "2025-06-18/http" or " roots"
@@ -26,6 +27,7 @@ import { ANSWERS, capabilitiesOf } from './features.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 const words = process.argv.slice(2);
 const flag = (name) => words.includes(name);
+const direct = flag('--direct');
 const only = words.flatMap((word, i) => (word === '--only' ? [words[i + 1]] : []));
 const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-matrix-'));
 const checks = new Map();
@@ -33,8 +35,10 @@ const checkOf = async (revision) => checks.get(revision) ?? checks.set(revision,
 
 const lineOf = (cell) => `${cell.client}/${cell.clientTransport} -> ${cell.server}/${cell.serverTransport} ${cell.feature}`;
 function cells() {
-  const all = pairings(!flag('--all')).flatMap((pairing) => FEATURES.map((feature) => ({ ...pairing, feature })));
-  return all.map((cell) => ({ ...cell, line: lineOf(cell), ...expected(cell) }))
+  const chosen = pairings(!flag('--all') && !direct)
+    .filter(({ client, server, clientTransport, serverTransport }) => !direct || (client === server && clientTransport === serverTransport));
+  const all = chosen.flatMap((pairing) => FEATURES.map((feature) => ({ ...pairing, feature })));
+  return all.map((cell) => ({ ...cell, line: lineOf(cell), ...expected(cell, direct) }))
     .filter(({ line }) => only.every((text) => line.includes(text)));
 }
 
@@ -48,10 +52,15 @@ class Stand {
     this.socket = join(this.dir, 'guest.sock');
   }
   async start() {
-    const args = [join(here, 'server.mjs'), this.revision, this.transport, this.log];
+    const args = this.#args();
+    if (direct) {
+      if (this.transport === 'http') this.url = await this.#serve(args);
+      return this;
+    }
     this.upstream = this.transport === 'stdio'
       ? { command: node, args, sandbox_paths: { read: [root, npmDir], write: [this.dir] } }
       : { type: 'http', url: await this.#serve(args) };
+    this.upstream.roots = 'per-client'; // otherwise no server gets a client's roots
     const profile = {
       mcpServers: { up: this.upstream },
       naming: { prefix: 'never' },
@@ -62,6 +71,9 @@ class Stand {
     this.lines = new Gateway(this.dir, { mcpServers: { up: this.upstream }, naming: { prefix: 'never' } });
     return this;
   }
+  #args() {
+    return [join(here, 'server.mjs'), this.revision, this.transport, this.log];
+  }
   #serve(args) {
     this.child = spawn(node, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     return new Promise((resolve, reject) => {
@@ -70,9 +82,9 @@ class Stand {
     });
   }
   channel(transport, revision) {
-    if (transport === 'stdio') return new Lines(...this.lines.stdioCommand());
+    if (transport === 'stdio') return direct ? new Lines(node, this.#args()) : new Lines(...this.lines.stdioCommand());
     if (transport === 'frames') return new Frames(this.socket);
-    return new (revision === '2024-11-05' ? OldHttp : Streamable)(this.gateway.url);
+    return new (revision === '2024-11-05' ? OldHttp : Streamable)(this.url ?? this.gateway.url);
   }
   // Errors of what the gateway sent to the server.
   async errors() {
@@ -90,8 +102,8 @@ class Stand {
     return wire.errors.filter((error) => error.startsWith('sent'));
   }
   async stop() {
-    await this.gateway?.stop();
     this.child?.removeAllListeners('exit');
+    await this.gateway?.stop().finally(() => this.child?.kill());
     this.child?.kill();
   }
 }
