@@ -160,7 +160,9 @@ async function runLeg(name, { client, server }, direct, allowed) {
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },
       },
     };
-    for (const [transport, up] of Object.entries(upstreams)) {
+    for (const [transport, definition] of Object.entries(upstreams)) {
+      // At 2026-07-28, the suite asks for the client's roots, too.
+      const up = client === 2026 ? { ...definition, roots: 'per-client' } : definition;
       const gateway = new Gateway(scratch, { mcpServers: { up }, naming: { prefix: 'never' } });
       gateways.push([`leg ${name}, ${transport} upstream`, gateway]);
       await gateway.serve();

@@ -126,7 +126,6 @@ export class SessionClient extends Client {
 
 export class StatelessClient extends Client {
   rounds = 0; // input_required results that were answered
-  subscriptions = [];
   async open() {
     const { supportedVersions, capabilities } = await this.call('server/discover');
     if (!supportedVersions.includes(this.revision)) throw new Error(`the server supports ${supportedVersions}`);
@@ -145,7 +144,9 @@ export class StatelessClient extends Client {
       ...(token === undefined ? {} : { progressToken: token }),
     };
     const { id, done } = this.post(method, { ...params, _meta });
-    return { id, done: this.#finish(method, { ...params, _meta }, done) };
+    const final = this.#finish(method, { ...params, _meta }, done);
+    final.catch(() => {});
+    return { id, done: final };
   }
   // Answers input_required results until the final one.
   async #finish(method, params, done) {
@@ -166,9 +167,9 @@ export class StatelessClient extends Client {
   async watch({ kinds = [], uris = [] }) {
     const notifications = Object.fromEntries(KINDS.filter((kind) => kinds.includes(kind)).map((kind) => [`${kind}ListChanged`, true]));
     if (uris.length) notifications.resourceSubscriptions = uris;
-    const { id } = this.start('subscriptions/listen', { notifications });
-    this.subscriptions.push(id);
-    const { notifications: granted } = await this.note('notifications/subscriptions/acknowledged', ({ _meta }) => _meta?.[SUBSCRIPTION] === id);
+    const { id, done } = this.start('subscriptions/listen', { notifications });
+    const acknowledged = this.note('notifications/subscriptions/acknowledged', ({ _meta }) => _meta?.[SUBSCRIPTION] === id);
+    const { notifications: granted } = await Promise.race([acknowledged, done.then(() => acknowledged)]);
     for (const [name, value] of Object.entries(notifications)) {
       if (JSON.stringify(granted[name]) !== JSON.stringify(value)) throw new Error(`not acknowledged: ${name}: ${JSON.stringify(granted)}`);
     }
