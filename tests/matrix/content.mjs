@@ -1,7 +1,7 @@
 // What the matrix's server offers at each revision. A tool sees its revision through `io` only:
 //
 //   io.ask(key, method, params)   asks the client; returns its result
-//   io.declares(name)             whether the client declared a capability
+//   io.declares(name, part)       whether the client declared a capability, or that part of it
 //   io.progress(n, total), io.log(level, data)
 //   io.changed(kind), io.updated(uri)
 //   io.cancelled                  resolves when the client cancels this request
@@ -15,6 +15,7 @@ export const FORM = {
 };
 export const SAMPLE = { messages: [{ role: 'user', content: { type: 'text', text: '2 + 2?' } }], maxTokens: 10 };
 export const OUTPUT = { type: 'object', properties: { sum: { type: 'integer' } }, required: ['sum'] };
+export const LINK = { mode: 'url', message: 'Sign in', url: 'https://example.com/sign-in' };
 const PAGE = 5;
 
 const text = (value) => ({ content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }] });
@@ -26,6 +27,7 @@ const asks = (capability, key, method, params) => async (_, io) =>
 // Of the process; all sessions share it.
 export class World {
   waiting = 0;
+  guarded = 0; // calls of `guarded` that arrived
   stopped = 0;
   extra = { tools: [], prompts: [], resources: [] };
 }
@@ -48,10 +50,16 @@ const tools = {
     ++world.stopped;
     return text('cancelled');
   }],
-  waits: ['', {}, (_, io, { waiting, stopped }) => text({ waiting, stopped })],
+  counts: ['', {}, (_, io, { waiting, stopped, guarded }) => text({ waiting, stopped, guarded })],
+  guarded: ['', {}, (_, io, world) => text(`guarded ${++world.guarded}`)],
   sample: ['', {}, asks('sampling', 'said', 'sampling/createMessage', SAMPLE)],
   roots: ['', {}, asks('roots', 'roots', 'roots/list', undefined)],
   elicit: ['2025-06-18', {}, asks('elicitation', 'form', 'elicitation/create', FORM)],
+  elicit_url: ['2025-11-25', {}, async (_, io) => {
+    if (!io.declares('elicitation', 'url')) return lacking('elicitation.url');
+    const id = io.stateless ? {} : { elicitationId: 'sign-in-1' };
+    return text(await io.ask('link', 'elicitation/create', { ...LINK, ...id }));
+  }],
   image: ['', {}, () => ({ content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] })],
   audio: ['2025-03-26', {}, () => ({ content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }] })],
   structured: ['2025-06-18', { outputSchema: OUTPUT }, ({ a, b }) => ({ ...text({ sum: a + b }), structuredContent: { sum: a + b } })],

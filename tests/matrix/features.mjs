@@ -2,7 +2,7 @@
 // client (client.mjs), `x.server` the revision of the server behind the gateway (content.mjs). A
 // feature asserts what the client sees; messages are also checked against the schemas.
 import { strict as assert } from 'node:assert';
-import { FORM, OUTPUT, PNG, SAMPLE, WATCHED, WAV, promptNames, resourceUris, since, toolNames } from './content.mjs';
+import { FORM, LINK, OUTPUT, PNG, SAMPLE, WATCHED, WAV, promptNames, resourceUris, since, toolNames } from './content.mjs';
 import { until } from '../e2e/harness.mjs';
 
 const textOf = (result) => {
@@ -22,15 +22,27 @@ export const ANSWERS = {
 export const capabilitiesOf = (revision) => ({
   sampling: {},
   roots: {},
-  ...(since(revision, '2025-06-18') ? { elicitation: {} } : {}),
+  ...(since(revision, '2025-11-25') ? { elicitation: { form: {}, url: {} } } : since(revision, '2025-06-18') ? { elicitation: {} } : {}),
 });
 
 // A tool that asks the client: the server gets the client's answer, the client the server's question.
-async function asked({ client }, name, method, check) {
+async function asked({ client }, name, method, check, answer = ANSWERS[method]) {
   client.asked.length = 0;
-  assert.deepEqual(await json(client, name), ANSWERS[method]);
+  client.answers = { ...ANSWERS, [method]: answer };
+  assert.deepEqual(await json(client, name), answer);
   assert.deepEqual(client.asked.map((one) => one.method), [method]);
   check(client.asked[0].params);
+}
+
+// A call that a rule of the profile asks about; the client answers the question.
+async function decided(client, decision) {
+  client.asked.length = 0;
+  client.answers = { ...ANSWERS, 'elicitation/create': { action: 'accept', content: { decision } } };
+  const before = await json(client, 'counts');
+  const outcome = await tool(client, 'guarded').then(textOf, (error) => error);
+  assert.equal(client.asked.length, 1);
+  assert.match(client.asked[0].params.message, /Tool: guarded/);
+  return { outcome, calls: (await json(client, 'counts')).guarded - before.guarded };
 }
 
 async function changed({ client }, kind, list, key, nameOf) {
@@ -94,10 +106,10 @@ export const features = {
     assert.deepEqual(got, [['info', { level: 'info' }], ['error', { level: 'error' }]]);
   },
   async cancel({ client }) {
-    const before = await json(client, 'waits');
+    const before = await json(client, 'counts');
     const { id, done } = client.start('tools/call', { name: 'wait', arguments: {} });
     done.catch(() => {});
-    const waits = (what, test) => until(what, async () => test(await json(client, 'waits')), 3000);
+    const waits = (what, test) => until(what, async () => test(await json(client, 'counts')), 3000);
     await waits('the call runs', ({ waiting }) => waiting === before.waiting + 1);
     await client.cancel(id);
     await waits('the server stops', ({ waiting, stopped }) => waiting === before.waiting && stopped === before.stopped + 1);
@@ -116,6 +128,11 @@ export const features = {
     assert.ok(message.includes(FORM.message), message);
     assert.deepEqual(requestedSchema, FORM.requestedSchema);
   }),
+  elicitation_url: (x) => asked(x, 'elicit_url', 'elicitation/create', ({ mode, message, url, elicitationId }) => {
+    assert.deepEqual({ mode, url }, { mode: LINK.mode, url: LINK.url });
+    assert.ok(message.includes(LINK.message), message);
+    assert.equal(typeof elicitationId, since(x.client.revision, '2026-07-28') ? 'undefined' : 'string');
+  }, { action: 'accept' }),
   sampling: (x) => asked(x, 'sample', 'sampling/createMessage', ({ messages, maxTokens }) => assert.deepEqual({ messages, maxTokens }, SAMPLE)),
   roots: (x) => asked(x, 'roots', 'roots/list', () => {}),
   async pagination({ client }) {
@@ -136,8 +153,36 @@ export const features = {
     assert.deepEqual(contents, [{ uri: 'test://blob', mimeType: 'image/png', blob: PNG }]);
     assert.deepEqual((await tool(client, 'image')).content, [{ type: 'image', data: PNG, mimeType: 'image/png' }]);
   },
+  async approval({ client }) {
+    const allowed = await decided(client, 'allow');
+    assert.match(allowed.outcome, /^guarded \d+$/);
+    assert.equal(allowed.calls, 1);
+    const denied = await decided(client, 'deny');
+    assert.match(denied.outcome.message, /needs approval, which was denied/);
+    assert.equal(denied.calls, 0);
+  },
+  async rewrite({ client }) {
+    const args = { text: 'rewrite this secret', other: [1.5, null] };
+    const told = await json(client, 'echo', args);
+    assert.deepEqual(told, { text: 'rewrite this [argument]', other: [1.5, null] }, 'the arguments');
+    assert.deepEqual(await json(client, 'echo', { text: 'a hidden word' }), { text: 'a [result] word' }, 'the result');
+  },
   async audio({ client }) {
     assert.deepEqual((await tool(client, 'audio')).content, [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }]);
+  },
+};
+
+// The rules of the gateway's profile that `approval` and `rewrite` need.
+export const PROFILE = {
+  approval: { elicitation: true },
+  security: {
+    rules: {
+      mcp: {
+        guard: { on: 'mcp.request', if: 'mcp.request.tool_name == "guarded"', decision: 'ask' },
+        arguments: { on: 'mcp.request', if: 'mcp.request.tool_name == "echo"', decision: 'rewrite', rewrite_target: 'arguments =~ "secret"', rewrite_value: '[argument]' },
+        results: { on: 'mcp.response', if: 'mcp.request.tool_name == "echo"', decision: 'rewrite', rewrite_target: 'response.text =~ "hidden"', rewrite_value: '[result]' },
+      },
+    },
   },
 };
 
@@ -153,6 +198,14 @@ export const refusals = {
     const result = await tool(client, name);
     assert.equal(result.isError, true);
     assert.equal(textOf(result), `the client does not declare ${capability}`);
+    assert.deepEqual(client.asked, []);
+  },
+  // The client cannot be asked, so the call is rejected without having been sent.
+  async unapproved({ client }) {
+    client.asked.length = 0;
+    const before = await json(client, 'counts');
+    await assert.rejects(tool(client, 'guarded'), ({ message }) => /needs approval, but no approval surface is available/.test(message));
+    assert.equal((await json(client, 'counts')).guarded, before.guarded);
     assert.deepEqual(client.asked, []);
   },
   // The client's revision has no such content: a text takes its place.

@@ -22,7 +22,7 @@ import { CheckedWire, schemaCheck } from '../fixtures/schema_check.mjs';
 import { FEATURES, expected, pairings } from './cells.mjs';
 import { Frames, Lines, OldHttp, Streamable } from './channels.mjs';
 import { SessionClient, StatelessClient } from './client.mjs';
-import { ANSWERS, capabilitiesOf } from './features.mjs';
+import { ANSWERS, PROFILE, capabilitiesOf } from './features.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const words = process.argv.slice(2);
@@ -64,11 +64,12 @@ class Stand {
     const profile = {
       mcpServers: { up: this.upstream },
       naming: { prefix: 'never' },
+      ...PROFILE,
       transports: { guests: { plugin: 'transport-vsock', listen: `unix:${this.socket}` }, http: { plugin: 'transport-http' } },
     };
     this.gateway = new Gateway(this.dir, profile);
     await this.gateway.serve();
-    this.lines = new Gateway(this.dir, { mcpServers: { up: this.upstream }, naming: { prefix: 'never' } });
+    this.lines = new Gateway(this.dir, { ...profile, transports: undefined });
     return this;
   }
   #args() {

@@ -80,7 +80,7 @@ class Session {
     const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
     return {
       cancelled,
-      declares: (name) => this.client[name] !== undefined,
+      declares: (name, part) => (part ? this.client[name]?.[part] : this.client[name]) !== undefined,
       ask: (_, method, params) => new Promise((resolve, reject) => {
         const id = `ask-${++this.#asked}`;
         this.#pending.set(id, { resolve, reject });

@@ -89,7 +89,8 @@ export class StatelessServer {
     const note = (method, body) => reply({ jsonrpc: '2.0', method, params: body });
     return {
       cancelled,
-      declares: (name) => declared[name] !== undefined,
+      stateless: true,
+      declares: (name, part) => (part ? declared[name]?.[part] : declared[name]) !== undefined,
       ask: async (key, method, body) => {
         if (answers[key]) return answers[key];
         throw new Asks({ resultType: 'input_required', inputRequests: { [key]: { method, params: body ?? {} } }, requestState: JSON.stringify(answers) });
