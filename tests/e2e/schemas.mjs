@@ -21,6 +21,10 @@ test('the checker accepts valid messages of each revision and rejects others', a
     assert.match(check.errors(ask(1, 'server/discover')).join(), /has no request server\/discover/);
     assert.deepEqual(check.errors({ jsonrpc: '2.0', id: 1, error: { code: -1, message: 'm' } }, 'ping'), []);
     assert.match(check.errors({ jsonrpc: '2.0', id: 1, error: { code: 'x', message: 'm' } }, 'ping').join(), /code/);
+    for (const id of [undefined, null]) {
+      const anonymous = check.errors({ jsonrpc: '2.0', id, error: { code: -32700, message: 'm' } });
+      assert.equal(anonymous.length, id === null && revision === '2025-11-25' ? 1 : 0, `${revision} ${id}`);
+    }
     assert.deepEqual(check.foreign({ result: { content: [], resultType: 'complete', ttlMs: 0 } }, 'tools/call'), ['resultType']);
     assert.deepEqual(check.errors([ask(1, 'ping')]).length, revision === '2025-03-26' ? 0 : 1);
   }

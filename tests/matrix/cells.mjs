@@ -15,7 +15,7 @@ const STATELESS = '2026-07-28';
 const UNWRITTEN = {
   tasks: 'the gateway does not relay tasks',
 };
-const OF_THE_GATEWAY = ['approval', 'rewrite'];
+const OF_THE_GATEWAY = ['approval', 'rewrite', 'batch'];
 export const FEATURES = [...Object.keys(features), ...Object.keys(UNWRITTEN)];
 
 // What the gateway lacks: feature ("*": all) -> reason, by who speaks 2026-07-28. Remove an entry when
@@ -46,6 +46,9 @@ function impossible(feature, client, server) {
     case 'elicitation_url':
       if (!since(server, '2025-11-25')) return cannot('the server\'s revision has no URL elicitation', (x) => refusals.unknownTool(x, 'elicit_url'));
       if (!since(client, '2025-11-25')) return cannot('the client\'s revision has no URL elicitation', (x) => refusals.undeclared(x, 'elicit_url', 'elicitation.url'));
+      return undefined;
+    case 'batch':
+      if (client !== '2025-03-26') return cannot('the client\'s revision has no batches', (x) => refusals.batch(x));
       return undefined;
     case 'approval':
       if (!since(client, '2025-06-18')) return cannot('the client\'s revision has no elicitation', (x) => refusals.unapproved(x));

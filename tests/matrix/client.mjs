@@ -7,6 +7,7 @@
 //   await setLevel(level)             log level of the session, or of all later requests
 //   await watch({kinds, uris})        asks for list_changed of these kinds and updates of these URIs
 //   await cancel(id)
+//   batch(requests)                   sends {method, params} in one array; promises of the results
 //   notes                             {method, params}, in order of arrival
 //   asked                             {method, params} of everything that the client was asked
 import { CheckedWire } from '../fixtures/schema_check.mjs';
@@ -23,6 +24,7 @@ class Client {
   #nextId = 1;
   notes = [];
   asked = [];
+  anonymous = []; // errors without an id
   // answers: method -> result of what the client is asked.
   constructor(revision, channel, check, { capabilities, answers }) {
     Object.assign(this, { revision, channel, capabilities, answers, wire: new CheckedWire(check) });
@@ -38,16 +40,24 @@ class Client {
   async send(message) {
     const text = JSON.stringify(message);
     this.wire.sent(text);
-    await this.channel.send(text, message, this.headers(message));
+    await this.channel.send(text, message, this.headers([].concat(message)[0]));
   }
   // Returns the id and a promise of the first answer.
   post(method, params) {
+    const { id, done, message } = this.#request(method, params);
+    this.send(message).catch((error) => this.#waiting.get(id)?.reject(error));
+    return { id, done };
+  }
+  batch(requests) {
+    const all = requests.map(({ method, params }) => this.#request(method, params));
+    this.send(all.map(({ message }) => message)).catch((error) => all.forEach(({ id }) => this.#waiting.get(id)?.reject(error)));
+    return all.map(({ done }) => done);
+  }
+  #request(method, params) {
     const id = this.#nextId++;
     const done = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
     done.catch(() => {});
-    this.send({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
-      .catch((error) => this.#waiting.get(id)?.reject(error));
-    return { id, done };
+    return { id, done, message: { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) } };
   }
   async call(method, params = {}, options = {}) {
     return this.start(method, params, options).done;
@@ -80,14 +90,19 @@ class Client {
   }
   #take(message) {
     const { id, method, params, result, error } = message;
-    if (method !== undefined && id === undefined) return void this.notes.push({ method, params });
+    if (method !== undefined && id === undefined) {
+      this.onNote(message);
+      return void this.notes.push({ method, params });
+    }
     if (method !== undefined) return void this.onAsk(message);
     const waiter = this.#waiting.get(id);
     this.#waiting.delete(id);
+    if (error && (id === undefined || id === null)) this.anonymous.push(error);
     if (error) waiter?.reject(new RpcError(error));
     else waiter?.resolve(result);
     return undefined;
   }
+  onNote() {}
   answerTo(method, params) {
     this.asked.push({ method, params });
     return this.answers[method];
@@ -125,7 +140,7 @@ export class SessionClient extends Client {
 }
 
 export class StatelessClient extends Client {
-  rounds = 0; // input_required results that were answered
+  #listens = new Set(); // ids of subscriptions/listen
   async open() {
     const { supportedVersions, capabilities } = await this.call('server/discover');
     if (!supportedVersions.includes(this.revision)) throw new Error(`the server supports ${supportedVersions}`);
@@ -153,7 +168,6 @@ export class StatelessClient extends Client {
     for (;;) {
       const result = await done;
       if (result.resultType !== 'input_required') return result;
-      ++this.rounds;
       const inputResponses = Object.fromEntries(Object.entries(result.inputRequests ?? {})
         .map(([key, { method: kind, params: asked }]) => [key, this.answerTo(kind, asked)]));
       const state = result.requestState === undefined ? {} : { requestState: result.requestState };
@@ -168,6 +182,7 @@ export class StatelessClient extends Client {
     const notifications = Object.fromEntries(KINDS.filter((kind) => kinds.includes(kind)).map((kind) => [`${kind}ListChanged`, true]));
     if (uris.length) notifications.resourceSubscriptions = uris;
     const { id, done } = this.start('subscriptions/listen', { notifications });
+    this.#listens.add(id);
     const acknowledged = this.note('notifications/subscriptions/acknowledged', ({ _meta }) => _meta?.[SUBSCRIPTION] === id);
     const { notifications: granted } = await Promise.race([acknowledged, done.then(() => acknowledged)]);
     for (const [name, value] of Object.entries(notifications)) {
@@ -177,6 +192,12 @@ export class StatelessClient extends Client {
   async cancel(id) {
     if (this.channel.abort(id)) return;
     await this.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+  }
+  // What a subscription delivers names it; nothing else does.
+  onNote({ method, params }) {
+    const subscribed = /list_changed|resources\/updated|subscriptions/.test(method);
+    const known = this.#listens.has(params?._meta?.[SUBSCRIPTION]);
+    if (subscribed !== known) this.wire.errors.push(`received ${method} with the subscription ${params?._meta?.[SUBSCRIPTION]}`);
   }
   async onAsk({ method }) {
     this.wire.errors.push(`received a request: ${method}; 2026-07-28 has none`);

@@ -100,6 +100,11 @@ export const features = {
     assert.deepEqual(client.notes.slice(before), [], 'without a token');
   },
   async log({ client }) {
+    if (since(client.revision, '2026-07-28')) {
+      await client.setLevel(undefined);
+      await tool(client, 'log');
+      assert.deepEqual(client.notes, [], 'without a level');
+    }
     await client.setLevel('info');
     await tool(client, 'log');
     const got = client.notesOf('notifications/message').map(({ level, data }) => [level, data]);
@@ -167,6 +172,11 @@ export const features = {
     assert.deepEqual(told, { text: 'rewrite this [argument]', other: [1.5, null] }, 'the arguments');
     assert.deepEqual(await json(client, 'echo', { text: 'a hidden word' }), { text: 'a [result] word' }, 'the result');
   },
+  async batch({ client }) {
+    const call = (text) => ({ method: 'tools/call', params: { name: 'echo', arguments: { text } } });
+    const [first, ping, second] = await Promise.all(client.batch([call('one'), { method: 'ping' }, call('two')]));
+    assert.deepEqual([textOf(first), ping, textOf(second)], ['{"text":"one"}', {}, '{"text":"two"}']);
+  },
   async audio({ client }) {
     assert.deepEqual((await tool(client, 'audio')).content, [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }]);
   },
@@ -207,6 +217,16 @@ export const refusals = {
     await assert.rejects(tool(client, 'guarded'), ({ message }) => /needs approval, but no approval surface is available/.test(message));
     assert.equal((await json(client, 'counts')).guarded, before.guarded);
     assert.deepEqual(client.asked, []);
+  },
+  // Only 2025-03-26 has batches: one error without an id, and nothing of it is executed.
+  async batch({ client }) {
+    client.anonymous.length = 0;
+    const before = (await client.list('tools/list', 'tools')).items;
+    client.batch([{ method: 'tools/call', params: { name: 'change', arguments: { kind: 'tools' } } }, { method: 'ping' }]);
+    const error = await until('an error without an id', () => client.anonymous[0], 3000);
+    assert.equal(error.code, -32600);
+    assert.match(error.message, /batch/i);
+    assert.deepEqual((await client.list('tools/list', 'tools')).items, before);
   },
   // The client's revision has no such content: a text takes its place.
   async asText({ client }, name) {
