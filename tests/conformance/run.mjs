@@ -8,13 +8,15 @@
 // --accept writes the differences of these legs that differences.yaml does not have to not_yet.yaml.
 //
 // A leg is CLIENTxSERVER: the generation of the revisions that the suite's client and the server
-// behind the gateway speak. 2025: the session revisions; 2026: 2026-07-28.
+// behind the gateway speak. 2025: the session revisions; 2026: 2026-07-28. In upstream-CLIENTxSERVER,
+// the suite is the server behind the gateway, and its checks judge what the gateway sends.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Gateway, importFromNpm, node, npmBin, npmDir, root } from '../e2e/gateway.mjs';
+import { compare, readChecks, runProgram } from './suite.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const verbose = process.argv.includes('--verbose');
@@ -43,6 +45,26 @@ const legs = {
   '2026x2025': { client: 2026, server: 2025 },
   '2025x2026': { client: 2025, server: 2026 },
   '2026x2026': { client: 2026, server: 2026 },
+  'upstream-2025x2025': { client: 2025, suite: 2025, make_test: true },
+  'upstream-2026x2025': { client: 2026, suite: 2025 },
+  'upstream-2025x2026': { client: 2025, suite: 2026 },
+  'upstream-2026x2026': { client: 2026, suite: 2026 },
+};
+// Client scenarios without OAuth, and the number of their checks that the official SDK passes.
+const clientSuites = {
+  2025: {
+    revision: '2025-11-25',
+    scenarios: ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
+    passes: 20,
+  },
+  2026: {
+    revision: '2026-07-28',
+    scenarios: [
+      'tools_call', 'request-metadata', 'sep-2322-client-request-state', 'http-standard-headers', 'http-custom-headers',
+      'http-invalid-tool-headers', 'json-schema-ref-no-deref', 'json-schema-2020-12-preservation',
+    ],
+    passes: 62,
+  },
 };
 const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-conformance-'));
 
@@ -54,32 +76,9 @@ function startFixture(generation) {
   });
 }
 
-// scenario -> check id -> worst status of that check ("SUCCESS", "WARNING", "FAILURE" ...)
-function readChecks(folder) {
-  const rank = ['INFO', 'SUCCESS', 'SKIPPED', 'WARNING', 'FAILURE'];
-  const scenarios = new Map();
-  for (const entry of readdirSync(folder)) {
-    const name = /^server-(.*)-\d{4}-\d\d-\d\dT/.exec(entry)?.[1];
-    if (!name) continue;
-    const checks = new Map();
-    for (const check of JSON.parse(readFileSync(join(folder, entry, 'checks.json'), 'utf8'))) {
-      const before = checks.get(check.id);
-      if (before && rank.indexOf(before.status) >= rank.indexOf(check.status)) continue;
-      checks.set(check.id, { status: check.status, why: check.errorMessage });
-    }
-    scenarios.set(name, checks);
-  }
-  return scenarios;
-}
-
 async function runSuite(suite, url, label) {
-  const folder = mkdtempSync(join(scratch, 'results-'));
   const started = Date.now();
-  const child = spawn(node, [...suite.args, '--url', url.replace('127.0.0.1', 'localhost'), '-o', folder]);
-  let output = '';
-  child.stdout.on('data', (data) => (output += data));
-  child.stderr.on('data', (data) => (output += data));
-  await new Promise((resolve) => child.on('exit', resolve));
+  const { output, folder } = await runProgram([...suite.args, '--url', url.replace('127.0.0.1', 'localhost')], scratch);
   const total = /Total: (\d+) passed, (\d+) failed/.exec(output);
   if (!total) throw new Error(`the suite did not finish:\n${output.slice(-3000)}`);
   if (verbose) console.log(output.slice(output.indexOf('=== SUMMARY')));
@@ -87,24 +86,23 @@ async function runSuite(suite, url, label) {
   return { passed: Number(total[1]), failed: Number(total[2]), checks: readChecks(folder) };
 }
 
-// Returns checks that are worse in `through` than in `direct`, as "scenario:check-id".
-function compare(direct, through) {
-  const worse = [];
-  for (const [scenario, checks] of direct) {
-    for (const [id, { status }] of checks) {
-      const got = through.get(scenario)?.get(id);
-      if (status === 'SUCCESS' && got?.status !== 'SUCCESS') {
-        worse.push({ id: `${scenario}:${id}`, why: got ? `${got.status} ${got.why ?? ''}` : 'not reached' });
-      }
-    }
+// Runs the client scenarios one after the other, since some measure times. how: see client.mjs.
+async function runClientSuite({ revision, scenarios }, how, label) {
+  const command = [node, '--no-warnings', join(here, 'client.mjs'), how].join(' ');
+  const started = Date.now();
+  const result = { passed: 0, failed: 0, checks: new Map() };
+  for (const scenario of scenarios) {
+    const program = [npmBin('conformance-alpha/dist/index.js'), 'client', '--scenario', scenario, '--spec-version', revision];
+    const { output, folder } = await runProgram([...program, '--command', command], scratch);
+    const total = /Passed: (\d+)\/\d+, (\d+) failed/.exec(output);
+    if (!total) throw new Error(`the scenario ${scenario} did not finish:\n${output.slice(-3000)}`);
+    if (verbose) console.log(output);
+    result.passed += Number(total[1]);
+    result.failed += Number(total[2]);
+    for (const [name, checks] of readChecks(folder)) result.checks.set(name, checks);
   }
-  for (const [scenario, checks] of through) {
-    for (const [id, { status, why }] of checks) {
-      const was = direct.get(scenario)?.get(id)?.status;
-      if (status === 'FAILURE' && was !== 'FAILURE' && was !== 'SUCCESS') worse.push({ id: `${scenario}:${id}`, why });
-    }
-  }
-  return worse;
+  console.log(`${label}, client scenarios at ${revision}: ${result.passed} passed, ${result.failed} failed (${Date.now() - started} ms)`);
+  return result;
 }
 
 // The suites' results for the fixture servers themselves, each run once: the yardstick of the legs.
@@ -127,6 +125,18 @@ class Direct {
     }
     return this.#results.get(suite);
   }
+  async clientResult(generation) {
+    const suite = clientSuites[generation];
+    if (!this.#results.has(suite)) {
+      const result = await runClientSuite(suite, 'direct', 'directly');
+      if (result.passed < suite.passes || result.failed) {
+        console.log(`  the client itself fails: ${suite.passes} should pass`);
+        this.bad = true;
+      }
+      this.#results.set(suite, result);
+    }
+    return this.#results.get(suite);
+  }
   stop() {
     for (const { child } of this.#servers.values()) {
       child.removeAllListeners('exit');
@@ -135,24 +145,36 @@ class Direct {
   }
 }
 
-// Runs one suite through the gateways of a leg; returns false if there is an unknown difference.
-async function runThrough(suite, direct, gateways, known, seen) {
+// Reports what is worse through the gateway; returns false if there is an unknown difference.
+function report(direct, through, known, seen) {
   let good = true;
-  for (const [label, gateway] of gateways) {
-    const through = await runSuite(suite, gateway.url, label);
-    for (const { id, why } of compare(direct.checks, through.checks)) {
-      seen.add(id);
-      console.log(`  ${known.get(id) ?? 'DIFFERENCE'}: ${id}: ${why}`);
-      if (!known.has(id)) good = false;
-    }
+  for (const { id, why } of compare(direct.checks, through.checks)) {
+    seen.add(id);
+    console.log(`  ${known.get(id) ?? 'DIFFERENCE'}: ${id}: ${why}`);
+    if (!known.has(id)) good = false;
   }
   return good;
 }
 
+async function runUpstreamLeg(name, { client, suite }, direct, known, seen) {
+  const through = await runClientSuite(clientSuites[suite], client === 2026 ? '2026-07-28' : '2025-11-25', `leg ${name}`);
+  return report(await direct.clientResult(suite), through, known, seen);
+}
+
 // known: check -> what is said about it. Returns {good, seen}.
-async function runLeg(name, { client, server }, direct, known) {
-  const gateways = [];
+async function runLeg(name, leg, direct, known) {
   const seen = new Set();
+  let good = await (leg.suite ? runUpstreamLeg : runServerLeg)(name, leg, direct, known, seen);
+  for (const [id, text] of known) {
+    if (seen.has(id)) continue;
+    console.log(`STALE entry (${text}): ${name}: ${id}`);
+    good = false;
+  }
+  return { good, seen };
+}
+
+async function runServerLeg(name, { client, server }, direct, known, seen) {
+  const gateways = [];
   let good = true;
   try {
     const upstreams = server === undefined ? {} : {
@@ -174,12 +196,10 @@ async function runLeg(name, { client, server }, direct, known) {
       await gateway.serve();
     }
     for (const suite of suites[client]) {
-      if (!(await runThrough(suite, await direct.result(client, suite), gateways, known, seen))) good = false;
-    }
-    for (const [id, text] of known) {
-      if (seen.has(id)) continue;
-      console.log(`STALE entry (${text}): ${name}: ${id}`);
-      good = false;
+      const yardstick = await direct.result(client, suite);
+      for (const [label, gateway] of gateways) {
+        if (!report(yardstick, await runSuite(suite, gateway.url, label), known, seen)) good = false;
+      }
     }
   } finally {
     for (const [label, gateway] of gateways) {
@@ -189,7 +209,7 @@ async function runLeg(name, { client, server }, direct, known) {
       });
     }
   }
-  return { good, seen };
+  return good;
 }
 
 function chosenLegs(notYet) {
