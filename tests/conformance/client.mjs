@@ -22,7 +22,7 @@ const samples = { string: 'text', integer: 1, number: 1.5, boolean: true, array:
 const filled = (schema) => Object.fromEntries(Object.entries(schema?.properties ?? {})
   .map(([name, property]) => [name, property.default ?? property.enum?.[0] ?? samples[property.type] ?? null]));
 const accept = ({ requestedSchema }) => ({ action: 'accept', content: filled(requestedSchema) });
-const capabilities = { elicitation: {} };
+const capabilities = { elicitation: {}, sampling: {}, roots: {} };
 
 async function direct() {
   const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
@@ -42,7 +42,7 @@ async function direct() {
 
 async function throughGateway(revision) {
   const dir = mkdtempSync(join(tmpdir(), 'bulkhead-conformance-client-'));
-  const profile = { mcpServers: { up: { type: 'http', url } }, naming: { prefix: 'never' } };
+  const profile = { mcpServers: { up: { type: 'http', url, roots: 'per-client' } }, naming: { prefix: 'never' } };
   const lines = new Lines(...new Gateway(dir, profile).stdioCommand());
   const Kind = revision === '2026-07-28' ? StatelessClient : SessionClient;
   const client = new Kind(revision, lines, await schemaCheck(revision), { capabilities, answers: {} });
