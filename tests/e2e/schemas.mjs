@@ -25,7 +25,10 @@ test('the checker accepts valid messages of each revision and rejects others', a
       const anonymous = check.errors({ jsonrpc: '2.0', id, error: { code: -32700, message: 'm' } });
       assert.equal(anonymous.length, id === null && revision === '2025-11-25' ? 1 : 0, `${revision} ${id}`);
     }
-    assert.deepEqual(check.foreign({ result: { content: [], resultType: 'complete', ttlMs: 0 } }, 'tools/call'), ['resultType']);
+    assert.deepEqual(check.foreign({ result: { content: [], resultType: 'complete', other: 0, isError: false } }, 'tools/call'), ['resultType']);
+    const _meta = { 'io.modelcontextprotocol/serverInfo': {}, 'com.example/x': 1 };
+    assert.deepEqual(check.foreign({ result: { tools: [], ttlMs: 0, _meta } }, 'tools/list'), ['ttlMs', 'io.modelcontextprotocol/serverInfo']);
+    assert.deepEqual(check.foreign({ id: 1, method: 'tools/call', params: { name: 'x', requestState: 's' } }), ['requestState']);
     assert.deepEqual(check.errors([ask(1, 'ping')]).length, revision === '2025-03-26' ? 0 : 1);
   }
   const check = await schemaCheck('2026-07-28');
@@ -33,6 +36,7 @@ test('the checker accepts valid messages of each revision and rejects others', a
   assert.deepEqual(check.errors(ask(1, 'tools/list', { _meta })), []);
   assert.match(check.errors(ask(1, 'tools/list', {})).join(), /_meta/);
   assert.match(check.errors(ask(1, 'ping')).join(), /has no request ping/);
+  assert.deepEqual(check.foreign({ id: 1, method: 'tools/call', params: { name: 'x', task: {}, requestState: 's' } }), ['task']);
   const result = { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private' };
   assert.deepEqual(check.errors({ jsonrpc: '2.0', id: 1, result }, 'tools/list'), []);
   for (const name of Object.keys(result)) {
