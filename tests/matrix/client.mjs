@@ -78,7 +78,7 @@ class Client {
     return this.notes.filter((note) => note.method === method).map(({ params }) => params);
   }
   note(method, test = () => true) {
-    return until(`${method} (got ${this.notes.map((note) => note.method)})`, () => this.notesOf(method).find(test), 3000);
+    return until(`${method} (got ${this.notes.map((note) => note.method)})`, () => this.notesOf(method).find(test), 8000);
   }
   async close() {
     await this.channel.close();

@@ -3,15 +3,17 @@
 //
 //   server.mjs REVISION stdio|http [LOG]     (http: prints its URL)
 //
+// REVISION may be @FILE, which contains it: a server that is upgraded or downgraded when it restarts.
 // LOG gets every message: "< " received, "> " sent. The HTTP transport of 2024-11-05 is HTTP+SSE.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { RpcFailure, World, answer, capabilities, since } from './content.mjs';
 import { StatelessServer } from './stateless_server.mjs';
 
-const [, , revision, transport, logFile] = process.argv;
+const [, , given, transport, logFile] = process.argv;
+const revision = given.startsWith('@') ? readFileSync(given.slice(1), 'utf8').trim() : given;
 const world = new World();
 const log = (mark, text) => logFile && appendFileSync(logFile, `${mark} ${text}\n`);
 const info = { name: 'matrix', version: '1' };
