@@ -1,5 +1,5 @@
-// What the fixture servers of all revisions offer: every name that the suite calls. Written from the
-// requirement texts that the suite prints. A tool sees its revision through `io` only:
+// What the fixture servers of all revisions offer: every name that the suite calls. It implements the
+// requirements that the suite prints. A tool sees its revision through `io` only:
 //
 //   io.ask({key: {method, params}}, {state})  asks the client; returns {key: answer}. Without
 //       `state`, a server of 2026-07-28 sends no requestState, so it keeps no earlier answers.

@@ -23,7 +23,7 @@ const verbose = process.argv.includes('--verbose');
 const accept = process.argv.includes('--accept');
 const notYetFile = join(here, 'not_yet.yaml');
 const fixtures = { 2025: join(here, 'server.mjs'), 2026: join(here, 'server26.mjs') };
-// passes: of the fixture directly; if there are fewer, the fixture or the suite is broken.
+// passes: directly; a smaller number means that the fixture or the suite is broken.
 const alpha = (revision, passes) => ({
   name: `0.2.0-alpha.12 at ${revision}`,
   args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', revision],
@@ -181,8 +181,8 @@ async function runServerLeg(name, { client, server }, direct, known, seen) {
       HTTP: { type: 'http', url: await direct.url(server) },
       stdio: {
         command: node,
-        // A clone below /tmp is not visible in a sandbox, whose /tmp is private. These paths make
-        // the script's imports visible.
+        // A sandbox has a private /tmp, so a clone below /tmp would not be visible. These paths
+        // make the script and its imports visible.
         sandbox_paths: { read: [root, npmDir] },
         args: [fixtures[server], 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },

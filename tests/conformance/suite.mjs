@@ -33,7 +33,7 @@ export async function runProgram(args, scratch) {
   return { output, folder };
 }
 
-// Returns checks that are worse in `through` than in `direct`, as "scenario:check-id".
+// Returns the checks whose status is worse in `through` than in `direct`, as "scenario:check-id".
 export function compare(direct, through) {
   const worse = [];
   for (const [scenario, checks] of direct) {
