@@ -42,6 +42,7 @@ async function direct() {
 
 async function throughGateway(revision) {
   const dir = mkdtempSync(join(tmpdir(), 'bulkhead-conformance-client-'));
+  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
   const profile = { mcpServers: { up: { type: 'http', url, roots: 'per-client' } }, naming: { prefix: 'never' } };
   const lines = new Lines(...new Gateway(dir, profile).stdioCommand());
   const Kind = revision === '2026-07-28' ? StatelessClient : SessionClient;
@@ -50,10 +51,7 @@ async function throughGateway(revision) {
   await client.open();
   return {
     call: (method, params) => client.call(method, params),
-    close: async () => {
-      await client.close();
-      rmSync(dir, { recursive: true, force: true });
-    },
+    close: () => client.close(),
   };
 }
 

@@ -11,12 +11,8 @@ export const CLIENT_TRANSPORTS = ['stdio', 'http', 'frames'];
 export const SERVER_TRANSPORTS = ['stdio', 'http'];
 const STATELESS = '2026-07-28';
 
-// Features without a function yet, with the reason.
-const UNWRITTEN = {
-  tasks: 'the gateway does not relay tasks',
-};
 const OF_THE_GATEWAY = ['approval', 'rewrite', 'batch'];
-export const FEATURES = [...Object.keys(features), ...Object.keys(UNWRITTEN)];
+export const FEATURES = Object.keys(features);
 
 // What the gateway lacks: feature ("*": all) -> reason, by who speaks 2026-07-28. Remove an entry when
 // its cells pass (--try shows which do).
@@ -30,6 +26,7 @@ function lacking(feature, client, server) {
   if (feature === 'audio' && client === '2024-11-05' && since(server, '2025-03-26')) {
     return 'audio is forwarded to clients of 2024-11-05, whose schema has no such content';
   }
+  if (feature === 'tasks' && client === '2025-11-25' && server === '2025-11-25') return 'tasks are not relayed';
   const stateless = [client, server].map((revision) => revision === STATELESS);
   const who = stateless[0] ? (stateless[1] ? 'both' : 'client') : stateless[1] ? 'server' : 'neither';
   return LACKING[who][feature] ?? LACKING[who]['*'];
@@ -46,6 +43,10 @@ function impossible(feature, client, server) {
     case 'elicitation_url':
       if (!since(server, '2025-11-25')) return cannot('the server\'s revision has no URL elicitation', (x) => refusals.unknownTool(x, 'elicit_url'));
       if (!since(client, '2025-11-25')) return cannot('the client\'s revision has no URL elicitation', (x) => refusals.undeclared(x, 'elicit_url', 'elicitation.url'));
+      return undefined;
+    case 'tasks':
+      if (!since(server, '2025-11-25')) return cannot('the server\'s revision has no tasks', (x) => refusals.unknownTool(x, 'job'));
+      if (!since(client, '2025-11-25')) return cannot('the client\'s revision has no tasks', (x) => refusals.withoutTask(x));
       return undefined;
     case 'batch':
       if (client !== '2025-03-26') return cannot('the client\'s revision has no batches', (x) => refusals.batch(x));
@@ -67,7 +68,6 @@ function impossible(feature, client, server) {
 
 // Returns {outcome, reason, check}: check(x) is what to run, if anything. Directly, nothing is lacking.
 export function expected({ feature, client, server }, direct) {
-  if (UNWRITTEN[feature]) return { outcome: 'not yet', reason: UNWRITTEN[feature] };
   if (direct && OF_THE_GATEWAY.includes(feature)) return { outcome: 'not yet', reason: 'needs a gateway' };
   const check = features[feature];
   const refusal = impossible(feature, client, server);

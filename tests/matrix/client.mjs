@@ -7,12 +7,14 @@
 //   await setLevel(level)             log level of the session, or of all later requests
 //   await watch({kinds, uris})        asks for list_changed of these kinds and updates of these URIs
 //   await cancel(id)
+//   await task(name, args, cancel)    calls a tool as a task; {status, result} when it has ended
 //   batch(requests)                   sends {method, params} in one array; promises of the results
 //   notes                             {method, params}, in order of arrival
 //   asked                             {method, params} of everything that the client was asked
 import { CheckedWire } from '../fixtures/schema_check.mjs';
 import { RpcError } from '../e2e/clients.mjs';
 import { until } from '../e2e/harness.mjs';
+import { TASKS } from './content.mjs';
 
 const INFO = { name: 'matrix-client', version: '1' };
 const META = 'io.modelcontextprotocol/';
@@ -74,6 +76,13 @@ class Client {
       if (cursor === undefined) return { items, pages };
     }
   }
+  // Polls a task until it has ended.
+  ended(taskId) {
+    return until('the task ends', async () => {
+      const task = await this.call('tasks/get', { taskId });
+      return task.status !== 'working' && task;
+    }, 8000);
+  }
   notesOf(method) {
     return this.notes.filter((note) => note.method === method).map(({ params }) => params);
   }
@@ -125,6 +134,12 @@ export class SessionClient extends Client {
   async setLevel(level) {
     await this.call('logging/setLevel', { level });
   }
+  async task(name, args, { cancel = false } = {}) {
+    const { task } = await this.call('tools/call', { name, arguments: args, task: { ttl: 60_000 } });
+    if (cancel) await this.call('tasks/cancel', { taskId: task.taskId });
+    const { status } = await this.ended(task.taskId);
+    return { status, result: status === 'completed' ? await this.call('tasks/result', { taskId: task.taskId }) : undefined };
+  }
   async watch({ kinds = [], uris = [] }) {
     if (kinds.length || uris.length) await this.channel.hear(this.headers());
     for (const uri of uris) await this.call('resources/subscribe', { uri });
@@ -147,7 +162,8 @@ export class StatelessClient extends Client {
     this.server = capabilities;
   }
   headers({ method, params }) {
-    const name = { 'tools/call': params?.name, 'prompts/get': params?.name, 'resources/read': params?.uri }[method];
+    const named = { 'tools/call': params?.name, 'prompts/get': params?.name, 'resources/read': params?.uri };
+    const name = named[method] ?? (method?.startsWith('tasks/') ? params?.taskId : undefined);
     return { 'mcp-protocol-version': this.revision, 'mcp-method': method, ...(name === undefined ? {} : { 'mcp-name': name }) };
   }
   start(method, params, { token } = {}) {
@@ -176,6 +192,19 @@ export class StatelessClient extends Client {
   }
   async setLevel(level) {
     this.level = level;
+  }
+  // Declares the extension for these requests only.
+  async task(name, args, { cancel = false } = {}) {
+    const before = this.capabilities;
+    this.capabilities = { ...before, extensions: { [TASKS]: {} } };
+    try {
+      const { resultType, taskId } = await this.call('tools/call', { name, arguments: args });
+      if (resultType !== 'task') throw new Error(`a result of type ${resultType} instead of a task`);
+      if (cancel) await this.call('tasks/cancel', { taskId });
+      return await this.ended(taskId);
+    } finally {
+      this.capabilities = before;
+    }
   }
   // Waits for the acknowledgement, which has to name everything that was asked for.
   async watch({ kinds = [], uris = [] }) {

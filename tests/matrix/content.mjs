@@ -5,6 +5,7 @@
 //   io.progress(n, total), io.log(level, data)
 //   io.changed(kind), io.updated(uri)
 //   io.cancelled                  resolves when the client cancels this request
+//   io.task(run)                  runs as a task if the client asked for one, else at once
 export const since = (revision, first) => revision >= first;
 export const WATCHED = 'test://watched';
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
@@ -16,6 +17,7 @@ export const FORM = {
 export const SAMPLE = { messages: [{ role: 'user', content: { type: 'text', text: '2 + 2?' } }], maxTokens: 10 };
 export const OUTPUT = { type: 'object', properties: { sum: { type: 'integer' } }, required: ['sum'] };
 export const LINK = { mode: 'url', message: 'Sign in', url: 'https://example.com/sign-in' };
+export const TASKS = 'io.modelcontextprotocol/tasks';
 const PAGE = 5;
 
 const text = (value) => ({ content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }] });
@@ -28,6 +30,22 @@ const asks = (capability, key, method, params) => async (_, io) =>
 export class World {
   waiting = 0;
   guarded = 0; // calls of `guarded` that arrived
+  tasks = new Map(); // id -> {taskId, status, createdAt, lastUpdatedAt, result}
+  // Starts a task that ends with what `run` resolves with, unless it is cancelled.
+  start(run) {
+    const now = new Date().toISOString();
+    const task = { taskId: `task-${this.tasks.size + 1}`, status: 'working', createdAt: now, lastUpdatedAt: now };
+    this.tasks.set(task.taskId, task);
+    run().then((result) => {
+      if (task.status === 'working') Object.assign(task, { status: 'completed', result });
+    });
+    return task;
+  }
+  task(taskId) {
+    const task = this.tasks.get(taskId);
+    if (!task) throw invalid(`no such task: ${taskId}`);
+    return task;
+  }
   stopped = 0;
   extra = { tools: [], prompts: [], resources: [] };
 }
@@ -60,6 +78,10 @@ const tools = {
     const id = io.stateless ? {} : { elicitationId: 'sign-in-1' };
     return text(await io.ask('link', 'elicitation/create', { ...LINK, ...id }));
   }],
+  job: ['2025-11-25', {}, ({ ms = 50 }, io) => io.task(async () => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return text(`worked for ${ms} ms`);
+  })],
   image: ['', {}, () => ({ content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] })],
   audio: ['2025-03-26', {}, () => ({ content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }] })],
   structured: ['2025-06-18', { outputSchema: OUTPUT }, ({ a, b }) => ({ ...text({ sum: a + b }), structuredContent: { sum: a + b } })],
@@ -82,6 +104,8 @@ export { promptNames };
 
 export function capabilities(revision) {
   const all = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} };
+  if (since(revision, '2026-07-28')) return { ...all, completions: {}, extensions: { [TASKS]: {} } };
+  if (since(revision, '2025-11-25')) return { ...all, completions: {}, tasks: { cancel: {}, requests: { tools: { call: {} } } } };
   return since(revision, '2025-03-26') ? { ...all, completions: {} } : all;
 }
 
@@ -118,7 +142,9 @@ function prompt({ name, arguments: args = {} }) {
 export function answer(revision, world, method, params, io) {
   switch (method) {
     case 'tools/list': {
-      const items = offered(revision).map(([name, [, more]]) => ({ name, description: `Tool ${name}`, inputSchema: anything, ...more }));
+      const support = (name) => (name === 'job' && revision === '2025-11-25' ? { execution: { taskSupport: 'optional' } } : {});
+      const items = offered(revision)
+        .map(([name, [, more]]) => ({ name, description: `Tool ${name}`, inputSchema: anything, ...more, ...support(name) }));
       const extra = world.extra.tools.map((name) => ({ name, inputSchema: anything }));
       return page([...items, ...extra], 'tools', params);
     }

@@ -172,6 +172,14 @@ export const features = {
     assert.deepEqual(told, { text: 'rewrite this [argument]', other: [1.5, null] }, 'the arguments');
     assert.deepEqual(await json(client, 'echo', { text: 'a hidden word' }), { text: 'a [result] word' }, 'the result');
   },
+  async tasks({ client }) {
+    const done = await client.task('job', { ms: 60 });
+    assert.equal(done.status, 'completed');
+    assert.equal(textOf(done.result), 'worked for 60 ms');
+    assert.equal((await client.task('job', { ms: 5000 }, { cancel: true })).status, 'cancelled');
+    assert.equal(textOf(await tool(client, 'job', { ms: 1 })), 'worked for 1 ms', 'without a task');
+    await assert.rejects(client.call('tasks/get', { taskId: 'no such task' }));
+  },
   async batch({ client }) {
     const call = (text) => ({ method: 'tools/call', params: { name: 'echo', arguments: { text } } });
     const [first, ping, second] = await Promise.all(client.batch([call('one'), { method: 'ping' }, call('two')]));
@@ -217,6 +225,10 @@ export const refusals = {
     await assert.rejects(tool(client, 'guarded'), ({ message }) => /needs approval, but no approval surface is available/.test(message));
     assert.equal((await json(client, 'counts')).guarded, before.guarded);
     assert.deepEqual(client.asked, []);
+  },
+  // The client cannot ask for a task: the tool runs within the call.
+  async withoutTask({ client }) {
+    assert.equal(textOf(await tool(client, 'job', { ms: 1 })), 'worked for 1 ms');
   },
   // Only 2025-03-26 has batches: one error without an id, and nothing of it is executed.
   async batch({ client }) {

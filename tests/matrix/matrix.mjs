@@ -33,6 +33,16 @@ const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-matrix-'));
 const checks = new Map();
 const checkOf = async (revision) => checks.get(revision) ?? checks.set(revision, await schemaCheck(revision)).get(revision);
 
+// Also after a fault of this program: no server, gateway or file of it is left.
+const stands = [];
+process.on('exit', () => {
+  for (const { gateway, child } of stands) {
+    gateway?.child?.kill();
+    child?.kill();
+  }
+  rmSync(scratch, { recursive: true, force: true });
+});
+
 const lineOf = (cell) => `${cell.client}/${cell.clientTransport} -> ${cell.server}/${cell.serverTransport} ${cell.feature}`;
 function cells() {
   const chosen = pairings(!flag('--all') && !direct)
@@ -176,6 +186,7 @@ async function runStand(key, list, counts) {
   const [revision, transport] = key.split('/');
   if (!list.some((cell) => cell.check && (cell.outcome !== 'not yet' || flag('--try')))) return;
   const stand = new Stand(revision, transport);
+  stands.push(stand);
   try {
     await stand.start();
     for (const pairing of Map.groupBy(list, (cell) => `${cell.client}/${cell.clientTransport}`).values()) {
@@ -218,7 +229,6 @@ async function main() {
   if (waiting.length) counts['not yet'] = (counts['not yet'] ?? 0) + waiting.length;
   const missing = all.filter((cell) => !cell.counted && cell.outcome !== 'not yet').length;
   if (missing) counts.FAILED = (counts.FAILED ?? 0) + missing;
-  rmSync(scratch, { recursive: true, force: true });
   console.log(`matrix: ${all.length} cells: ${Object.entries(counts).map(([what, n]) => `${n} ${what}`).join(', ')} (${Date.now() - started} ms)`);
   process.exit(counts.FAILED ? 1 : 0);
 }

@@ -68,6 +68,7 @@ class Session {
     if (method === 'logging/setLevel') this.#level = params.level;
     else if (method === 'resources/subscribe') this.#watched.add(params.uri);
     else if (method === 'resources/unsubscribe') this.#watched.delete(params.uri);
+    else if (method.startsWith('tasks/') && revision === '2025-11-25') return this.#task(method, params);
     else {
       const cancelled = new Promise((resolve) => this.#cancels.set(id, resolve));
       const result = await answer(revision, world, method, params, this.#io(params, reply, cancelled));
@@ -77,11 +78,24 @@ class Session {
     }
     return {};
   }
-  #io({ _meta: meta }, reply, cancelled) {
+  async #task(method, { taskId }) {
+    const task = world.task(taskId);
+    const { result, ...fields } = task;
+    const shown = { ...fields, ttl: 60_000, pollInterval: 20 };
+    if (method === 'tasks/get') return shown;
+    if (method === 'tasks/cancel') return { ...shown, status: (task.status = 'cancelled') };
+    if (method !== 'tasks/result') throw new RpcFailure(-32601, `no such method: ${method}`);
+    return { ...result, _meta: { 'io.modelcontextprotocol/related-task': { taskId } } };
+  }
+  #io({ _meta: meta, task: wanted }, reply, cancelled) {
     const note = (method, params) => reply({ jsonrpc: '2.0', method, params });
     const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
     return {
       cancelled,
+      task: (run) => {
+        if (!wanted || revision !== '2025-11-25') return run();
+        return { task: { ...world.start(run), ttl: 60_000, pollInterval: 20 } };
+      },
       declares: (name, part) => (part ? this.client[name]?.[part] : this.client[name]) !== undefined,
       ask: (_, method, params) => new Promise((resolve, reject) => {
         const id = `ask-${++this.#asked}`;

@@ -1,5 +1,5 @@
 // The matrix's server at 2026-07-28: each request stands for itself.
-import { RpcFailure, answer, capabilities } from './content.mjs';
+import { RpcFailure, TASKS, answer, capabilities } from './content.mjs';
 
 const REVISION = '2026-07-28';
 const META = 'io.modelcontextprotocol/';
@@ -57,7 +57,8 @@ export class StatelessServer {
     }
     if (version === undefined || typeof meta[`${META}clientCapabilities`] !== 'object') throw fail(-32602, '_meta is incomplete');
     if (headers) {
-      const name = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri }[method];
+      const named = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri };
+      const name = named[method] ?? (method.startsWith('tasks/') ? params.taskId : undefined);
       for (const [header, value] of [['mcp-protocol-version', version], ['mcp-method', method], ['mcp-name', name]]) {
         if (value !== undefined && headers[header] !== value) throw fail(-32020, `${header} is ${headers[header]}, not ${value}`);
       }
@@ -70,6 +71,7 @@ export class StatelessServer {
     const more = CACHED.includes(method) ? { ttlMs: 0, cacheScope: 'private' } : {};
     const complete = { resultType: 'complete', _meta: { [`${META}serverInfo`]: { name: 'matrix', version: '1' } }, ...more };
     if (method === 'server/discover') return { ...complete, supportedVersions: SUPPORTED, capabilities: capabilities(REVISION) };
+    if (method === 'tasks/get' || method === 'tasks/cancel') return { ...complete, ...this.#task(method, params, meta) };
     try {
       const result = await answer(REVISION, this.world, method, params, this.#io(params, meta, reply, cancelled));
       if (result === undefined) throw new RpcFailure(-32601, `no such method: ${method}`);
@@ -78,6 +80,16 @@ export class StatelessServer {
       if (error instanceof Asks && ASKING.includes(method)) return error.result;
       throw error;
     }
+  }
+
+  #task(method, { taskId }, meta) {
+    if (!meta[`${META}clientCapabilities`].extensions?.[TASKS]) {
+      throw new RpcFailure(-32021, 'needs the tasks extension', { requiredCapabilities: { extensions: { [TASKS]: {} } } });
+    }
+    const task = this.world.task(taskId);
+    if (method === 'tasks/get') return { ...task, ttlMs: 60_000, pollIntervalMs: 20 };
+    task.status = 'cancelled';
+    return {};
   }
 
   // Asking ends the request; the repeated one runs from the start and finds the answers, those of
@@ -89,6 +101,10 @@ export class StatelessServer {
     const note = (method, body) => reply({ jsonrpc: '2.0', method, params: body });
     return {
       cancelled,
+      task: (run) => {
+        if (!declared.extensions?.[TASKS]) return run();
+        return { resultType: 'task', ...this.world.start(run), ttlMs: 60_000, pollIntervalMs: 20 };
+      },
       stateless: true,
       declares: (name, part) => (part ? declared[name]?.[part] : declared[name]) !== undefined,
       ask: async (key, method, body) => {
