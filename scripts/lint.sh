@@ -39,7 +39,7 @@ plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/c
   host/approve host/commands host/records 'core/route/*.hpp'
   core/{corporation,formats,layers,profile,link,embed,plugin,plugin_base,compartment,pipe} core/host.hpp
   core/{sandbox,mcp,catalog,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
-  plugins sdk tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,npm,policy,redteam,e2e,drills,soak}
+  plugins sdk tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,matrix,npm,policy,redteam,e2e,drills,soak}
   scripts cmake Makefile examples bench)
 # Excluded: files that are not rewritten yet, web pages for tests, the first ABI headers, and SQL
 # that verification compares.

@@ -1,71 +1,84 @@
-// Runs the official conformance suite against the fixture server: directly over HTTP, and through
-// the gateway with that server as its only upstream (once over HTTP, once over stdio). Each check
-// that passes directly must also pass through the gateway, except those in differences.yaml.
+// Runs the official conformance suite against the fixture servers: directly over HTTP, and through
+// the gateway with one of them as the only upstream (once over HTTP, once over stdio). Each check
+// that passes directly must also pass through the gateway; differences.yaml has the exceptions, and
+// not_yet.yaml what the gateway does not pass yet.
 //
-//   run.mjs [--verbose]
+//   run.mjs [--leg NAME]... [--accept] [--verbose]      (default: the legs that `make test` runs)
+//
+// --accept writes the differences of these legs that differences.yaml does not have to not_yet.yaml.
+//
+// A leg is CLIENTxSERVER: the generation of the revisions that the suite's client and the server
+// behind the gateway speak. 2025: the session revisions; 2026: 2026-07-28. In upstream-CLIENTxSERVER,
+// the suite is the server behind the gateway, and its checks judge what the gateway sends.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Gateway, importFromNpm, node, npmBin, npmDir, root } from '../e2e/gateway.mjs';
+import { compare, readChecks, runProgram } from './suite.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const verbose = process.argv.includes('--verbose');
-const fixture = join(here, 'server.mjs');
-const suites = [
-  {
-    name: '0.1.16',
-    args: [npmBin('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--suite', 'all'],
-    passes: 44, // directly; a smaller number means that the fixture or the suite is broken
+const accept = process.argv.includes('--accept');
+const notYetFile = join(here, 'not_yet.yaml');
+const fixtures = { 2025: join(here, 'server.mjs'), 2026: join(here, 'server26.mjs') };
+// passes: directly; a smaller number means that the fixture or the suite is broken.
+const alpha = (revision, passes) => ({
+  name: `0.2.0-alpha.12 at ${revision}`,
+  args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', revision],
+  passes,
+});
+const stable = {
+  name: '0.1.16',
+  args: [npmBin('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--suite', 'all'],
+  passes: 44,
+};
+const suites = {
+  2025: [stable, alpha('2025-11-25', 84), alpha('2025-06-18', 56)],
+  2026: [alpha('2026-07-28', 152)],
+};
+// Without a server: directly only. `make test` also runs each leg that is in not_yet.yaml.
+const legs = {
+  '2025x2025': { client: 2025, server: 2025, make_test: true },
+  '2026': { client: 2026, make_test: true },
+  '2026x2025': { client: 2026, server: 2025 },
+  '2025x2026': { client: 2025, server: 2026 },
+  '2026x2026': { client: 2026, server: 2026 },
+  'upstream-2025x2025': { client: 2025, suite: 2025, make_test: true },
+  'upstream-2026x2025': { client: 2026, suite: 2025 },
+  'upstream-2025x2026': { client: 2025, suite: 2026 },
+  'upstream-2026x2026': { client: 2026, suite: 2026 },
+};
+// Client scenarios without OAuth, and the number of their checks that the official SDK passes.
+const clientSuites = {
+  2025: {
+    revision: '2025-11-25',
+    scenarios: ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
+    passes: 20,
   },
-  {
-    name: '0.2.0-alpha.12 at 2025-11-25',
-    args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', '2025-11-25'],
-    passes: 84,
+  2026: {
+    revision: '2026-07-28',
+    scenarios: [
+      'tools_call', 'request-metadata', 'sep-2322-client-request-state', 'http-standard-headers', 'http-custom-headers',
+      'http-invalid-tool-headers', 'json-schema-ref-no-deref', 'json-schema-2020-12-preservation',
+    ],
+    passes: 64,
   },
-  {
-    name: '0.2.0-alpha.12 at 2025-06-18',
-    args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', '2025-06-18'],
-    passes: 56,
-  },
-];
+};
 const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-conformance-'));
 
-function startFixture() {
-  const child = spawn(node, [fixture, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
+function startFixture(generation) {
+  const child = spawn(node, [fixtures[generation], 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
     child.on('exit', (code) => reject(new Error(`the fixture server ended (${code})`)));
     child.stdout.on('data', (data) => resolve({ child, url: String(data).trim() }));
   });
 }
 
-// scenario -> check id -> worst status of that check ("SUCCESS", "WARNING", "FAILURE" ...)
-function readChecks(folder) {
-  const rank = ['INFO', 'SUCCESS', 'SKIPPED', 'WARNING', 'FAILURE'];
-  const scenarios = new Map();
-  for (const entry of readdirSync(folder)) {
-    const name = /^server-(.*)-\d{4}-\d\d-\d\dT/.exec(entry)?.[1];
-    if (!name) continue;
-    const checks = new Map();
-    for (const check of JSON.parse(readFileSync(join(folder, entry, 'checks.json'), 'utf8'))) {
-      const before = checks.get(check.id);
-      if (before && rank.indexOf(before.status) >= rank.indexOf(check.status)) continue;
-      checks.set(check.id, { status: check.status, why: check.errorMessage });
-    }
-    scenarios.set(name, checks);
-  }
-  return scenarios;
-}
-
 async function runSuite(suite, url, label) {
-  const folder = join(scratch, `${label}-${suite.name}`.replaceAll(' ', '_'));
   const started = Date.now();
-  const child = spawn(node, [...suite.args, '--url', url.replace('127.0.0.1', 'localhost'), '-o', folder]);
-  let output = '';
-  child.stdout.on('data', (data) => (output += data));
-  child.stderr.on('data', (data) => (output += data));
-  await new Promise((resolve) => child.on('exit', resolve));
+  const { output, folder } = await runProgram([...suite.args, '--url', url.replace('127.0.0.1', 'localhost')], scratch);
   const total = /Total: (\d+) passed, (\d+) failed/.exec(output);
   if (!total) throw new Error(`the suite did not finish:\n${output.slice(-3000)}`);
   if (verbose) console.log(output.slice(output.indexOf('=== SUMMARY')));
@@ -73,83 +86,175 @@ async function runSuite(suite, url, label) {
   return { passed: Number(total[1]), failed: Number(total[2]), checks: readChecks(folder) };
 }
 
-// Returns the checks whose status is worse in `through` than in `direct`, as "scenario:check-id".
-function compare(direct, through) {
-  const worse = [];
-  for (const [scenario, checks] of direct) {
-    for (const [id, { status }] of checks) {
-      const got = through.get(scenario)?.get(id);
-      if (status === 'SUCCESS' && got?.status !== 'SUCCESS') {
-        worse.push({ id: `${scenario}:${id}`, why: got ? `${got.status} ${got.why ?? ''}` : 'not reached' });
-      }
-    }
+// Runs the client scenarios one after the other, since some measure times. how: see client.mjs.
+async function runClientSuite({ revision, scenarios }, how, label) {
+  const command = [node, '--no-warnings', join(here, 'client.mjs'), how].join(' ');
+  const started = Date.now();
+  const result = { passed: 0, failed: 0, checks: new Map() };
+  for (const scenario of scenarios) {
+    const program = [npmBin('conformance-alpha/dist/index.js'), 'client', '--scenario', scenario, '--spec-version', revision];
+    const { output, folder } = await runProgram([...program, '--command', command], scratch);
+    const total = /Passed: (\d+)\/\d+, (\d+) failed/.exec(output);
+    if (!total) throw new Error(`the scenario ${scenario} did not finish:\n${output.slice(-3000)}`);
+    if (verbose) console.log(output);
+    result.passed += Number(total[1]);
+    result.failed += Number(total[2]);
+    for (const [name, checks] of readChecks(folder)) result.checks.set(name, checks);
   }
-  for (const [scenario, checks] of through) {
-    for (const [id, { status, why }] of checks) {
-      const was = direct.get(scenario)?.get(id)?.status;
-      if (status === 'FAILURE' && was !== 'FAILURE' && was !== 'SUCCESS') worse.push({ id: `${scenario}:${id}`, why });
-    }
-  }
-  return worse;
+  console.log(`${label}, client scenarios at ${revision}: ${result.passed} passed, ${result.failed} failed (${Date.now() - started} ms)`);
+  return result;
 }
 
-async function main() {
-  const { parse } = await importFromNpm('yaml');
-  const allowed = parse(readFileSync(join(here, 'differences.yaml'), 'utf8')).server ?? [];
-  const { child, url } = await startFixture();
+// The suites' results for the fixture servers themselves, each run once: the yardstick of the legs.
+class Direct {
+  #servers = new Map();
+  #results = new Map();
+  bad = false;
+  async url(generation) {
+    if (!this.#servers.has(generation)) this.#servers.set(generation, await startFixture(generation));
+    return this.#servers.get(generation).url;
+  }
+  async result(generation, suite) {
+    if (!this.#results.has(suite)) {
+      const result = await runSuite(suite, await this.url(generation), `directly (${generation})`);
+      if (result.passed < suite.passes || result.failed) {
+        console.log(`  the fixture server itself fails: ${suite.passes} should pass`);
+        this.bad = true;
+      }
+      this.#results.set(suite, result);
+    }
+    return this.#results.get(suite);
+  }
+  async clientResult(generation) {
+    const suite = clientSuites[generation];
+    if (!this.#results.has(suite)) {
+      const result = await runClientSuite(suite, 'direct', 'directly');
+      if (result.passed < suite.passes || result.failed) {
+        console.log(`  the client itself fails: ${suite.passes} should pass`);
+        this.bad = true;
+      }
+      this.#results.set(suite, result);
+    }
+    return this.#results.get(suite);
+  }
+  stop() {
+    for (const { child } of this.#servers.values()) {
+      child.removeAllListeners('exit');
+      child.kill();
+    }
+  }
+}
+
+// Reports what is worse through the gateway; returns false if there is an unknown difference.
+function report(direct, through, known, seen) {
+  let good = true;
+  for (const { id, why } of compare(direct.checks, through.checks)) {
+    seen.add(id);
+    console.log(`  ${known.get(id) ?? 'DIFFERENCE'}: ${id}: ${why}`);
+    if (!known.has(id)) good = false;
+  }
+  return good;
+}
+
+async function runUpstreamLeg(name, { client, suite }, direct, known, seen) {
+  const through = await runClientSuite(clientSuites[suite], client === 2026 ? '2026-07-28' : '2025-11-25', `leg ${name}`);
+  return report(await direct.clientResult(suite), through, known, seen);
+}
+
+// known: check -> what is said about it. Returns {good, seen}.
+async function runLeg(name, leg, direct, known) {
+  const seen = new Set();
+  let good = await (leg.suite ? runUpstreamLeg : runServerLeg)(name, leg, direct, known, seen);
+  for (const [id, text] of known) {
+    if (seen.has(id)) continue;
+    console.log(`STALE entry (${text}): ${name}: ${id}`);
+    good = false;
+  }
+  return { good, seen };
+}
+
+async function runServerLeg(name, { client, server }, direct, known, seen) {
   const gateways = [];
-  let bad = 0;
+  let good = true;
   try {
-    const legs = {
-      'through the gateway, HTTP upstream': { type: 'http', url },
-      'through the gateway, stdio upstream': {
+    const upstreams = server === undefined ? {} : {
+      HTTP: { type: 'http', url: await direct.url(server) },
+      stdio: {
         command: node,
         // A sandbox has a private /tmp, so a clone below /tmp would not be visible. These paths
         // make the script and its imports visible.
         sandbox_paths: { read: [root, npmDir] },
-        args: [fixture, 'stdio'],
+        args: [fixtures[server], 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },
       },
     };
-    for (const [label, upstream] of Object.entries(legs)) {
-      const gateway = new Gateway(scratch, { mcpServers: { up: upstream }, naming: { prefix: 'never' } });
-      gateways.push([label, gateway]);
+    for (const [transport, definition] of Object.entries(upstreams)) {
+      // At 2026-07-28, the suite asks for the client's roots, too.
+      const up = client === 2026 ? { ...definition, roots: 'per-client' } : definition;
+      const gateway = new Gateway(scratch, { mcpServers: { up }, naming: { prefix: 'never' } });
+      gateways.push([`leg ${name}, ${transport} upstream`, gateway]);
       await gateway.serve();
     }
-    const seen = new Set();
-    for (const suite of suites) {
-      const direct = await runSuite(suite, url, 'directly');
-      if (direct.passed < suite.passes || direct.failed) {
-        console.log(`  the fixture server itself fails: ${suite.passes} should pass`);
-        bad = 1;
-      }
+    for (const suite of suites[client]) {
+      const yardstick = await direct.result(client, suite);
       for (const [label, gateway] of gateways) {
-        const through = await runSuite(suite, gateway.url, label);
-        for (const { id, why } of compare(direct.checks, through.checks)) {
-          seen.add(id);
-          const known = allowed.includes(id);
-          console.log(`  ${known ? 'known difference' : 'DIFFERENCE'}: ${id}: ${why}`);
-          if (!known) bad = 1;
-        }
+        if (!report(yardstick, await runSuite(suite, gateway.url, label), known, seen)) good = false;
       }
-    }
-    for (const id of allowed.filter((entry) => !seen.has(entry))) {
-      console.log(`STALE entry in differences.yaml: ${id}`);
-      bad = 1;
     }
   } finally {
     for (const [label, gateway] of gateways) {
       await gateway.stop().catch((error) => {
         console.log(`${label}: ${error.message}\n${gateway.stderr().slice(-3000)}`);
-        bad = 1;
+        good = false;
       });
     }
-    child.removeAllListeners('exit');
-    child.kill();
+  }
+  return good;
+}
+
+function chosenLegs(notYet) {
+  const named = process.argv.flatMap((word, i) => (word === '--leg' ? [process.argv[i + 1]] : []));
+  const wrong = named.filter((name) => !legs[name]);
+  if (wrong.length) {
+    console.log(`no such leg: ${wrong.join(' ')}; legs: ${Object.keys(legs).join(' ')}`);
+    process.exit(2);
+  }
+  return named.length ? named : Object.keys(legs).filter((name) => legs[name].make_test || notYet[name]);
+}
+
+function writeNotYet(notYet) {
+  const lines = Object.entries(notYet).filter(([, ids]) => ids.length)
+    .flatMap(([name, ids]) => [`${name}:`, ...ids.map((id) => `  - ${id}`)]);
+  const head = readFileSync(notYetFile, 'utf8').split('\n').filter((line) => line.startsWith('#'));
+  writeFileSync(notYetFile, [...head, ...lines, ''].join('\n'));
+}
+
+async function main() {
+  const { parse } = await importFromNpm('yaml');
+  const differences = parse(readFileSync(join(here, 'differences.yaml'), 'utf8'));
+  const notYet = parse(readFileSync(notYetFile, 'utf8')) ?? {};
+  const direct = new Direct();
+  let good = true;
+  try {
+    for (const name of [...Object.keys(differences), ...Object.keys(notYet)].filter((entry) => !legs[entry])) {
+      console.log(`differences.yaml or not_yet.yaml has an unknown leg: ${name}`);
+      good = false;
+    }
+    for (const name of chosenLegs(notYet)) {
+      const known = new Map((differences[name] ?? []).map((id) => [id, 'known difference']));
+      if (!accept) for (const id of notYet[name] ?? []) known.set(id, 'not yet');
+      const { good: fine, seen } = await runLeg(name, legs[name], direct, known);
+      if (accept) notYet[name] = [...seen].filter((id) => !known.has(id)).sort();
+      else if (!fine) good = false;
+    }
+    if (accept) writeNotYet(notYet);
+    good &&= !direct.bad;
+  } finally {
+    direct.stop();
     rmSync(scratch, { recursive: true, force: true });
   }
-  console.log(bad ? 'conformance: FAILED' : 'conformance: ok, no unexplained difference');
-  process.exit(bad);
+  console.log(good ? 'conformance: ok, no unexplained difference' : 'conformance: FAILED');
+  process.exit(good ? 0 : 1);
 }
 
 await main();

@@ -1,0 +1,90 @@
+// The cells of the matrix and what is expected of each:
+//
+//   passes    the feature works from end to end
+//   cannot    it cannot exist between these revisions; `check` asserts the exact answer
+//   not yet   the gateway lacks it; it is counted, and run with --try
+import { features, refusals } from './features.mjs';
+import { since } from './content.mjs';
+
+export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
+export const CLIENT_TRANSPORTS = ['stdio', 'http', 'frames'];
+export const SERVER_TRANSPORTS = ['stdio', 'http'];
+const STATELESS = '2026-07-28';
+
+const OF_THE_GATEWAY = ['approval', 'rewrite', 'batch'];
+export const FEATURES = Object.keys(features);
+
+// What the gateway lacks: feature ("*": all) -> reason, by who speaks 2026-07-28. Remove an entry when
+// its cells pass (--try shows which do).
+const LACKING = {
+  client: { '*': 'no client edge of 2026-07-28' },
+  server: { '*': 'no server edge of 2026-07-28' },
+  both: { '*': 'no edges of 2026-07-28' },
+  neither: {},
+};
+function lacking(feature, client, server) {
+  if (feature === 'audio' && client === '2024-11-05' && since(server, '2025-03-26')) {
+    return 'audio is forwarded to clients of 2024-11-05, whose schema has no such content';
+  }
+  if (feature === 'tasks' && client === '2025-11-25' && server === '2025-11-25') return 'tasks are not relayed';
+  const stateless = [client, server].map((revision) => revision === STATELESS);
+  const who = stateless[0] ? (stateless[1] ? 'both' : 'client') : stateless[1] ? 'server' : 'neither';
+  return LACKING[who][feature] ?? LACKING[who]['*'];
+}
+
+// Cells whose feature one of the revisions does not have.
+function impossible(feature, client, server) {
+  const cannot = (reason, check) => ({ outcome: 'cannot', reason, check });
+  switch (feature) {
+    case 'elicitation_form':
+      if (!since(server, '2025-06-18')) return cannot('the server\'s revision has no elicitation', (x) => refusals.unknownTool(x, 'elicit'));
+      if (!since(client, '2025-06-18')) return cannot('the client\'s revision has no elicitation', (x) => refusals.undeclared(x, 'elicit', 'elicitation'));
+      return undefined;
+    case 'elicitation_url':
+      if (!since(server, '2025-11-25')) return cannot('the server\'s revision has no URL elicitation', (x) => refusals.unknownTool(x, 'elicit_url'));
+      if (!since(client, '2025-11-25')) return cannot('the client\'s revision has no URL elicitation', (x) => refusals.undeclared(x, 'elicit_url', 'elicitation.url'));
+      return undefined;
+    case 'tasks':
+      if (!since(server, '2025-11-25')) return cannot('the server\'s revision has no tasks', (x) => refusals.unknownTool(x, 'job'));
+      if (!since(client, '2025-11-25')) return cannot('the client\'s revision has no tasks', (x) => refusals.withoutTask(x));
+      return undefined;
+    case 'batch':
+      if (client !== '2025-03-26') return cannot('the client\'s revision has no batches', (x) => refusals.batch(x));
+      return undefined;
+    case 'approval':
+      if (!since(client, '2025-06-18')) return cannot('the client\'s revision has no elicitation', (x) => refusals.unapproved(x));
+      return undefined;
+    case 'structured':
+      if (!since(server, '2025-06-18')) return cannot('the server\'s revision has no structured output', (x) => refusals.unknownTool(x, 'structured'));
+      return undefined;
+    case 'audio':
+      if (!since(server, '2025-03-26')) return cannot('the server\'s revision has no audio', (x) => refusals.unknownTool(x, 'audio'));
+      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', (x) => refusals.asText(x, 'audio'));
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+// Returns {outcome, reason, check}: check(x) is what to run, if anything. Directly, nothing is lacking.
+export function expected({ feature, client, server }, direct) {
+  if (direct && OF_THE_GATEWAY.includes(feature)) return { outcome: 'not yet', reason: 'needs a gateway' };
+  const check = features[feature];
+  const refusal = impossible(feature, client, server);
+  const reason = !direct && lacking(feature, client, server);
+  if (reason) return { outcome: 'not yet', reason, check: refusal?.check ?? check };
+  return refusal ?? { outcome: 'passes', check };
+}
+
+// All pairings, or (cover) each pair of revisions once, with transports chosen so that every
+// revision meets every transport on both sides.
+export function pairings(cover) {
+  const all = [];
+  REVISIONS.forEach((client, c) => REVISIONS.forEach((server, s) => {
+    CLIENT_TRANSPORTS.forEach((clientTransport, ct) => SERVER_TRANSPORTS.forEach((serverTransport, st) => {
+      if (cover && ((c + s) % 3 !== ct || (c + s + (s >> 1)) % 2 !== st)) return;
+      all.push({ client, server, clientTransport, serverTransport });
+    }));
+  }));
+  return all;
+}
