@@ -311,7 +311,9 @@ class ServerWriter {
     std::string authority = rest.substr(0, end);
     if (const std::size_t at = authority.rfind('@'); at != std::string::npos) {
       authority.erase(0, at + 1);
-      comment("its url contained user:password@; set the variable to \"Basic \" and their base64");
+      comment(
+          "its url contained user:password@; set the variable to \"Basic \" followed by the base64 "
+          "of user:password");
       headers_ +=
           "Authorization = " + toml_string("${env:" + variable("Authorization") + "}") + '\n';
     }

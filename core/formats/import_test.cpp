@@ -218,7 +218,7 @@ env_http_headers = { X-Team = "TEAM" }
   const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
   INFO(text);
   CHECK(text.find(kCanary) == std::string::npos);
-  CHECK(has(text, "# YAML is not read"));
+  CHECK(has(text, "# YAML is not supported"));
   const Profile profile = good({{"file", "i.toml", text}});
   REQUIRE(names(profile) == "c1 c2 w z1 z2 cl co cp zp cop");
   const auto &servers = profile.servers;

@@ -294,7 +294,7 @@ bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
     OwnedFd fd;
     if (frame.has_fd == 1) {
       if (in_fds_.empty()) {
-        fail("a file descriptor did not arrive with its frame");
+        fail("a frame arrived without its file descriptor");
         return false;
       }
       fd = std::move(in_fds_.front());

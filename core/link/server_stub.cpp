@@ -269,7 +269,7 @@ void ServerStub::message(bh_lane handle, std::uint64_t exchange, std::string_vie
   frame.exchange = exchange;
   if ((*lane)->channel->send(frame, message) != BH_E_LIMIT) return;
   bh_error error = bh::make_error();
-  bh::fail(&error, BH_E_LIMIT, "its responses are queued because the gateway does not read them");
+  bh::fail(&error, BH_E_LIMIT, "its response queue is full because the gateway does not read it");
   if (exchange != 0) return exchange_failed(handle, exchange, &error);
   lane_down(handle, &error);
 }

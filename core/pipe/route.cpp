@@ -96,7 +96,7 @@ void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t ex
   if (error.code == BH_E_SESSION_LOST) return lost(error);
   if (next_connection) return;
   if (exchange != 0) return fail(exchange, "not sent: " + error.text);
-  log(BH_LOG_WARN, "a message of the client was not sent: " + error.text);
+  log(BH_LOG_WARN, "a client message was not sent: " + error.text);
 }
 
 void Route::input_ended() {

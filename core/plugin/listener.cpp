@@ -39,7 +39,8 @@ std::string failure(int error, std::string_view as_configured, const sockaddr_st
   std::string text = "cannot listen on " + std::string(as_configured) + ": ";
   const int family = address.ss_family;
   if (family == AF_VSOCK && error == EADDRNOTAVAIL) {
-    return text + "the context id does not belong to this machine; omit it to listen on all";
+    return text +
+           "the context id does not belong to this machine; omit it to listen on every context id";
   }
   if (error != EADDRINUSE) return text + bh::error_name(error);
   if (family == AF_UNIX) return text + in_the_way(reinterpret_cast<const sockaddr_un &>(address));

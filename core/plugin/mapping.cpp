@@ -78,8 +78,8 @@ Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status) {
       if (m->device != status.st_dev || m->inode != status.st_ino) continue;
       if (m->size != status.st_size || !same_time(m->modified, status.st_mtim)) {
         return fail(BH_E_INVALID,
-                    "was changed in place while it is loaded; install a new version with rename "
-                    "(cp to a new name, then mv)");
+                    "was changed in place while it was loaded; to install a new version, rename it "
+                    "over the old file (cp to a new name, then mv)");
       }
       return entry_of(m->library);
     }

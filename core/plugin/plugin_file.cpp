@@ -50,7 +50,7 @@ bool inside(std::uint64_t offset, std::uint64_t n, std::uint64_t size) noexcept 
 }
 
 std::unexpected<Error> truncated() {
-  return fail(BH_E_INVALID, "is truncated or damaged (it points beyond its own end)");
+  return fail(BH_E_INVALID, "is truncated or damaged (its headers refer to data beyond its end)");
 }
 
 template <class Header>

@@ -112,7 +112,9 @@ Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment
     out.referred = true;
     const std::size_t close = text.find('}');
     if (close == std::string_view::npos) {
-      add(out, "\"${\" without \"}\"; to pass these characters, put the value in a variable");
+      add(out,
+          "\"${\" without \"}\"; to pass these characters literally, put the value in an "
+          "environment variable");
       break;
     }
     const std::string_view body = text.substr(0, close);
@@ -124,7 +126,7 @@ Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment
     text.remove_prefix(close + 1);
     if (out.text.size() > kExpandedBytes || out.problems.size() > 20) {
       add(out, "the value is larger than " + std::to_string(kExpandedBytes) +
-                   " bytes, or too many references fail");
+                   " bytes, or too many references cannot be resolved");
       break;
     }
   }

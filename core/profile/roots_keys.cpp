@@ -46,9 +46,9 @@ void ServerReader::check_roots() {
   const Member *roots = find("roots");
   const bool fixed = server_.roots == RootsMode::static_list;
   if (fixed && folders == nullptr)
-    reject(*roots, "\"static\" needs \"root_folders\", the list that the server gets");
+    reject(*roots, "\"static\" requires \"root_folders\", the roots that the server receives");
   if (!fixed && folders != nullptr && (roots == nullptr || server_.roots.has_value()))
-    reject(*folders, "needs roots = \"static\"");
+    reject(*folders, "requires roots = \"static\"");
 }
 
 }  // namespace profiles

@@ -48,10 +48,11 @@ TEST_CASE("invalid roots are errors with their locations") {
   CHECK(has(error_of("roots = \"shared\"\n"),
             "p.toml:3:9: mcpServers.a.roots: unknown value \"shared\"; allowed: off, static, "
             "per-client"));
-  CHECK(has(error_of("roots = \"static\"\n"), "p.toml:3:1: mcpServers.a.roots: \"static\" needs"));
+  CHECK(
+      has(error_of("roots = \"static\"\n"), "p.toml:3:1: mcpServers.a.roots: \"static\" requires"));
   CHECK(has(error_of("root_folders = [\"/a\"]\n"),
-            "p.toml:3:1: mcpServers.a.root_folders: needs roots = \"static\""));
-  CHECK(has(error_of("roots = \"off\"\nroot_folders = [\"/a\"]\n"), "needs roots = \"static\""));
+            "p.toml:3:1: mcpServers.a.root_folders: requires roots = \"static\""));
+  CHECK(has(error_of("roots = \"off\"\nroot_folders = [\"/a\"]\n"), "requires roots = \"static\""));
   CHECK(has(error_of("roots = \"static\"\nroot_folders = [\"/a\", \"b\"]\n"),
             "mcpServers.a.root_folders[1]: \"b\" is not an absolute path"));
   std::string many = "roots = \"static\"\nroot_folders = [";

@@ -143,7 +143,7 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   q.expires_unix_ms = q.asked_unix_ms + limits.approval_timeout_ms;
   const ApprovalQuestion *asked = approvals_.add(std::move(waiting));
   if (asked == nullptr) {
-    *refusal = Gate::failed("the kernel gives no random numbers");
+    *refusal = Gate::failed("cannot get random numbers from the kernel");
     return Asked::refused;
   }
   ++needs_.counters.approvals_asked;
@@ -173,7 +173,7 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   if (!answer.scope.valid()) {
     return fail(BH_E_INVALID, "the scope must be \"once\", \"session\", or minutes from 1 to " +
                                   std::to_string(ApprovalScope::max_minutes) +
-                                  "; for a tool, the session or minutes from 1 to " +
+                                  "; for a tool, \"session\" or minutes from 1 to " +
                                   std::to_string(ApprovalScope::max_tool_minutes));
   }
   const Approvals::Waiting *waiting = approvals_.find(answer.id);
@@ -183,8 +183,7 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   }
   if (waiting != nullptr) return waiting->call;
   return fail(BH_E_NOT_FOUND,
-              "no question with this id is pending: it was answered or withdrawn, or it timed "
-              "over");
+              "no question with this id is pending: it was answered or withdrawn, or it timed out");
 }
 
 void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &scope) {

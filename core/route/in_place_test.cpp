@@ -52,7 +52,7 @@ TEST_CASE("a plugin that does not support subscriptions receives no subscribe re
   Alone w;
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
-  CHECK(w.has("has no resource subscriptions"));
+  CHECK(w.has("does not support resource subscriptions"));
   CHECK(w.tools.calls.empty());
 }
 

@@ -67,7 +67,7 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
       return needs_.answers.error(
           request, code::invalid_params,
           "invalid cursor: it is not from this list, or the list has changed "
-          "since; start again without one");
+          "since; start again without a cursor");
     }
     first = *at;
   }

@@ -59,8 +59,8 @@ void ToolsLane::end_watches() {
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
   if (ended == 0) return;
   host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                             "\": no longer has resource subscriptions; " + std::to_string(ended) +
-                             " resources are not watched");
+                             "\" no longer supports resource subscriptions; " +
+                             std::to_string(ended) + " resources are no longer watched");
 }
 
 void ToolsLane::began() {

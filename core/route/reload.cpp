@@ -129,10 +129,10 @@ void Reload::lane_goes(Lane &lane) {
 }
 
 void Reload::end_drained(Call &call, Lane &lane) {
-  needs_.ends.end_drained(call,
-                          "server \"" + lane.upstream().name() +
-                              "\" was removed or changed by a reload while it worked on this" +
-                              (was_sent(call) ? "; it may have run" : "; it has not run"));
+  needs_.ends.end_drained(
+      call, "server \"" + lane.upstream().name() +
+                "\" was removed or changed by a reload while it was processing this request" +
+                (was_sent(call) ? "; it may have run" : "; it has not run"));
 }
 
 void Reload::drained() {

@@ -256,11 +256,11 @@ TEST_CASE(
   w.exchange();
   CHECK(wait_for(*w.loop, [&] { return w.draining_servers.size() == 0; }));
   CHECK(w.error_of(w.first) ==
-        "tool call failed: server \"a\" was removed or changed by a reload while it worked on "
-        "this; it may have run");
+        "tool call failed: server \"a\" was removed or changed by a reload while it was processing "
+        "this request; it may have run");
   CHECK(w.error_of(w.second) ==
-        "tool call failed: server \"b\" was removed or changed by a reload while it worked on "
-        "this; it has not run");
+        "tool call failed: server \"b\" was removed or changed by a reload while it was processing "
+        "this request; it has not run");
   REQUIRE_FALSE(w.fakes["a"].notifications.empty());
   CHECK(mcp::member(mcp::member(w.fakes["a"].notifications.back(), "params"), "requestId") ==
         std::to_string(sent));

@@ -26,7 +26,7 @@ Subscriptions::Refusal Subscriptions::refusal(const Session &s, const Lane &lane
                                               mcp::Method method) const {
   if (!lane.server_caps().subscribe && lane.state() == LaneState::ready) {
     return {code::method_not_found,
-            "server \"" + lane.upstream().name() + "\" has no resource subscriptions"};
+            "server \"" + lane.upstream().name() + "\" does not support resource subscriptions"};
   }
   const std::uint64_t most = needs_.limits.subscriptions_per_session;
   if (method == mcp::Method::resources_subscribe && s.subscriptions.size() >= most) {

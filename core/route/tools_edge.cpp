@@ -121,7 +121,7 @@ void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail)
   if (!known || !fits || !mcp::valid_json(detail)) {
     ++needs_.counters.dropped_details;
     return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-                      "\"" + owner.server + "\" sent an invalid event for the record");
+                      "\"" + owner.server + "\" sent an invalid event for the call's record");
   }
   if (owner.account.events++ >= BH_EVENTS_PER_CALL) {
     ++needs_.counters.dropped_details;

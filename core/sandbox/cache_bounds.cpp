@@ -148,7 +148,8 @@ void CacheBounds::make_room(const std::string &server) {
   if (measuring_ == server) measuring_.clear();
   if (::rename(cache.c_str(), away.c_str()) == 0) {
     trash_.push_back(away);
-    options_.log(BH_LOG_INFO, "server \"" + server + "\": its cache was too large and is emptied");
+    options_.log(BH_LOG_INFO,
+                 "server \"" + server + "\": its cache was too large and is being emptied");
   } else if (errno != ENOENT) {
     return options_.log(
         BH_LOG_WARN,
@@ -264,9 +265,9 @@ void CacheBounds::mark(const std::string &server, const CacheSize &size, std::ui
   const std::string much =
       size.complete
           ? in_megabytes(size.bytes) + ", more than its cache_bytes (" + in_megabytes(bound) + ")"
-          : "more files or nested folders than are counted";
+          : "too many files or nested folders to count";
   options_.log(BH_LOG_WARN, "server \"" + server + "\": its cache has " + much +
-                                "; it is emptied before its next start");
+                                "; the cache is emptied before the server's next start");
 }
 
 }  // namespace bulkhead

@@ -130,10 +130,9 @@ TEST_CASE("a cache above its limit is emptied before the next start of its serve
   w.bounds->started("third", 1 << 20);
   REQUIRE(becomes_true([&] { return w.marked(); }));
   REQUIRE(becomes_true([&] { return !w.last_line().empty(); }));
-  CHECK(
-      w.last_line() ==
-      "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
-      "its next start");
+  CHECK(w.last_line() ==
+        "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); the cache is "
+        "emptied before the server's next start");
   w.bounds->make_room("s");  // a second process of the server starts while the first is running
   CHECK(fs::exists(w.folder / "s/file"));
   w.bounds->ended("s");

@@ -237,7 +237,8 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
 }
 
 void Spawner::report_missing_parts(const ChildPlan &plan) {
-  if (plan.groups_failed) report_missing("process-limit", "its control group cannot be entered");
+  if (plan.groups_failed)
+    report_missing("process-limit", "the server cannot join its control group");
   if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
     report_missing("own-proc", "/proc cannot be mounted here");
   if (plan.ipc_error != 0) report_missing("ipc-namespace", bh::error_name(plan.ipc_error));
@@ -332,7 +333,8 @@ void Spawner::end_orphans() {
     return !ours;
   };
   if (const std::size_t ended = kill_children(is_orphan); ended != 0) {
-    log(BH_LOG_INFO, std::to_string(ended) + " processes left by an ended server were killed");
+    log(BH_LOG_INFO,
+        std::to_string(ended) + " processes left behind by a stopped server were killed");
   }
 }
 

@@ -210,8 +210,8 @@ void Spawner::choose_folder(Launch &launch) {
   if (folder_named_ || launch.cwd.empty() || launch.cwd == "/") return;
   folder_named_ = true;
   log(BH_LOG_WARN, "server \"" + launch.server + "\" starts in " + launch.cwd +
-                       ", where the gateway was started, like all servers without \"cwd\" that are "
-                       "not run by a package name: programs may load code and settings from this "
+                       ", where the gateway was started (the default without \"cwd\", except for "
+                       "packages run by name): programs may load code and settings from this "
                        "folder; set \"cwd\" for servers that do not need its files");
 }
 
@@ -219,13 +219,12 @@ void Spawner::prepare_groups(Launch &launch) {
   if (!groups_) groups_ = std::make_shared<ServerGroups>();
   if (::geteuid() == 0 && !groups_->counts_processes()) {
     report_missing(launch, "process-limit",
-                   "no control group can be created, and no other limit counts processes of root");
+                   "cannot create a control group, and no other limit counts root's processes");
   }
   if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
-    report_missing(
-        launch, "memory-group",
-        "no control group can be created, so memory_bytes limits each process of a server "
-        "separately");
+    report_missing(launch, "memory-group",
+                   "cannot create a control group, so memory_bytes limits each process of a server "
+                   "separately");
   }
   // Plus one because the first process of the sandbox belongs to the gateway.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});

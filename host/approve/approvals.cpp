@@ -117,7 +117,7 @@ int answer_one(const Arguments &arguments, Answer kind) {
   const bool revokes = kind == Answer::revoke;
   const bool allow = kind == Answer::allow;
   if (arguments.question.size() < min_id) {
-    return complain("give at least " + std::to_string(min_id) + " characters of the id",
+    return complain("specify at least " + std::to_string(min_id) + " characters of the id",
                     exit_usage);
   }
   if (arguments.for_tool && !arguments.for_session &&
@@ -136,7 +136,7 @@ int answer_one(const Arguments &arguments, Answer kind) {
   if (meant.size() > 1) {
     return complain(std::to_string(meant.size()) + (revokes ? " approvals" : " questions") +
                     " have an id that begins with \"" + arguments.question +
-                    "\"; give more characters");
+                    "\"; specify more characters");
   }
   if (meant.empty() && revokes) {
     return complain("no approval \"" + arguments.question +

@@ -98,7 +98,7 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   const auto paths = named_paths(entry);
   if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
   line(out, "opens", joined(paths));
-  line(out, "", "with read and write access, including the folders of files, unless they contain");
+  line(out, "", "with read and write access; for a file, also to its folder, unless it contains");
   line(out, "", "paths that are hidden from servers; programs are read-only.");
 }
 
@@ -125,8 +125,8 @@ void describe_warning(std::string *out, const ProjectEntry &entry) {
   if (!entry.command.empty()) describe_program_warning(out, entry);
   if (!entry.url.empty()) {
     line(out, "WARNING",
-         "calls with their arguments are sent to this address, and its results to the");
-    line(out, "", "model.");
+         "the arguments of each call are sent to this address, and results from it are");
+    line(out, "", "passed to the model.");
   }
 }
 

@@ -85,7 +85,7 @@ void add_gateways(CLI::App &app, Arguments &to) {
       ->excludes("--listen");
   serve
       ->add_option("--parent-pid", to.parent_pid,
-                   "Exit when this process, the parent, exits (default: none)")
+                   "Exit when the parent process with this PID exits (default: none)")
       ->type_name("PID")
       ->check(CLI::PositiveNumber.description(""));
   serve->add_flag("--single-process", to.single_process,
@@ -232,7 +232,7 @@ void add_questions(CLI::App &app, Arguments &to) {
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
   revoke->footer(
       "Example:\n  bulkhead approvals revoke 3f9c\n\n"
-      "`bulkhead approvals` lists approvals in force. Exit code 1 if there is none with this id.");
+      "`bulkhead approvals` lists approvals in force. Exit code 1 if none has this id.");
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {
@@ -255,8 +255,9 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       ->type_name(codec_type)
       ->check(CLI::IsMember({"auto", "ndjson", "msgpack"}).description(""));
   command
-      ->add_option("--parent-pid", to.parent_pid,
-                   "Exit when this process, the parent, exits (default: the parent; 0: none)")
+      ->add_option(
+          "--parent-pid", to.parent_pid,
+          "Exit when the parent process with this PID exits (default: the actual parent; 0: none)")
       ->type_name("PID")
       ->check(CLI::NonNegativeNumber.description(""));
   command

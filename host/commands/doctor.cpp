@@ -95,15 +95,14 @@ class Doctor {
   void namespaces(const Features &has) {
     if (!has.network_namespaces) {
       doubtful("this user cannot create network namespaces",
-               "Only the system call filter keeps compartments from the network.");
+               "Only the system call filter blocks network access by compartments.");
     }
     if (!has.ipc_namespaces || !has.uts_namespaces) {
-      doubtful(
-          std::string("this user cannot create ") +
-              (has.ipc_namespaces ? "UTS namespaces" : "IPC namespaces"),
-          "Servers share System V IPC, POSIX message queues or the host's name with each other "
-          "and with your programs. Check user.max_ipc_namespaces, user.max_uts_namespaces "
-          "and the kernel's CONFIG_IPC_NS, CONFIG_UTS_NS.");
+      doubtful(std::string("this user cannot create ") +
+                   (has.ipc_namespaces ? "UTS namespaces" : "IPC namespaces"),
+               "Servers share System V IPC, POSIX message queues or the host name with each other "
+               "and with your programs. Check user.max_ipc_namespaces, user.max_uts_namespaces "
+               "and the kernel's CONFIG_IPC_NS, CONFIG_UTS_NS.");
     }
   }
 
@@ -306,7 +305,8 @@ class Doctor {
     const std::string log = state_dir_ + "/log/servers/" + server.name + ".log";
     const bool has_log = ::access(log.c_str(), R_OK) == 0;
     bad("server " + server.name + ": " + printable(server.reason),
-        (has_log ? "Its standard error in a gateway is in " + tilde(log) + "; " : std::string()) +
+        (has_log ? "In a gateway, its standard error is logged to " + tilde(log) + "; "
+                 : std::string()) +
             "docs/profile.md describes time-outs and sandboxes.");
   }
 
@@ -317,8 +317,8 @@ class Doctor {
                    " requests the client's roots (roots/list), but its key roots is \"off\"",
                "In [mcpServers." + printable(server) +
                    "], roots = \"static\" with root_folders = [\"/folder\"] gives all clients the "
-                   "same roots, and roots = \"per-client\" those of each client, with one process "
-                   "or connection for each client that has roots.");
+                   "same roots; roots = \"per-client\" passes each client's own roots, with a "
+                   "separate process or connection for each client that has roots.");
     }
   }
 

@@ -124,14 +124,14 @@ std::string about_servers(const Import &import) {
       out += std::string(text) + listed(names) + "\n";
   };
   line("Added: ", State::added);
-  line("In the profile already, kept: ", State::kept);
+  line("Already in the profile, kept: ", State::kept);
   for (const MergedServer &server : import.servers) {
     const FoundConfig &config = import.found[server.from->config];
     const std::string there = printable(config.client + ", " + tilde(config.file));
     const std::string name = printable(server.name);
     if (server.state == State::differs)
-      out += "Not changed: " + name + " has another definition in " + there +
-             " (differs in: " + listed(server.differences) + "); --force takes that one\n";
+      out += "Not changed: " + name + " has a different definition in " + there +
+             " (differs in: " + listed(server.differences) + "); --force uses that one\n";
     if (server.state == State::replaced)
       out += "Replaced: " + name + " by the definition in " + there +
              " (differed in: " + listed(server.differences) + ")\n";
@@ -145,7 +145,7 @@ std::string about_twice(const Import &import) {
   const auto twice = started_twice(import);
   if (twice.empty()) return {};
   std::string out =
-      "\nThese clients still start servers of the profile themselves, so that these servers run "
+      "\nThese clients still start servers of the profile themselves, so these servers run "
       "twice:\n";
   Table table({"CLIENT", "FILE", "SERVERS"});
   for (const StartedTwice &one : twice)

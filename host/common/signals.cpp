@@ -54,7 +54,8 @@ void on_signal(int) {
   const auto stop = stop_function.load();
   if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
   // Servers get a few seconds to end. Without a message, the user would press Ctrl-C again.
-  static constexpr std::string_view text = "\r\033[KStopping; press Ctrl-C again to end at once.\n";
+  static constexpr std::string_view text =
+      "\r\033[KStopping; press Ctrl-C again to exit immediately.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
   stop(stop_argument.load());
   errno = saved;

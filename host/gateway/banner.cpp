@@ -79,7 +79,7 @@ std::string banner(const BannerFacts &facts) {
   if (!facts.metrics.empty()) out += "  Metrics   http://" + facts.metrics + "/metrics\n";
   out += "  Config    " +
          (facts.config.empty()
-              ? "none: the builtin servers http and files (bulkhead import finds yours)"
+              ? "none; using the builtin servers http and files (`bulkhead import` finds yours)"
               : printable(tilde(facts.config))) +
          "\n";
   if (!facts.project.empty()) out += "  Project   " + printable(tilde(facts.project)) + "\n";

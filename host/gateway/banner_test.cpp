@@ -46,7 +46,7 @@ TEST_CASE("the banner has a configuration block for each client") {
   CHECK(
       has(text, R"({ "mcpServers": { "bulkhead": { "httpUrl": "http://127.0.0.1:8808/mcp" } } })"));
   CHECK(has(text, "/var/state/log/bulkhead.log"));
-  CHECK(has(text, "none: the builtin servers"));
+  CHECK(has(text, "none; using the builtin servers"));
 }
 
 TEST_CASE("each block of the banner is JSON") {

@@ -226,7 +226,8 @@ Result<std::string> public_key(const Arguments &arguments, const std::string &st
   std::string key = key_of(wanted);
   if (key.empty()) key = key_of(file_text(wanted));
   if (!key.empty()) return key;
-  return fail(BH_E_INVALID, "--key " + wanted + " is neither 64 hex digits nor a file with them");
+  return fail(BH_E_INVALID,
+              "--key " + wanted + " is neither 64 hex digits nor a file that contains them");
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ Result<RecordReader::Answer> RecordReader::run(
   if (made == nullptr) return fail(BH_E_INVALID, "the query is empty");
   const std::string_view more(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
   if (more.find_first_not_of(" \t\r\n;") != more.npos) {
-    return fail(BH_E_INVALID, "only one query is allowed; after the first there is: " +
+    return fail(BH_E_INVALID, "only one query is allowed; unexpected text after the first: " +
                                   std::string(more.substr(0, 60)));
   }
   if (sqlite3_stmt_readonly(made) == 0) {

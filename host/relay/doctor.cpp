@@ -119,7 +119,7 @@ class Doctor {
       return "You are user " + std::to_string(::geteuid()) +
              ". Only the gateway's own user may connect to its socket, unless allow_uids of its "
              "transport names others (docs/guest.md), and you need search permission (x) for each "
-             "folder of the path. A monitor's socket belongs to its user.";
+             "folder of the path. A monitor's socket belongs to the user who runs the monitor.";
     }
     return "Check that the gateway runs on the host with transport-vsock on this port, and that "
            "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
@@ -156,7 +156,7 @@ class Doctor {
       if (auto text = relay_.answer(id)) return *text;
     }
     if (const std::string stray = relay_.next_stray(); !stray.empty()) {
-      bad(std::string(what) + ": the response does not have its id: " + stray.substr(0, 200),
+      bad(std::string(what) + ": the response has a different id: " + stray.substr(0, 200),
           "The endpoint must respond to each request once, with its id.");
       return {};
     }
@@ -174,7 +174,7 @@ class Doctor {
     bad(std::string(what) +
             " got no answer from the endpoint: " + std::string(mcp::member(error, "message")),
         "This error comes from the relay: the connection was closed or did not exist. The "
-        "gateway's log has the reason of a rejection (allow_cids, allow_uids, "
+        "gateway's log contains the reason for a rejection (allow_cids, allow_uids, "
         "max_connections_per_peer); `bulkhead status --json` counts rejections under vsock.*.");
     return {};
   }
@@ -276,7 +276,7 @@ class Doctor {
     } else if (!right || !stray.empty()) {
       bad("invalid JSON was answered with " + (right ? stray : text).substr(0, 200) +
               (right ? ", a second answer" : ""),
-          "The endpoint must answer one error -32700 without an id and continue.");
+          "The endpoint must answer with one error -32700 without an id and continue.");
     }
   }
 

@@ -47,8 +47,8 @@ std::string help(std::string_view program) {
     out.append(", \"args\": [\"").append(program.substr(space + 1)).append("\"]");
   out.append(" } } }\n\n");
   out +=
-      "Exit codes: 0 success, 1 failure (no endpoint within 30 s; a check of doctor), 2 usage "
-      "error.\n";
+      "Exit codes: 0 success, 1 failure (no endpoint within 30 s, or a failed doctor check), 2 "
+      "usage error.\n";
   return out;
 }
 

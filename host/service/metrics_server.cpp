@@ -47,7 +47,7 @@ Result<OwnedFd> open_metrics_listener(const std::string &address) {
 
 ControlAnswer metrics_answer(const std::string &value) {
   ServiceStatus status;
-  if (!from_bytes(value, &status)) return {500, error_body("the gateway sent an invalid answer")};
+  if (!from_bytes(value, &status)) return {500, error_body("the gateway sent an invalid response")};
   return {200, metrics_text(status), metrics_type};
 }
 
@@ -66,7 +66,7 @@ void MetricsServer::handle(const ControlRequest &request, ControlServer::Reply r
     return reply({403, error_body("use the IP address or localhost in the URL")});
   }
   if (request.path != "/metrics")
-    return reply({404, error_body("unknown path; this server has only /metrics")});
+    return reply({404, error_body("unknown path; this server provides only /metrics")});
   if (request.method != "GET") return reply({405, error_body("method not allowed; use GET")});
   ask_(ServiceRequest::status, {}, [reply = std::move(reply)](const ServiceAnswer &answer) {
     reply(answer.code == BH_OK ? metrics_answer(answer.value)

@@ -163,7 +163,7 @@ ControlAnswer answered(const std::string &) {
 template <class T>
 ControlAnswer render(const std::string &value) {
   T typed;
-  if (!from_bytes(value, &typed)) return {500, error_body("the gateway sent an invalid answer")};
+  if (!from_bytes(value, &typed)) return {500, error_body("the gateway sent an invalid response")};
   return {200, json_of(typed)};
 }
 

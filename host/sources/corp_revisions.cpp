@@ -93,13 +93,13 @@ Result<void> CorpRevisions::check(const CorpRevision &now) const {
   for (const CorpRevision &one : seen->revoked)
     if (same(one, now))
       return fail(BH_E_DENIED, "revision " + now.revision + " of \"" + now.id +
-                                   "\" was revoked by a catalogue seen before (" + tilde(file()) +
+                                   "\" was revoked by an earlier catalogue (" + tilde(file()) +
                                    ") [revoked]");
   const CorpRevision *last = find(seen->last, now.id);
   if (last == nullptr) return {};
   const auto refuse = [&](const std::string &what, const std::string &is, const std::string &was) {
     return fail(BH_E_DENIED, what + " is " + is + ", but " + was + " was seen before (" +
-                                 tilde(file()) + "): an older one is rejected [rollback]");
+                                 tilde(file()) + "): older revisions are rejected [rollback]");
   };
   if (comes_before(now.revision, last->revision))
     return refuse("the revision of \"" + now.id + "\"", now.revision, last->revision);

@@ -11,8 +11,7 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
   const Child &endpoint = *children_.front();
   if (!endpoint.ready || stopping_) {
     return done(fail(BH_E_UNAVAILABLE,
-                     "the endpoint is not running; calls that were waiting there are "
-                     "refused"));
+                     "the endpoint is not running; calls that were waiting there are rejected"));
   }
   if (approvals_asked_.size() >= max_approvals_asked) {
     return done(fail(BH_E_LIMIT, "too many approval requests are pending"));

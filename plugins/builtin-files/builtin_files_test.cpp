@@ -254,7 +254,7 @@ TEST_CASE("file_search searches by name and by content") {
   CHECK(cut.structured()["matches"].Size() == 2);
   CHECK(cut.structured()["complete"].IsFalse());
   CHECK(cut.text().find("there are more matches") != std::string::npos);
-  CHECK(files.call("file_search", "{}").text().find("give \"glob\"") != std::string::npos);
+  CHECK(files.call("file_search", "{}").text().find("specify \"glob\"") != std::string::npos);
   CHECK(files.call("file_search", R"({"content":"a\nb"})").is_error());
   const std::string longest(4096, 'a');
   tree.file("many.md", std::string(2u << 20, 'a') + "b\n");

@@ -22,7 +22,7 @@ Definition file_read_definition() {
   return {"file_read",
           "Read a file",
           "Returns lines of a text file unchanged. Up to 1 MiB per call; if the file continues, "
-          "the answer has the next offset.",
+          "the result contains the next offset.",
           Effect::reads,
           string(path_schema) +
               R"(,"offset":{"type":"integer","minimum":1,"default":1,)"
@@ -59,7 +59,7 @@ Definition dir_list_definition() {
 Definition dir_tree_definition() {
   return {"dir_tree",
           "Show a folder tree",
-          "Shows a folder with its subfolders and files, some levels deep. Symbolic links are "
+          "Shows a folder with its subfolders and files, down to a given depth. Symbolic links are "
           "skipped, and .git is not entered.",
           Effect::reads,
           string(folder_schema) +
@@ -115,7 +115,7 @@ Definition file_write_definition() {
   return {"file_write",
           "Write a file",
           "Writes a whole file atomically: readers see the old content or the new one. Missing "
-          "folders are created. To change part of a file use file_edit.",
+          "folders are created. To change part of a file, use file_edit.",
           Effect::settles,
           string(path_schema) +
               R"(,"content":{"type":"string","description":"New content of the file"},)"
@@ -167,8 +167,8 @@ Definition file_move_definition() {
 Definition file_delete_definition() {
   return {"file_delete",
           "Delete a file",
-          "Deletes a file, a symbolic link (not its target) or an empty folder; with "
-          "recursive a folder and its contents.",
+          "Deletes a file, a symbolic link (not its target) or an empty folder; with recursive, a "
+          "folder and its contents.",
           Effect::settles,
           string(path_schema) + R"(,"recursive":{"type":"boolean","default":false})",
           "\"path\"",

@@ -156,9 +156,10 @@ std::string file_edit(const Call &call) {
                   .dry_run = call.arguments.flag("dry_run", false)};
   const bool has_new = call.arguments.has("new_text");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
-  if (edit.from.empty()) return tool_kit::error_result("give the text to replace as \"old_text\"");
+  if (edit.from.empty())
+    return tool_kit::error_result("specify the text to replace as \"old_text\"");
   if (!has_new)
-    return tool_kit::error_result("give \"new_text\"; an empty string removes old_text");
+    return tool_kit::error_result("specify \"new_text\"; an empty string removes old_text");
   if (edit.from == edit.to) return tool_kit::error_result("old_text and new_text are identical");
   return run(call, workspace, edit);
 }

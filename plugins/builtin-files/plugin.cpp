@@ -278,7 +278,7 @@ class BuiltinFiles {
     const std::string problem = take_automatic(call, &store);
     if (problem.empty()) return {};
     return tool_kit::error_result(
-        "nothing was changed, since the snapshot before the change failed: " + problem);
+        "nothing was changed because the snapshot before the change failed: " + problem);
   }
 
   // Thread-safe.

@@ -126,7 +126,7 @@ std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) 
     scanned += piece.size();
     if (scanned > max_scan_bytes) {
       return tool_kit::error_result("line " + std::to_string(lines.first) + " of \"" + path +
-                                    "\" is more than 256 MiB into the file");
+                                    "\" is beyond the first 256 MiB of the file");
     }
   }
   if (!bh::is_utf8(lines.text)) return not_text(path, page.size);

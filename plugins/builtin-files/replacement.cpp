@@ -96,7 +96,7 @@ bool Replacement::write(std::string_view bytes, std::string *problem) {
 bool Replacement::commit(mode_t mode, Over over, std::string *problem) {
   const bool written = ::fchmod(fd_.get(), mode & 0777) == 0 && (!sync_ || ::fsync(fd_.get()) == 0);
   if (!written || !put_in_place(place_->folder.get(), temporary_, place_->name, over)) {
-    *problem = errno == EEXIST   ? shown(place_->name) + " exists already"
+    *problem = errno == EEXIST   ? shown(place_->name) + " already exists"
                : errno == EISDIR ? shown(place_->name) + " is a folder"
                                  : write_problem(place_->name, errno);
     return false;

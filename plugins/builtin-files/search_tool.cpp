@@ -180,7 +180,7 @@ std::string file_search(const Call &call) {
   const WalkOptions options{.gitignore = call.arguments.flag("gitignore", false)};
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
   if (search.glob.empty() && search.content.empty()) {
-    return tool_kit::error_result("give \"glob\", \"content\" or both");
+    return tool_kit::error_result("specify \"glob\", \"content\" or both");
   }
   if (search.content.size() > max_wanted_bytes) {
     return tool_kit::error_result("\"content\" is longer than 4096 bytes");

@@ -12,7 +12,7 @@
 namespace builtin_files {
 namespace {
 
-constexpr const char *no_memory = R"({"code":-32603,"message":"there was not enough memory"})";
+constexpr const char *no_memory = R"({"code":-32603,"message":"out of memory"})";
 constexpr const char *stopping = R"({"code":-32000,"message":"the plugin is stopping"})";
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_CASE("file_write creates and replaces files, but does not replace files wit
           "already exists"));
   CHECK(has(error_of(files, "file_write", R"({"path":"n/x","content":"x","parents":false})"),
             "there is no \"n/\""));
-  CHECK(has(error_of(files, "file_write", R"({"path":"x"})"), "give \"content\""));
+  CHECK(has(error_of(files, "file_write", R"({"path":"x"})"), "specify \"content\""));
   CHECK_FALSE(files.call("file_write", R"({"path":"bin","content":"AAEC/w==","encoding":"base64"})")
                   .is_error());
   CHECK(tree.read("bin") == std::string("\0\1\2\xFF", 4));

@@ -60,7 +60,7 @@ std::string file_write(const Call &call) {
   Wanted wanted = wanted_of(call);
   const bool has_content = call.arguments.has("content");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
-  if (!has_content) return tool_kit::error_result("give \"content\"; it may be empty");
+  if (!has_content) return tool_kit::error_result("specify \"content\"; it may be empty");
   std::string bytes;
   if (!wanted.is_text && !from_base64(wanted.content, &bytes)) {
     return tool_kit::error_result("\"content\" is not base64");

@@ -40,7 +40,7 @@ bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
   if (children != nullptr) return BH_OK;
   return bh::fail(error, BH_E_UNSUPPORTED,
                   "the host does not provide " BH_EXT_HOST_SPAWN
-                  " to connector-stdio: only the connector of stdio servers gets it");
+                  " to connector-stdio: only the connector for stdio servers receives it");
 }
 
 bh_status ConnectorStdio::start(bh_error *) {

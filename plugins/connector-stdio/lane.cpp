@@ -213,8 +213,8 @@ void Lane::on_noise(std::string_view line) {
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   banner_ = stdio_lines::cleaned(shown, 80);
   shared_.host.log(BH_LOG_WARN, quoted() +
-                                    " wrote lines to standard output that are not MCP messages; "
-                                    "they are ignored, the first: " +
+                                    " wrote lines to standard output that are not MCP messages and "
+                                    "are ignored; the first line: " +
                                     banner_);
   if (has_sent_message_) return;
   const std::uint64_t margin_ms = std::min(banner_margin_ms, connect_timeout_ms_ / 4);
@@ -285,9 +285,9 @@ void Lane::on_timer() {
     kill(SIGTERM);
     wait_for(Wait::exit_after_term, grace);
   } else if (was == Wait::exit_after_term) {
-    shared_.host.log(BH_LOG_WARN, quoted() +
-                                      " did not exit after the end of its input and "
-                                      "SIGTERM; it is killed with SIGKILL");
+    shared_.host.log(
+        BH_LOG_WARN,
+        quoted() + " did not exit after the end of its input and SIGTERM; killing it with SIGKILL");
     kill(SIGKILL);
   }
 }

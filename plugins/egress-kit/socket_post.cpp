@@ -112,7 +112,7 @@ bool SocketPost::consume(std::string_view in) {
       case Result::invalid:
         return invalid(reader_.why());
       case Result::head_too_large:
-        return finish("the answer's head is too large"), false;
+        return finish("the response head is too large"), false;
     }
   }
 }

@@ -77,7 +77,7 @@ struct MessageFields {
     });
   }
   const char *check_framing(bool http_1_0) const noexcept {
-    if (chunked && has_length) return "two framings for one body";
+    if (chunked && has_length) return "both a transfer coding and a Content-Length";
     if (chunked && http_1_0) return "a transfer coding in HTTP/1.0";
     return nullptr;
   }

@@ -150,7 +150,7 @@ class Walk {
       return broken("cannot read the schema version: " + db.message());
     }
     if (schema_sql(version).empty()) {
-      return broken("is not proven: it has schema version " + std::to_string(version) +
+      return broken("cannot be verified: it has schema version " + std::to_string(version) +
                     ", which this program does not read");
     }
     Database empty;
@@ -216,7 +216,7 @@ class Walk {
       return broken("does not follow the file before it: that one ends at seq " +
                     std::to_string(head_.seq) + ", and this one begins after seq " +
                     std::to_string(start.seq) +
-                    (start.seq == head_.seq ? " with another hash" : ""));
+                    (start.seq == head_.seq ? " with a different hash" : ""));
     }
     last_number_ = file.number;
     head_ = start;

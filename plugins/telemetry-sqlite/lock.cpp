@@ -27,7 +27,7 @@ std::string ChainLock::take(const std::string &folder) {
     }
     ::close(fd);
   }
-  return std::to_string(max_chains) + " gateways already write into " + folder +
+  return std::to_string(max_chains) + " gateways already write to " + folder +
          "; configure a different state_dir";
 }
 

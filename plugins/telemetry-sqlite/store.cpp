@@ -364,7 +364,7 @@ std::string Store::leave_damaged() {
     close();
     // A file with a different predecessor is also left in place.
     if (problem.empty())
-      problem = path_ + " already exists and follows another row";
+      problem = path_ + " already exists and continues a different row of the chain";
     else
       --number_;
     head_ = head;

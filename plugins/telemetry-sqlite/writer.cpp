@@ -262,7 +262,7 @@ bool Writer::note_gap(const Row &row, bool replayed) {
     const bool back = row.number != 0 && row.number + another_process < expected;
     if (back && !replayed && !store_->is_remembered(row)) {
       return store_->mark(
-          "gap", "the gateway was restarted and its clock went back: numbers continue at " +
+          "gap", "the gateway was restarted and its clock was set back: numbers continue at " +
                      std::to_string(row.number) + " instead of " + std::to_string(expected) +
                      "; the number of missing records is unknown");
     }
@@ -270,12 +270,11 @@ bool Writer::note_gap(const Row &row, bool replayed) {
     return true;
   }
   if (row.number - expected >= another_process) {
-    return store_->mark(
-        "gap", "the gateway was restarted, or dropped records: numbers continue at " +
-                   std::to_string(row.number) + "; records from " + std::to_string(expected) +
-                   " on that were not written are missing; their number is unknown, since each "
-                   "start numbers "
-                   "from the clock");
+    return store_->mark("gap",
+                        "the gateway was restarted, or dropped records: numbers continue at " +
+                            std::to_string(row.number) + " instead of " + std::to_string(expected) +
+                            "; the number of missing records is unknown because each start takes "
+                            "its first number from the clock");
   }
   return store_->mark("gap", "records " + std::to_string(expected) + " to " +
                                  std::to_string(row.number - 1) +

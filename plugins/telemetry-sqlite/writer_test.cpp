@@ -176,7 +176,7 @@ TEST_CASE("numbers that go back are recorded as a gap, and counting continues fr
   w.stop();
   CHECK(w.kinds() == "start,gap,gap,end");
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id")
-            .find("its clock went back: numbers continue at 1000000000 ") != std::string::npos);
+            .find("its clock was set back: numbers continue at 1000000000 ") != std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
   // Repeated rows are not a gap.

@@ -214,7 +214,7 @@ TEST_CASE("MessagePack: untrusted input costs its actual size, not its claimed s
   CHECK(refusal("\xcd\x01") == "it is cut off");
   CHECK(refusal("\x81\xa1\x61") == "it is cut off");
   CHECK(refusal("\xc0\xc0") == "bytes follow the value");
-  CHECK(refusal("\x81\x01\x02") == "a key of a map is not text");
+  CHECK(refusal("\x81\x01\x02") == "a map key is not text");
   CHECK(refusal("\xa2\xc0\x80") == "it contains text that is not UTF-8");
   CHECK(refusal("\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"s) ==
         "it contains a number that is not finite");

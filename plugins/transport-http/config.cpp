@@ -89,7 +89,7 @@ void check(Config &config, Reader &reader) {
     config.message_path = config.sse_path.substr(0, config.sse_path.rfind('/') + 1) + "messages";
     if (config.sse_path == config.path || config.message_path == config.path ||
         config.message_path == config.sse_path) {
-      reader.fault("path, sse_path and the message path next to it must differ");
+      reader.fault("path, sse_path and the message path derived from sse_path must differ");
     }
   }
   for (const std::string &origin : config.guard.origins) {

@@ -143,7 +143,7 @@ void TransportStdio::open_session() {
 // Restores the state of the streams left by the previous process.
 void TransportStdio::restore_streams() {
   if (carried_.restored()) {
-    host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
+    host_.log(BH_LOG_INFO, "resuming the session of the client on standard input");
   }
   if (carried_.input_was_cut()) reader_.skip_line();
   if (!carried_.output_was_cut()) return;

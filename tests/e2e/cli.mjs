@@ -320,7 +320,7 @@ test('import shows the servers of clients and writes a profile without secrets',
   assert.ok(text.includes('weather') && !text.includes('k123'), text);
   assert.equal(statSync(target).mode & 0o777, 0o600);
   const again = runProgram(t, ['import', '--write', target, '--no-warm'], { env });
-  assert.match(onStdout(again), /^In the profile already, kept: weather$/m);
+  assert.match(onStdout(again), /^Already in the profile, kept: weather$/m);
   onStdout(runProgram(t, ['import', '--write', target, '--force', '--no-warm'], { env }));
   assert.equal(readFileSync(target, 'utf8'), text);
   assert.deepEqual(readdirSync(t.path('new')).sort(), ['profile.toml', 'profile.toml.new']);
@@ -344,8 +344,8 @@ test('import adds servers to a profile, keeps its servers, and names servers tha
   const write = (...words) => runProgram(t, ['import', '--write', target, '--no-warm', ...words], { env });
   const text = onStdout(write());
   assert.match(text, /^Added: web, idle, web-2$|^Added: web, web-2, idle$/m);
-  assert.match(text, /^In the profile already, kept: time$/m);
-  assert.match(text, /^Not changed: notes has another definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); --force/m);
+  assert.match(text, /^Already in the profile, kept: time$/m);
+  assert.match(text, /^Not changed: notes has a different definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); --force/m);
   assert.match(text, /run twice:\n.*\n *Claude Code +~\/\.claude\.json +time, web\n *Cursor +~\/\.cursor\/mcp\.json +time, web\nRemove these entries/);
   assert.ok(!text.includes('k123'), text);
   assert.ok(readFileSync(target, 'utf8').startsWith(before), 'the profile stays as it is');

@@ -190,7 +190,7 @@ test('import starts the written servers once by default', async (t) => {
   assert.match(done.stdout, /^s +stdio +ready +1$/m);
   assert.match(done.stderr, /some servers did not start/);
   const again = cli('import', '--write', file);
-  assert.match(again.stdout, /^In the profile already, kept: s, broken$/m);
+  assert.match(again.stdout, /^Already in the profile, kept: s, broken$/m);
   assert.doesNotMatch(again.stdout, / ready /);
   for (const words of [['--no-warm'], ['--json']]) {
     rmSync(file);

@@ -13,7 +13,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 
 const URI = 'fake://thing';
-const lost = /endpoint was restarted.*may have run.*not repeated/;
+const lost = /endpoint was restarted.*may have run.*not retried/;
 
 // The server behind the gateway. All its processes write to one log.
 const server = (log, ...more) => ({

@@ -59,7 +59,7 @@ void measure(ToolsHost &host, const char *tool, const std::string &arguments) {
   std::sort(times.begin(), times.end());
   std::printf("%-18s %zu cancelled", tool, times.size());
   if (!times.empty())
-    std::printf(": median %.1f ms, most %.1f ms", times[times.size() / 2], times.back());
+    std::printf(": median %.1f ms, max %.1f ms", times[times.size() / 2], times.back());
   if (ended_before != 0) std::printf(" (%d had ended before)", ended_before);
   std::printf("  %s\n", arguments.substr(0, 60).c_str());
   std::fflush(stdout);

@@ -128,7 +128,7 @@ Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoi
   if (wanted) return {{}, "there is no snapshot " + checkpoint + "; see snapshots_list"};
   return {{},
           "no snapshot has " + shown(path) +
-              "; to delete files newer than the snapshots, give a checkpoint"};
+              "; to delete files newer than the snapshots, specify a checkpoint"};
 }
 
 std::string reverted(const Reverted &done, const std::string &path, const Manifest &snapshot) {
@@ -170,7 +170,7 @@ std::string snapshots_history(const Call &call) {
   SnapshotStore &store = store_of(call);
   const std::string path = plain_path(call.arguments.text("path"));
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
-  if (path == ".") return error_result("give the path of one file");
+  if (path == ".") return error_result("specify the path of one file");
   std::string problem;
   const auto held = store.lock(call, &problem);
   if (!problem.empty()) return error_result(problem);
@@ -201,7 +201,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string given = call.arguments.text("path");
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
-  if (given.empty()) return error_result("give \"path\"; \".\" is the whole workspace");
+  if (given.empty()) return error_result("specify \"path\"; \".\" is the whole workspace");
   // Reuses the error messages for invalid paths: "..", absolute, NUL.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);

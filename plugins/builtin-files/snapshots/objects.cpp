@@ -38,7 +38,7 @@ bool hash_from(const std::string &text, Hash *out) {
 }
 
 std::string store_problem(int error) {
-  if (error == ENOSPC || error == EDQUOT) return "the disk for snapshots is full";
+  if (error == ENOSPC || error == EDQUOT) return "the disk that stores the snapshots is full";
   return "cannot write the snapshots: " + bh::error_name(error);
 }
 
@@ -204,7 +204,7 @@ bool Objects::copy_to(const Hash &hash, int to, const std::function<bool()> &sto
   const Fd from =
       Workspace::open_below(folder_.get(), path_of(hash).c_str(), O_RDONLY | O_NOFOLLOW);
   if (!from.valid()) {
-    *problem = "the content is missing in the store of the snapshots";
+    *problem = "the content is missing from the snapshot store";
     return false;
   }
   const bool cloned = clone(from.get(), to);
@@ -220,7 +220,7 @@ bool Objects::copy_to(const Hash &hash, int to, const std::function<bool()> &sto
     *problem = "writing failed: " + bh::error_name(errno);
   }
   if (problem->empty() && hasher.end() != hash) {
-    *problem = "the content is damaged in the store of the snapshots";
+    *problem = "the content in the snapshot store is damaged";
   }
   return problem->empty();
 }

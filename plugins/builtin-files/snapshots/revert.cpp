@@ -34,7 +34,7 @@ class Reverter {
     }
     if (kept.kind == Kind::file && !kept.stored) {
       if (many_) return;
-      return fail("the snapshot does not have the content of " + shown(kept.path) +
+      return fail("the snapshot does not contain the content of " + shown(kept.path) +
                   ": the file was too large or not readable");
     }
     const Place place = workspace_.place(kept.path, true, Links::refuse);

@@ -36,7 +36,7 @@ Definition delete_definition() {
   return {"snapshots_delete",
           "Delete a snapshot",
           "Deletes a snapshot created by snapshots_create or snapshots_compact. Automatic "
-          "ones cannot be deleted.",
+          "snapshots cannot be deleted.",
           Effect::settles,
           string(checkpoint_schema),
           "\"checkpoint\"",
@@ -47,7 +47,7 @@ Definition delete_definition() {
 Definition list_definition() {
   return {"snapshots_list",
           "List snapshots",
-          "Lists all snapshots, newest first, with the changes of each since the one before it.",
+          "Lists all snapshots, newest first, each with the changes since the previous one.",
           Effect::reads,
           string(paging_schema) + R"(,"include_changes":{"type":"boolean","default":false})",
           "",

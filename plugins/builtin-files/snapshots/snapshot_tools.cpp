@@ -124,7 +124,7 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
 // ---- snapshots_compact -----------------------------------------------------------------------
 
 std::string compact_problem(const std::vector<std::string> &names, std::vector<unsigned> *slots) {
-  if (names.size() > all_slots) return "give at most 22 checkpoints";
+  if (names.size() > all_slots) return "specify at most 22 checkpoints";
   for (const std::string &name : names) {
     const auto slot = checkpoint_slot(name);
     if (!slot) return shown(name) + " is not a checkpoint name such as cp-10";

@@ -227,7 +227,7 @@ TEST_CASE("D12 revert restores contents, modes and links, and deletes new files"
   CHECK(action("./deleted") == "restored");
   CHECK(action("mode") == "restored");
   CHECK(action("link") == "restored");
-  CHECK(has(files.error("revert", R"({"path":"later"})"), "give a checkpoint"));
+  CHECK(has(files.error("revert", R"({"path":"later"})"), "specify a checkpoint"));
   CHECK(action("later", "cp-10") == "deleted");
   CHECK(tree.read("modified") == "old");
   CHECK(tree.read("deleted") == "back");
@@ -240,7 +240,7 @@ TEST_CASE("D12 revert restores contents, modes and links, and deletes new files"
             "no snapshot cp-11"));
   CHECK(has(files.error("revert", R"({"path":"../secret.txt"})"), "not allowed"));
   CHECK(has(files.error("revert", R"({"path":"/etc/passwd"})"), "is absolute"));
-  CHECK(has(files.error("revert", "{}"), "give \"path\""));
+  CHECK(has(files.error("revert", "{}"), "specify \"path\""));
   CHECK(has(files.events, R"x("restored","path":"modified (from cp-10)","size":3})x"));
   CHECK(has(files.events, R"x("deleted","path":"later (from cp-10)","size":1})x"));
   CHECK(files.changes().empty());
@@ -444,7 +444,7 @@ TEST_CASE(
   CHECK(fs::exists(tree.root() / "fifo"));
   fs::remove(tree.root() / "large");
   CHECK(files.changes() == "deleted large");
-  CHECK(has(files.error("revert", R"({"path":"large"})"), "does not have the content"));
+  CHECK(has(files.error("revert", R"({"path":"large"})"), "does not contain the content"));
 }
 
 TEST_CASE("snapshots do not share content with live files, and damage is detected") {

@@ -115,11 +115,11 @@ SnapshotStore::SnapshotStore(const Workspace &workspace, const SnapshotConfig &c
 bool SnapshotStore::open(std::string *problem) {
   std::string real;
   if (!real_folder(config_.path, &real) || nested(real, workspace_.root())) {
-    *problem = real.empty()
-                   ? "the folder " + shown(config_.path) +
-                         " for snapshots does not exist or is not accessible"
-                   : "the folder " + shown(config_.path) + " for snapshots and the workspace \"" +
-                         workspace_.name() + "\" must not contain each other";
+    *problem =
+        real.empty()
+            ? "the snapshot folder " + shown(config_.path) + " does not exist or is not accessible"
+            : "the snapshot folder " + shown(config_.path) + " and the workspace \"" +
+                  workspace_.name() + "\" must not contain each other";
     return false;
   }
   const Fd above(::open(config_.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -130,9 +130,9 @@ bool SnapshotStore::open(std::string *problem) {
     folder_ = Workspace::open_below(above.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   }
   if (folder_.valid()) return objects_.open(folder_.get(), problem);
-  *problem = "the folder " + shown(config_.path) +
-             " for snapshots cannot be used: " + bh::error_name(errno) +
-             "; it must exist and be writable for this user";
+  *problem = "the snapshot folder " + shown(config_.path) +
+             " cannot be used: " + bh::error_name(errno) +
+             "; it must exist and be writable by this user";
   return false;
 }
 
@@ -141,7 +141,7 @@ std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *
   // Polls try_lock(), so a cancellation is noticed soon.
   while (!held.try_lock()) {
     if (call.must_stop()) {
-      *problem = "the call was cancelled while another one used the snapshots";
+      *problem = "the call was cancelled while another call was using the snapshots";
       return {};
     }
     const timespec pause{0, std::chrono::nanoseconds(between_looks).count()};
@@ -183,7 +183,8 @@ bool SnapshotStore::acquire(std::string *problem) {
   lock_ = Workspace::open_below(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!lock_.valid() || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     lock_ = Fd();
-    *problem = "another process uses the snapshots of the workspace \"" + workspace_.name() + "\"";
+    *problem =
+        "another process is using the snapshots of the workspace \"" + workspace_.name() + "\"";
     return false;
   }
   const std::vector<Head> there = heads();
@@ -438,7 +439,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     if (std::find(found.begin(), found.end(), slot) != found.end()) continue;
     return {{}, "there is no snapshot " + checkpoint_name(slot) + "; see snapshots_list"};
   }
-  if (out.value.sources.size() < 2) return {{}, "give at least two different checkpoints"};
+  if (out.value.sources.size() < 2) return {{}, "specify at least two different checkpoints"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
   // Uses a free slot, or the slot of a manual source, which is removed anyway.

@@ -81,7 +81,7 @@ Value Evaluator::compute(const Node &node) {
     case Op::kTransform:
       return macro(node);
     case Op::kName:
-      return Value::error("a name that was not resolved");
+      return Value::error("the name was not resolved");
     default:
       return compare(node);
   }

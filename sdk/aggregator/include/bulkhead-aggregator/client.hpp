@@ -230,7 +230,7 @@ class Client {
     if (started_once_) {
       if (!options_.restart) return no(why, "the aggregator has ended");
       if (now - started_ < std::chrono::milliseconds(options_.restart_pause_ms)) {
-        return no(why, "the aggregator has ended; it is not restarted so soon");
+        return no(why, "the aggregator has ended and cannot be restarted yet");
       }
     }
     out_.clear();
@@ -427,7 +427,7 @@ class Client {
       const std::string_view value = json::member(text, name);
       if (!value.empty()) return {Reply::Kind::ok, std::string(value)};
     }
-    return {Reply::Kind::garbled, "the aggregator's reply has an unknown shape"};
+    return {Reply::Kind::garbled, "the aggregator's reply has an unknown format"};
   }
 
   Options options_;

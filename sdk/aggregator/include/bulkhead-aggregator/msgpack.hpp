@@ -96,7 +96,7 @@ class Reader {
       const unsigned bytes = 1u << (type - 0xD9);
       return has(bytes) ? text(take(bytes)) : cut;
     }
-    if (key) return "a key of a map is not text";
+    if (key) return "a map key is not text";
     if (type <= 0x7F) return integer(type);
     if (type >= 0xE0) return negative(static_cast<std::int8_t>(type));
     if (type <= 0x8F) return open(type & 0x0F, true);

@@ -118,7 +118,8 @@ void append_value(std::string *out, const T &value) {
   } else if constexpr (std::is_same_v<T, bool>) {
     out->append(value ? "true" : "false");
   } else if constexpr (std::is_arithmetic_v<T>) {
-    static_assert(!std::is_same_v<T, char>, "a character is a text of one byte or a number: cast");
+    static_assert(!std::is_same_v<T, char>,
+                  "ambiguous char: cast it to a one-byte string or a number");
     if constexpr (std::is_floating_point_v<T>) {
       if (!std::isfinite(value)) return void(out->append("null"));
     }

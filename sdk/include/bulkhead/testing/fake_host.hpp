@@ -349,7 +349,7 @@ class FakeHost {
   bh_status watch(const Watch &w, bh_watch *out) {
     on_loop_thread("watch");
     if ((w.events & ~static_cast<std::uint32_t>(BH_FD_READ | BH_FD_WRITE)) != 0) {
-      fault("watch with events that cannot be asked for");
+      fault("watch with unsupported events");
       return BH_E_INVALID;
     }
     for (const auto &[id, other] : watches_) {
