@@ -28,7 +28,7 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// A hidden character at the start of a text, and its size in bytes.
+// A hidden character at the start of a string, with its size in bytes.
 struct Hidden {
   char32_t code = 0;
   std::size_t size = 0;
