@@ -1,4 +1,4 @@
-// Runs the process of one compartment until shutdown. The process receives its slice, opens the
+// Runs one compartment's process until shutdown. The process receives its slice, opens the
 // resources that it needs, and confines itself. Only then does it run plugins and read external
 // data.
 #pragma once

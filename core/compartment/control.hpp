@@ -1,5 +1,5 @@
 // Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
-// socket that a compartment uses to request resources from the supervisor.
+// socket on which a compartment requests resources from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ enum Kind : std::uint16_t {
 inline constexpr std::uint32_t asked = 1;
 
 // Frames on the request socket, one request at a time. The answer is a frame of the same type; its
-// code is a status, and its payload is the value or the error message.
+// code is a status, and its payload is the result or the error message.
 enum Request : std::uint16_t {
   listen = 1,  // payload: archived Listen; the answer contains the fd. Only before `ready`
   get_secret,  // payload: archived Secret without a value
