@@ -17,7 +17,7 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the equivalent paths: the default verdict of a policy has two, rules have four.
+// Returns the equivalent paths: a policy's default verdict has two, rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -28,13 +28,13 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// Returns true for sections that control how layers are read. They take effect before directives
-// change values.
+// Returns true for sections that control how layers are read. Directives for them must take effect
+// before values change.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// Returns true if the path denotes all servers rather than a key of them.
+// Returns true if the path denotes all servers rather than a key that all servers have.
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
@@ -88,8 +88,8 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Reports an error for a directive that would remove values of its own file. Such a directive must
-// be a mistake.
+// Reports an error for a directive that would remove values from its own file. Such a directive
+// must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -154,7 +154,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, before directives are applied: set it "
                            "as a key in this file, and \"lock\" it");
-  // Errors above kProfileErrors are not counted.
+  // Errors beyond kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -280,7 +280,7 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
 }
 
 // In a held section, changed values of existing entries are dropped with a note. Added entries are
-// errors (see reject()), because dropping them silently would be misleading.
+// errors (see reject()) because dropping them silently would be misleading.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);

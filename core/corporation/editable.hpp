@@ -1,4 +1,4 @@
-// [editable]: the sections of a profile that others may change. Internal to the profile libraries.
+// [editable]: the profile sections that others may change. Internal to the profile libraries.
 #pragma once
 
 #include <string>
