@@ -38,7 +38,7 @@ struct ApprovalWorld : JudgedWorld {
     JudgedWorld::start(std::move(options));
   }
   // Waits for lanes to open. The host opens new lanes if a client has more capabilities than
-  // earlier clients.
+  // earlier clients had.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -233,7 +233,7 @@ TEST_CASE("approval for a session applies to the same call only; other calls req
   CHECK(w.sent_calls() == 3);
 }
 
-TEST_CASE("a tool approved with any arguments is approved only for that tool, session and rule") {
+TEST_CASE("approving a tool with any arguments applies only to that tool, session and rule") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host), other(*w.host);
@@ -317,7 +317,7 @@ TEST_CASE("a tool approved with any arguments is approved only for that tool, se
   CHECK(ended != w.outcomes.end());
 }
 
-TEST_CASE("a tool approval given for replaced rules does not apply") {
+TEST_CASE("a tool approval does not apply after its rules are replaced") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -359,7 +359,7 @@ TEST_CASE("the end of an approval is recorded") {
   CHECK(bh::json::member_text(details[2], "scope") == "tool for session");
 }
 
-TEST_CASE("a remembered approval applies only to the server program that it was given for") {
+TEST_CASE("a remembered approval applies only to the server program for which it was given") {
   ApprovalWorld w;
   w.profile.limits.grace_ms = 2000;
   w.start();
@@ -455,7 +455,7 @@ TEST_CASE("a call is evaluated by the current rules when it is approved") {
       CHECK(w.sent_calls() == 0);
     }
   }
-  // Both evaluations belong to one call, so the second one has the flag.
+  // Both evaluations belong to one call, so the second has the flag.
   REQUIRE(w.judge.asked.size() >= 2);
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == (BH_REQUEST_APPROVED | BH_REQUEST_AGAIN));
@@ -501,7 +501,7 @@ TEST_CASE("each of several rules that require approval can require it again") {
   }
 }
 
-TEST_CASE("a later verdict can require approval") {
+TEST_CASE("a delayed verdict can require approval") {
   ApprovalWorld w;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   w.start();
@@ -514,7 +514,7 @@ TEST_CASE("a later verdict can require approval") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("a cancelled call is no longer pending approval") {
+TEST_CASE("cancelling a call ends its pending approval") {
   ApprovalWorld w;
   w.start();
   {

@@ -1,5 +1,5 @@
-// Tests server errors and malformed results with a policy that reads results. Errors are evaluated
-// too, because they can contain as much data as results.
+// Tests server errors and malformed results with a policy that reads results. Errors are also
+// evaluated because they can contain as much data as results.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -106,7 +106,7 @@ TEST_CASE("an error that the policy allows is forwarded unchanged") {
   CHECK(w.record().response == secret_error);
 }
 
-TEST_CASE("an error without an id is evaluated before it is quoted") {
+TEST_CASE("a server error without an id is evaluated before it is quoted") {
   ErrorWorld w;
   w.set_verdict(BH_VERDICT_BLOCK);
   w.start();

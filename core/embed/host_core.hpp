@@ -21,13 +21,13 @@ class Router;
 struct HostCore {
   HostCore(Profile first_profile, HostOptions host_options);
 
-  // Filters messages by options.log_level.
+  // Discards messages below options.log_level.
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
   // Must only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // Returns true if sessions of earlier processes may be resumed. They have expired once this
-  // process has run for longer than the idle limit.
+  // Returns true if sessions of earlier processes may be resumed. Once this process has run for
+  // longer than the idle limit, all such sessions have expired.
   bool reopens_sessions() const noexcept;
   // Returns true if all parts that a reload removed have ended.
   bool drained() const;

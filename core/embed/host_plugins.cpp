@@ -48,8 +48,8 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// Loads a part's plugin. A part that fails but is not required is kept with its failure, for status
-// output.
+// Loads a part's plugin. If a plugin that is not required fails, its part is kept so its failure
+// can be shown in status output.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -186,7 +186,7 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Stops plugins that a reload has removed, once no call is running in them.
+// Stops plugins that a reload has removed, once they have no running calls.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
@@ -199,7 +199,7 @@ void HostPlugins::end_left() {
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // Freed later, because functions that these plugins have posted still use their parts.
+  // Freed later, because functions posted by these plugins still use their parts.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();

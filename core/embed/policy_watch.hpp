@@ -1,5 +1,5 @@
-// Detects a policy in this process that does not return. Such a policy blocks the reactor thread,
-// so the process cannot recover and the handler terminates it.
+// Detects a policy in this process that does not return. Such a policy blocks the reactor thread
+// and the process cannot recover, so the handler terminates it.
 //
 // A thread checks several times per time limit. The overhead is two stores per request.
 #pragma once
@@ -25,7 +25,7 @@ class PolicyWatch {
   class Looks {
    public:
     // `steps` is incremented when a request begins and when it ends. Returns true if the same
-    // request was in progress during the last `most` checks.
+    // request was in progress at each of the last `most` checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;

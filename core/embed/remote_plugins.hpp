@@ -1,5 +1,5 @@
-// Servers and plugins in other processes (compartments): their stubs, and the stubs' events for the
-// router.
+// Servers and plugins in other processes (compartments): their stubs, and the events that the stubs
+// report to the router.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class RemotePlugins final : private link::ClientStubEvents {
  public:
   using Uses = std::map<std::string, RemoteUse>;  // keyed by remote_name()
 
-  // The parameters are the host's plugins of these types.
+  // The parameters are the host's plugins of the respective types.
   RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
 
   const Uses &uses() const noexcept { return uses_; }
