@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // The parent of a corporation profile would also need the same owner and a signature.
+    // The parent of a corporation profile would have to be signed and have the same owner too.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,
@@ -195,7 +195,7 @@ class Reader {
     }
   }
 
-  // Drops rules of other types, which control the other program's network.
+  // Drops rules of other types. They control the other program's network.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

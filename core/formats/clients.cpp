@@ -30,7 +30,7 @@ struct Candidate {
   bool has_projects = false;  // has sections of the form projects.FOLDER.mcpServers
 };
 
-// Adds the files of this folder. Continue reads all of them; YAML files are reported but not read.
+// Adds this folder's files. Continue reads all of them. YAML files are reported but not read.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;
