@@ -14,8 +14,8 @@ namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
   // Trunk, client stub to server stub. These frames identify plugins by instance id: during a
-  // reload, the client stub may still be connected to the previous process, in which a number
-  // belongs to another plugin.
+  // reload, the client stub may be connected to the previous process, in which a number belongs to
+  // another plugin.
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
@@ -23,7 +23,7 @@ enum FrameKind : std::uint16_t {
                   // exists
   calls_ended,    // answers calls_draining: only call_cancel frames follow
 
-  // Trunk, server stub to client stub. `plugin` is the number that this trunk has assigned to a
+  // Trunk, server stub to client stub. `plugin` is the number that this trunk assigned to a
   // plugin's id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
@@ -72,15 +72,15 @@ enum FrameKind : std::uint16_t {
   telemetry_batch = 96,  // code: number of records; payload: that many archived RecordText
 
   // Telemetry trunk, server stub to client stub. telemetry_taken means that records below the
-  // number `exchange` (0: none) are accepted, or committed if the plugin commits. It also shows
-  // that the process is alive. plugin_failed may be sent instead.
+  // number `exchange` (0: none) have been accepted or, if the plugin commits, have been committed.
+  // It also shows that the process is alive. plugin_failed may be sent instead.
   telemetry_taken = 112,
   telemetry_needs,    // sent first, unless plugin_failed is; code: BH_TELEMETRY_... bits
   telemetry_counters  // payload: archived CountersText; sent when a counter has changed
 };
 
-// Returns the code of a lane message: its kind, and the length of the archived HeadersText at the
-// start of the payload.
+// Returns the code of a lane message, which contains the message kind and the length of the
+// archived HeadersText at the start of the payload.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }
@@ -91,10 +91,10 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
   return code >> 8;
 }
 
-// Size limit for the part of a policy frame that is not the client's message.
+// Size limit for the part of a policy frame that does not come from the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
 
-// Size limit for archived headers: two lengths per header, and the number of headers.
+// Size limit for archived headers: two lengths per header, plus the number of headers.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link
