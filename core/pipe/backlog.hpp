@@ -1,5 +1,5 @@
 // Unfinished messages: unanswered client requests, messages that wait for a connection, and
-// unanswered endpoint requests. Owner: Route. Limits: RouteLimits.
+// unanswered endpoint requests. Owner: Route. Limited by RouteLimits.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class Backlog {
   // ---- requests of the endpoint on the current connection ----
   // Drops the oldest request if there are already max_questions.
   void note_question(std::string_view text);
-  // Returns false if the endpoint has not sent this request or it has already been answered.
+  // Returns false if the endpoint did not send this request or it has already been answered.
   bool take_question(std::string_view id);
   void forget_questions() noexcept { questions_.clear(); }
 

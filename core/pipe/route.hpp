@@ -44,8 +44,8 @@ class Route {
 
   void start();
 
-  // Receives a message from the client. Returns true if exactly one answer follows or has already
-  // been sent.
+  // Receives a message from the client. Returns true if exactly one answer will be sent or has
+  // already been sent.
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();

@@ -5,10 +5,10 @@
 
 namespace bulkhead::pipe {
 
-// Milliseconds, messages and bytes; see docs/limits.md. The client is paused when max_pending
-// requests, or half of max_pending_bytes or max_waiting_bytes, is reached. It is resumed at half of
-// that. The other half of the bytes leaves room for one more message, which is rejected if it does
-// not fit.
+// Milliseconds, messages and bytes; see docs/limits.md. The client is paused when there are
+// max_pending requests, or when half of max_pending_bytes or max_waiting_bytes is used. It is
+// resumed at half of these thresholds. The other half of the bytes leaves room for one more
+// message, which is rejected if it does not fit.
 struct RouteLimits {
   std::uint64_t first_retry_ms = 50, max_retry_ms = 500;
   std::uint64_t start_ms = 30'000;           // the program fails if there is no connection by then
