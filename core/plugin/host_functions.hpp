@@ -1,4 +1,4 @@
-// The bh_host functions of an instance: services common to all plugins.
+// An instance's bh_host functions: services common to all plugins.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"

@@ -17,7 +17,7 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Shorter values would also match unrelated text.
+  // Values below this length would match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
   static constexpr std::size_t max_prints = 2'048;  // one to three per value; additional values are
                                                     // ignored
@@ -27,8 +27,8 @@ class SecretPrints {
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // Maximum number of removed escape layers, for example for a URL inside JSON inside a JSON
-  // string. Deeper layers are not searched.
+  // Maximum number of escape layers that are removed, for example for a URL inside JSON inside a
+  // JSON string. Deeper layers are not searched.
   static constexpr unsigned max_layers = 8;
 
   void add(std::string_view value);
