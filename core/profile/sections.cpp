@@ -59,7 +59,7 @@ void read_plugin_dirs(const Node &array, Context &context) {
   if (!dirs) return;
   context.profile.plugin_dirs.clear();
   for (std::size_t i = 0; i < dirs->size(); ++i) {
-    // The items may belong to different layers.
+    // The items may come from different layers.
     const std::string &dir = (*dirs)[i];
     const Place &place = array.items[i].place;
     if (dir.empty())

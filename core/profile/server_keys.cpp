@@ -1,4 +1,4 @@
-// The keys of a server: one row for each, with its aliases, reader and limits.
+// Server keys: one row for each, with its aliases, reader and limits.
 #include <algorithm>
 
 #include "profile/keys.hpp"
@@ -29,7 +29,7 @@ constexpr Word kStarts[] = {{"eager", false}, {"lazy", true}};
 constexpr Word kScopes[] = {{"shared", static_cast<int>(SessionScope::shared)},
                             {"per-client", static_cast<int>(SessionScope::per_client)}};
 
-// The order in which messages list the keys and in which values are read.
+// The order in which messages list the keys and in which their values are read.
 constexpr ServerKey kKeys[] = {
     {{"type"}, "transport transportType transport_type"},
     {read_with<&ServerReader::read_command>("command"), ""},
