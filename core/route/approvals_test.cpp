@@ -1,4 +1,4 @@
-// Tests the queue of questions, the calls that an approval covers, and the texts displayed to an
+// Tests the question queue, the calls that an approval covers, and the texts displayed to an
 // approver.
 #include "route/approvals.hpp"
 
@@ -69,7 +69,7 @@ TEST_CASE("pending questions have three limits, and each refusal names the limit
   CHECK(a.size() == 2);
 }
 
-TEST_CASE("question ids are long and unique, and find only their question") {
+TEST_CASE("question ids are long and unique, and each id finds only its own question") {
   Approvals a;
   std::set<std::string> ids;
   for (std::uint64_t i = 1; i <= 200; ++i) ids.insert(a.add(waiting(i))->id);

@@ -59,7 +59,7 @@ class Gate {
   // Returns the decision for a verdict that arrives through bh_host_policy.decided. A rewritten
   // text larger than DuplicateChecks::at_once is returned as unread.
   static Decision from(const bh_verdict &verdict);
-  // Checks a rewritten text like any other input: if it is not valid JSON or has duplicate members,
+  // Checks a rewritten text like any other input. If it is not valid JSON or has duplicate members,
   // the decision becomes a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
@@ -67,7 +67,7 @@ class Gate {
   // policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Without this function, large rewritten texts are also checked on the reactor thread.
+  // If this function is not set, large rewritten texts are also checked on the reactor thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

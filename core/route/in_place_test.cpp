@@ -1,5 +1,5 @@
-// Tests the router with a tools plugin in the process and a policy that answers later: lists that
-// fail or change, subscriptions, results, and other protocol generations.
+// Tests the router with a tools plugin in the process and a policy whose answers are delayed: lists
+// that fail or change, subscriptions, results, and other protocol generations.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -140,7 +140,7 @@ TEST_CASE("a list that cannot be read again is kept, and the failure is reported
   CHECK(w.upstream->status().reason.empty());
 }
 
-TEST_CASE("answers of the policy about a list that has changed are no longer awaited") {
+TEST_CASE("the policy's pending answers are abandoned when their list changes") {
   Alone w;
   w.start();
   w.router->parts().policy.gate.use(&policy_table, &w.asked);
@@ -209,7 +209,9 @@ TEST_CASE("a subscription that the plugin refuses has no effect") {
   CHECK(w.got.empty());
 }
 
-TEST_CASE("a restarted plugin receives its subscriptions again, and they stay even if it refuses") {
+TEST_CASE(
+    "a restarted plugin receives its subscriptions again, and they remain even if it refuses "
+    "them") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -241,7 +243,7 @@ TEST_CASE("a subscription ends when its client disconnects") {
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 
-TEST_CASE("a result must be one JSON object, and cannot add members to the enclosing message") {
+TEST_CASE("a result must be a single JSON object and cannot add members to the enclosing message") {
   Alone w;
   w.start();
   const auto call = [&](std::string_view json) {
@@ -266,10 +268,10 @@ TEST_CASE("a result must be one JSON object, and cannot add members to the enclo
 
 namespace {
 
-// A minimal version of the next revision, to show that it only needs an edge: each request is
-// independent, with its revision and the client's capabilities in _meta.
+// A minimal version of the next revision, to show that it requires only a new edge: each request is
+// independent and has its revision and the client's capabilities in _meta.
 class NextEdge final : public ClientEdge {
-  // A server of that revision may already have set the type of its result.
+  // A server of that revision may already have set the result type.
   class Form final : public ResultForm {
    public:
     explicit Form(std::string_view members) : members_(members) {}
@@ -308,7 +310,7 @@ class NextEdge final : public ClientEdge {
 
 }  // namespace
 
-TEST_CASE("a different generation of the protocol only needs a different edge") {
+TEST_CASE("a different protocol generation requires only a different edge") {
   Alone w;
   w.start();
   NextEdge next(w.router->parts().clients);
@@ -346,7 +348,7 @@ TEST_CASE("a different generation of the protocol only needs a different edge") 
   CHECK_FALSE(w.has("resultType"));
 }
 
-TEST_CASE("a result has the form of its client's generation; an error is unchanged") {
+TEST_CASE("a result has the form that its client's generation requires; an error is unchanged") {
   Alone w;
   w.start();
   const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
@@ -374,7 +376,7 @@ TEST_CASE("a result has the form of its client's generation; an error is unchang
     INFO(from_server);
     const std::string head = R"({"jsonrpc":"2.0","id":3,"result":)";
     CHECK(answer_with(next, BH_RESULT_OK, from_server) == head + std::string(formed) + "}");
-    // In the current revisions, results are sent byte for byte.
+    // In current revisions, results are sent byte for byte.
     CHECK(answer_with(now, BH_RESULT_OK, from_server) == head + std::string(from_server) + "}");
   }
   const std::string error = answer_with(next, BH_RESULT_ERROR, R"({"code":-5,"message":"no"})");

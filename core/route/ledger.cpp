@@ -31,7 +31,7 @@ struct RequestText {
   char id[Ledger::max_request_id_bytes];
 };
 
-// Space for a record without its subscriptions.
+// The space for a record without its subscriptions.
 constexpr std::size_t fixed_bytes = 128;
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);
 
@@ -96,7 +96,7 @@ Ledger::~Ledger() {
   ::munmap(file_, sizeof(File));
 }
 
-// Resets only the tables. Data that they do not mark as valid is never read.
+// Resets only the tables. Data that the tables do not mark as valid is never read.
 void Ledger::wipe() noexcept {
   for (auto &valid : file_->valid) valid.store(0, std::memory_order_relaxed);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);

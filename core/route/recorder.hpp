@@ -1,6 +1,6 @@
-// Records completed requests and notifications of clients, and passes the records to telemetry
-// plugins in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a
-// plugin needs them.
+// Records completed client requests and notifications, and passes the records to telemetry plugins
+// in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a plugin
+// needs them.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -22,9 +22,10 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Limit for pending records. Above it, records are dropped and counted.
+  // Limit on pending records. Beyond this limit, records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
-  // Limit for the texts of in-flight calls and of pending records. Above it, texts are omitted.
+  // Limit on the texts of in-flight calls and pending records. Beyond this limit, texts are
+  // omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
   static constexpr std::size_t flush_records = 64;  // this many pending records are passed
@@ -36,7 +37,7 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a plugin. Its needs are queried on each use, because a plugin in another process reports
+  // Adds a plugin. Its needs are queried at each use because a plugin in another process reports
   // them later. If `elsewhere` is true, the plugin runs in another process and acknowledges records
   // (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
@@ -44,11 +45,11 @@ class Recorder {
     elsewhere_ = elsewhere_ || elsewhere;
   }
   // Sets memory that outlives this process. A record is stored there before its answer is sent, and
-  // stays there until all sinks in other processes have acknowledged it. Records of an earlier
+  // stays there until all sinks in other processes have acknowledged it. Records from an earlier
   // process are offered first, and their numbering continues. Must be called before the first
   // record. Borrowed.
   void use_ring(RecordRing *ring);
-  // Numbers below this number belong to an earlier process.
+  // Records below this number belong to an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
   // Returns true if a record must be written before its answer is sent.
@@ -78,7 +79,7 @@ class Recorder {
   // Stores the arguments that replace the client's arguments.
   void note_rewritten(Call &call, std::string_view arguments);
   void note_response(Call &call, std::string_view json);
-  // Sets the identity of the gateway, which is recorded once, before the first record.
+  // Sets the gateway's identity, which is recorded once, before the first record.
   void identify(std::string_view profile, std::string_view user);
   // Records the policies and rules that are now in effect. For `detail`, see BH_RECORD_POLICY.
   void policy(std::string_view detail);
@@ -94,7 +95,7 @@ class Recorder {
   void forget(Call &call) noexcept;
 
   // Returns true if new calls must be rejected because they might end without a record and a plugin
-  // does not allow this. Calls that have started keep their reserved space.
+  // does not allow this. Calls that have already started keep their reserved space.
   bool must_refuse(std::size_t under_way) const;
 
   // Returns true if a plugin requires that messages are sent or answered only after their record is

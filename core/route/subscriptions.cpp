@@ -153,9 +153,8 @@ void Subscriptions::lane_ready(Lane &lane) {
 
 // ---- updates of resources --------------------------------------------------------------------
 
-// Returns the clients that watch `uri` or one of its parent resources. Each client is returned with
-// the form of the URI that it receives. A server may report an update of a part of a watched
-// resource.
+// Returns the clients that watch `uri` or one of its parent resources, each with the form of the
+// URI that it receives. A server may report an update of a part of a watched resource.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
@@ -191,7 +190,7 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   if (range.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
-  // The clients are collected first, because a client may do anything while it is notified.
+  // The clients are collected first because a client may do anything while it is being notified.
   for (const auto &[client, token] : watchers_of(lane, uri)) {
     Splice splice(message.bytes);
     splice.replace(range, token);
@@ -225,7 +224,7 @@ void Subscriptions::judge_again(bh_session handle) {
   }
 }
 
-// The client may have replaced the subscription while the policy was deciding.
+// The client may have replaced the subscription while the policy decision was pending.
 void Subscriptions::refused(const JudgedEvent &event) {
   Session *s = needs_.sessions.find(event.to.session);
   if (s == nullptr) return;
