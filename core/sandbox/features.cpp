@@ -34,7 +34,7 @@ bool unshared(int flags) noexcept {
 }
 
 bool can_mount() noexcept {
-  // Some systems create the namespace but grant no privileges in it.
+  // Some systems create the namespace but grant no privileges inside it.
   return unshared(CLONE_NEWNS) && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 

@@ -37,7 +37,7 @@ void close_other_descriptors(std::span<const int> keep) {
 }
 
 void clear_environment() {
-  // The kernel shows the original strings in memory, regardless of environ.
+  // The kernel shows the original strings in memory, whatever `environ` points to.
   for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     ::explicit_bzero(*entry, std::strlen(*entry));
   }

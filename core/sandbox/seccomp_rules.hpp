@@ -10,7 +10,7 @@
 namespace bulkhead::seccomp {
 
 // (argument & mask) == value, or != with `unequal`. Only the low 32 bits are compared: every
-// argument that the lists check is an int in the kernel or has its flags there.
+// argument that the lists check is either an int in the kernel or has its flags in these bits.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;
