@@ -39,7 +39,7 @@ struct HostStatus {
   std::vector<PluginStatus> plugins;
   std::vector<std::string> endpoints;
   std::vector<std::string> collisions;  // names that are not offered, each with a reason
-  // Parts that are missing from the sandboxes of servers started here; see Spawner::missing().
+  // Parts that the sandboxes of servers started here are missing; see Spawner::missing().
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::vector<ClientStatus> clients;

@@ -416,8 +416,8 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // the two servers cannot be
-                                                                 // distinguished
+  // The two servers cannot be distinguished.
+  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }
 

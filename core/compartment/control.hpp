@@ -24,39 +24,45 @@ inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
   // Sent by the supervisor.
-  slice = 1,        // first; payload: archived Slice
-  trunk,            // fd; payload: the compartment at the other end; value: trunk number
-  gave_up,          // router; payload: archived GaveUp
-  telemetry_wants,  // router; code: the BH_TELEMETRY_... needs that a compartment's telemetry
-                    // plugin reported last; payload: the compartment. Sent before its trunk
-  stop,             // orderly shutdown
-  status_wanted,    // answered by status
-  definitions,  // not router; value: a number; payload: archived map of definitions; answered by
-                // definitions_taken
-  apply,        // router; value: a number; payload: archived Apply; answered by applied
-  ping,         // answered by pong; checks that the compartment responds
-  approvals,  // router; exchange: a number; code: an ApprovalRequest; payload: its value; answered
-              // by approvals_answer
+  slice = 1,  // first; payload: archived Slice
+  trunk,      // fd; payload: the compartment at the other end; value: trunk number
+  gave_up,    // router; payload: archived GaveUp
+  // Router only. Sent before the compartment's trunk. code: the BH_TELEMETRY_... needs most
+  // recently reported by the compartment's telemetry plugin; payload: the compartment.
+  telemetry_wants,
+  stop,           // orderly shutdown
+  status_wanted,  // answered by status
+  // Sent to all compartments but the router; answered by definitions_taken. value: a number;
+  // payload: archived map of definitions.
+  definitions,
+  apply,  // router; value: a number; payload: archived Apply; answered by applied
+  ping,   // answered by pong; checks that the compartment responds
+  // Router only; answered by approvals_answer. exchange: a number; code: an ApprovalRequest;
+  // payload: the value of the request.
+  approvals,
 
   // Sent by the compartment.
   ready = 16,         // confined, plugins started; payload: archived Ready
   failed,             // payload: the reason; the compartment exits
   status,             // router; payload: archived HostStatus; code: `asked` if it was requested
   definitions_taken,  // value: the number of the definitions frame
-  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or the reason
-            // why nothing has changed
+  // From the router. value: the number of the apply frame; code: status; payload: archived
+  // ApplyReport, or the reason why nothing has changed.
+  applied,
   pong,
-  trunk_lost,        // not router; value: the number of the lost trunk
-  unhealthy,         // router; payload: the unresponsive or misbehaving compartment
-  finished,          // router; clients can no longer connect and all requests have been answered;
-                     // the compartment exits
-  approvals_answer,  // router; exchange: the number; code: status; payload: the value of the
-                     // answer, or the error message
-  pins,              // router; payload: archived vector of at most max_pins_told PinNews
-  kept_list,         // router; payload: archived ListNews
-  servers_missing    // a compartment that starts servers; payload: archived vector of at most
-                     // max_ready_parts identifiers: all parts that the servers' sandboxes have
-                     // lacked so far
+  trunk_lost,  // not router; value: the number of the lost trunk
+  unhealthy,   // router; payload: the unresponsive or misbehaving compartment
+  // From the router. Clients can no longer connect and all requests have been answered, so the
+  // compartment exits.
+  finished,
+  // From the router. exchange: the number of the approvals frame; code: status; payload: the value
+  // of the answer, or the error message.
+  approvals_answer,
+  pins,       // router; payload: archived vector of at most max_pins_told PinNews
+  kept_list,  // router; payload: archived ListNews
+  // From a compartment that starts servers. payload: archived vector of at most max_ready_parts
+  // identifiers, which are all parts that the servers' sandboxes have lacked so far.
+  servers_missing
 };
 
 inline constexpr std::uint32_t asked = 1;
@@ -69,8 +75,9 @@ enum Request : std::uint16_t {
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen. Only before `ready`
   dial,        // payload: archived Listen that will_dial announced; the answer contains the fd
-  sign         // payload: archived Secret whose value is the statement; the answer is an archived
-               // AuditSignature
+  // payload: archived Secret whose value is the statement. The answer is an archived
+  // AuditSignature.
+  sign
 };
 inline constexpr int request_timeout_ms = 5'000;
 inline constexpr std::uint64_t max_request_bytes = 256u << 10;

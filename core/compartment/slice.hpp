@@ -43,10 +43,10 @@ void archive(Ar &ar, RemoteUse &v) {
 // The compartment's permissions, from which its Confinement is built.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;          // fail if the kernel cannot enforce every part
-  std::vector<std::string> dial;  // paths of Unix sockets to which the supervisor connects on its
-                                  // behalf
-  bool stores = false;            // whether its telemetry plugins have a storage folder
+  bool required = false;  // fail if the kernel cannot enforce every part
+  // Paths of Unix sockets to which the supervisor connects on behalf of the compartment.
+  std::vector<std::string> dial;
+  bool stores = false;  // whether its telemetry plugins have a storage folder
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: hidden from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged

@@ -28,8 +28,8 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// Returns true for sections that control how layers are read. Directives for them must take effect
-// before values change.
+// Returns true for sections that control how layers are read. Such a section takes effect before
+// directives change any values.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }

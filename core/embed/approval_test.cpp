@@ -95,8 +95,8 @@ TEST_CASE("a call is rejected immediately with a reason if there is no approver"
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  Client c(*w.host, R"({"elicitation":{}})");  // the client is capable, but the profile does not
-                                               // allow elicitation
+  // The client supports elicitation, but the profile does not allow it.
+  Client c(*w.host, R"({"elicitation":{}})");
   w.settle();
   c.call("1", "a__x");
   CHECK(c.has("blocked by policy (r1): needs approval, but no approval surface is available"));

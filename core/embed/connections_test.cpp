@@ -15,8 +15,8 @@ TEST_CASE("a request that is moved to other servers waits only until their time 
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // the list lacks the server's
-                                                                  // tools
+  // The list does not contain the server's tools.
+  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));

@@ -83,8 +83,8 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   use.required = false;
   auto part = new_part(use);
   part->starts_children = connects_children(use.plugin);
-  connectors_.push_back(*load_part(std::move(part)));  // not required: on failure, the part is kept
-                                                       // with the error
+  // Connectors are not required: if one fails, its part is kept with the error.
+  connectors_.push_back(*load_part(std::move(part)));
   Part &made = *connectors_.back();
   if (core_.started) static_cast<void>(start(made));
   if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
@@ -192,8 +192,8 @@ void HostPlugins::end_left() {
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
     if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
       return false;
-    part->upstream = nullptr;  // the upstream has ended, but the plugin may still report list
-                               // changes
+    // The upstream has ended, but the plugin may report further list changes.
+    part->upstream = nullptr;
     ended.push_back(std::move(part));
     return true;
   });

@@ -178,7 +178,7 @@ TEST_CASE("messages that wait for the check count towards the limit of data wait
 
 namespace {
 
-// Rewrites every text that it evaluates to this text.
+// Returns a verdict function that rewrites every text to `text`.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;

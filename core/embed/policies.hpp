@@ -22,7 +22,7 @@ class Policies final : public link::PolicyEvents {
 
   // Connects the router's gate to the stack. Called once, after the router has been created.
   void connect();
-  // Puts the started policies in effect. Must be called again if their needs change.
+  // Puts the started policies into effect. Must be called again if their needs change.
   Result<void> use();
   // Applies the limits after the profile has changed.
   void use_limits();

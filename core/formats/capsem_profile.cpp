@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // The parent of a corporation profile would have to be signed and have the same owner too.
+    // The parent of a corporation profile would also have to be signed and have the same owner.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,

@@ -186,8 +186,7 @@ TEST_CASE("B37 profiles can extend other profiles") {
   CHECK(names(profile) == "a old");
   const ServerDef &a = server(profile, "a");
   CHECK(a.command == "two");
-  CHECK(a.args == std::vector<std::string>{"y", "z"});  // command arguments are not merged
-                                                        // as a set
+  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a list, not a set
   CHECK(a.pool_safe_tools == std::vector<std::string>{"r", "s", "t"});
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}});
   CHECK(a.allow_tools == std::vector<std::string>{"r", "s"});

@@ -11,12 +11,11 @@ struct FoundConfig {
   std::string file;
   std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
   std::vector<std::string> servers;  // names of the servers in the table
-  std::string error;                 // the reason why the file could not be used, such as invalid
-                                     // JSON
+  std::string error;                 // why the file could not be used (invalid JSON ...)
   // The command line or URL of each server, with credentials masked.
   std::vector<std::string> commands = {};
-  // If the servers belong to a project folder other than `cwd`, its path; otherwise empty. Claude
-  // Code also stores servers for each project. They are shown, but import_profile() ignores them.
+  // The project folder of these servers if it differs from `cwd`; otherwise empty. Claude Code also
+  // stores servers for each project. They are shown, but import_profile() ignores them.
   std::string other_project = {};
 };
 

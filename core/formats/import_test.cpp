@@ -226,8 +226,8 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[0].env.at("C_TOKEN") == "v-C1_C_TOKEN");
   CHECK(servers[0].connect_timeout_ms == 20'000u);
   CHECK(servers[1].disabled);
-  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");  // disabled, so the reference is not
-                                                            // resolved
+  // The server is disabled, so its reference is not resolved.
+  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");
   CHECK(servers[1].headers.at("Authorization") == "Bearer ${env:C2_TOKEN}");
   CHECK(servers[2].url == "https://w/mcp");
   CHECK(servers[2].deny_tools == std::vector<std::string>{"x"});

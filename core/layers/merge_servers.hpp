@@ -11,8 +11,8 @@
 namespace bulkhead {
 
 struct MergedServer {
-  // kept: the profile has the same definition. differs: the profile has a different definition,
-  // which is kept. refused: load_profile() would reject the imported server.
+  // `kept`: the profile has the same definition. `differs`: the profile has a different definition,
+  // which is kept. `refused`: load_profile() would reject the imported server.
   enum class State : std::uint8_t { added, replaced, kept, differs, refused };
   const ImportedServer *from = nullptr;
   std::string name;  // in the profile

@@ -105,8 +105,8 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    bool (EntryReader::*read)(const Node &value);  // returns false to show the key with the other
-                                                   // keys
+    // Returns false to show the key with the other keys.
+    bool (EntryReader::*read)(const Node &value);
   };
 
   void read_key(const Member &member) {

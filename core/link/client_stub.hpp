@@ -39,8 +39,8 @@ class ClientStubEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance id of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // Called when the plugin has sent all its lists after a start or restart. At that time, it has no
-  // subscriptions.
+  // Called when the plugin has sent all its lists after a start or restart. The plugin has no
+  // subscriptions yet.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };

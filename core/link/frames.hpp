@@ -19,24 +19,25 @@ enum FrameKind : std::uint16_t {
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
-  tools_wanted,   // payload: a plugin's id; answered with plugin_named and its lists if the plugin
-                  // exists
-  calls_ended,    // answers calls_draining: only call_cancel frames follow
+  // payload: a plugin's id. If the plugin exists, answered with plugin_named and its lists.
+  tools_wanted,
+  calls_ended,  // answers calls_draining: only call_cancel frames follow
 
   // Trunk, server stub to client stub. `plugin` is the number that this trunk assigned to a
   // plugin's id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  tools_listed,       // all four lists have been sent; later changes are sent as tools_list +
-                      // tools_changed; code: BH_TOOLS_... bits
-  tools_changed,      // code: list kind
-  call_complete,      // exchange; code: result kind; payload: JSON
-  call_refused,       // exchange; code: status; payload: text
-  call_progress,      // exchange; payload: archived Progress
-  call_event,         // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
-  plugin_failed,      // payload: the reason; this plugin stays unavailable
-  resource_updated,   // payload: URI
-  calls_draining,     // this process ends once its calls have ended; answered by calls_ended
+  // All four lists have been sent. Later changes are sent as tools_list followed by tools_changed.
+  // code: BH_TOOLS_... bits.
+  tools_listed,
+  tools_changed,     // code: list kind
+  call_complete,     // exchange; code: result kind; payload: JSON
+  call_refused,      // exchange; code: status; payload: text
+  call_progress,     // exchange; payload: archived Progress
+  call_event,        // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
+  plugin_failed,     // payload: the reason; this plugin stays unavailable
+  resource_updated,  // payload: URI
+  calls_draining,    // this process ends once its calls have ended; answered by calls_ended
 
   // Lane socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
@@ -62,9 +63,10 @@ enum FrameKind : std::uint16_t {
   // Policy trunk, server stub to client stub.
   policy_needs = 80,  // sent first, unless plugin_failed is; code: BH_POLICY_... bits
   policy_waits,       // the plugin has received the request and answers later
-  policy_verdict,  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed
-                   // by the rewritten text
-  policy_refused,  // payload: the reason why there is no verdict
+  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed by the rewritten
+  // text.
+  policy_verdict,
+  policy_refused,   // payload: the reason why there is no verdict
   policy_filtered,  // code: 1 to list the item
   policy_changed,   // the rules have changed
 

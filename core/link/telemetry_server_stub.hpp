@@ -67,12 +67,12 @@ class TelemetryServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<Waiting> waiting_;              // limited by a client stub's unacknowledged records
-  std::size_t waiting_records_ = 0;          // records in waiting_ that have not been accepted
-  std::uint64_t waiting_bytes_ = 0;          // size of waiting_, at most max_waiting_bytes
-  std::vector<bh_record> records_;           // the records of the frame being offered
-  std::uint64_t taken_ = 0, committed_ = 0;  // records below these numbers are accepted or
-                                             // committed
+  std::deque<Waiting> waiting_;      // limited by a client stub's unacknowledged records
+  std::size_t waiting_records_ = 0;  // records in waiting_ that have not been accepted
+  std::uint64_t waiting_bytes_ = 0;  // size of waiting_, at most max_waiting_bytes
+  std::vector<bh_record> records_;   // the records of the frame being offered
+  // Records below these numbers have been accepted or committed.
+  std::uint64_t taken_ = 0, committed_ = 0;
   // For previous endpoints: the numbers below which the plugin has accepted and committed records,
   // and the number below which the current endpoint offers those records again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;

@@ -8,8 +8,9 @@
 namespace bulkhead::pipe {
 
 enum class LineKind : std::uint8_t {
-  request,  // expects an answer; includes text that is not a JSON object, which the host answers
-            // with an error
+  // Expects an answer. Text that is not a JSON object counts as a request, because the host answers
+  // it with an error.
+  request,
   notification,  // an object without an id
   response       // an answer to a request from the host
 };

@@ -75,8 +75,8 @@ void give_host(Attempt &a, const bh_host *outer) {
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)
-    set_stuck({});  // the constructors were only
-                    // slow
+    // The constructors were only slow.
+    set_stuck({});
   a.phase = phase;
   return !a.abandoned;
 }

@@ -46,8 +46,8 @@ struct PluginRuntimeOptions {
   std::int32_t log_level = 1;
   // Returns the host's table for an extension, or null.
   std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
-  bool spawns = false;  // whether parts may start child processes; the next members configure the
-                        // spawner
+  // Whether parts may start child processes. The next members configure the spawner.
+  bool spawns = false;
   bool adopt_orphans = false;
   std::shared_ptr<ServerGroups> groups;
   std::function<void()> on_servers_missing;

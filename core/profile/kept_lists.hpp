@@ -1,5 +1,5 @@
-// Lists that are stored after a lazy server has run, so later listing does not start the server.
-// The program that stores the lists does not interpret their text, which comes from the servers.
+// Stored lists from earlier runs of lazy servers, so listing does not start the servers. The
+// program that stores the lists does not interpret their text, which comes from the servers.
 // core/route/kept_list.hpp interprets it.
 #pragma once
 

@@ -43,9 +43,8 @@ struct Key {
   void (*copy)(const T &from, T &to) = nullptr;  // for numbers
   std::uint64_t least = 0, most = 0;             // for numbers; for lists, the number of entries
   std::span<const Word> words = {};              // for choices
-  std::string (*refused)(const std::string &text) = nullptr;  // for strings: returns the reason why
-                                                              // the text is invalid, or an empty
-                                                              // string
+  // For strings: returns the reason why the text is invalid, or an empty string.
+  std::string (*refused)(const std::string &text) = nullptr;
 };
 
 template <class T>

@@ -22,8 +22,7 @@ inline constexpr std::string_view kWrongDefinition = "its definition is invalid:
 
 // One source of the profile. Layers are ordered from lowest to highest priority. Tables are merged
 // key by key; scalars and arrays are replaced. A server in a higher layer completely replaces the
-// server with the same name. A plugin instance with a different `plugin` also replaces the instance
-// completely.
+// server with the same name. A plugin instance is also replaced completely if its `plugin` differs.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "file", "project", "command line"
   // Shown in messages. Relative paths start at its folder. ".json" and ".jsonc" files are read as

@@ -129,8 +129,8 @@ void read_with_rules(const PluginKey &, const KeyValue &input, PluginReader &rea
 }
 
 void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
-  input.diagnostics().boolean(input.value(), input.path);  // checks the type only; give_rules()
-                                                           // uses the value
+  // Only checks the type; give_rules() uses the value.
+  input.diagnostics().boolean(input.value(), input.path);
 }
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {

@@ -122,11 +122,10 @@ struct Naming {
   std::string separator = "__";
   bool prefix = true;               // "always"; false: "never"
   std::string scheme = "bulkhead";  // of composed resource URIs
-  bool shorten = true;              // true: names over max_length are shortened; false: they are an
-                                    // error
+  bool shorten = true;              // if false, names over max_length are errors
   std::uint32_t max_length = 64;
-  bool strict_names = false;     // server names must match ^[a-z][a-z0-9-]*$, and more names are
-                                 // reserved
+  // Server names must match ^[a-z][a-z0-9-]*$, and more names are reserved.
+  bool strict_names = false;
   bool bad_names_error = false;  // false: a server with an invalid name is skipped, with a note
   // Tool aliases: accepted name -> listed name. At most max_aliases.
   std::map<std::string, std::string, std::less<>> aliases;
@@ -196,8 +195,8 @@ struct PluginUse {
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
   bool required = true;     // if false, the program runs without it when it fails to load
-  std::string compartment;  // "own", a shared name, or (policies and telemetry only) "endpoint";
-                            // empty: the default
+  // "own", a shared name, or "endpoint" (only for policies and telemetry). Empty: the default.
+  std::string compartment;
   // Optional permissions: "control", "network[:PORT]".
   std::vector<std::string> grants;
   PluginFile file;

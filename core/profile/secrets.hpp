@@ -27,8 +27,8 @@ std::string masked_url(std::string_view url);
 // "***".
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
-// Returns the name of the environment variable for a value for which a server's configuration
-// prompts: SERVER_KEY, or KEY if it starts with SERVER_. Letters become upper case, and all other
+// Returns the name of the environment variable that replaces a value for which an editor would
+// prompt: SERVER_KEY, or KEY if it starts with SERVER_. Letters become upper case, and all other
 // characters except digits become '_'. Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 

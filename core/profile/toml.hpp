@@ -20,7 +20,7 @@ struct UnexpectedToml {};
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// At most 32 nested values and 101 names per key (cmake/BulkheadToml.cmake). This limits recursion
-// in the parser and its destructors.
+// Values are nested at most 32 levels deep, and keys have at most 101 names
+// (cmake/BulkheadToml.cmake). These limits bound the recursion in the parser and its destructors.
 #define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>

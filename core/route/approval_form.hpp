@@ -23,8 +23,8 @@ std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                           std::uint64_t timeout_ms, std::uint8_t revision);
 
 struct FormAnswer {
-  bool shown = true;  // false if the client answered with an error because it could not display the
-                      // form
+  // False if the client answered with an error because it could not display the form.
+  bool shown = true;
   bool allow = false;
   ApprovalScope scope;
 };

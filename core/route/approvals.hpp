@@ -20,9 +20,9 @@ namespace bulkhead {
 
 class Approvals {
  public:
-  static constexpr std::size_t max_grants = 1024;        // if exceeded, the oldest is removed
-  static constexpr std::uint64_t max_watch_ms = 60'000;  // an approver must renew its watch within
-                                                         // this time
+  static constexpr std::size_t max_grants = 1024;  // if exceeded, the oldest is removed
+  // An approver must renew its watch within this time.
+  static constexpr std::uint64_t max_watch_ms = 60'000;
 
   // A question, with the call that it concerns.
   struct Waiting {

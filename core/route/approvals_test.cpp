@@ -183,8 +183,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not part of the grant, because it is not
-                                                         // verified
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not verified, so not part of it
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;

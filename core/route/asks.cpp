@@ -233,8 +233,8 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 // ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  constexpr std::uint64_t longer_ms = 5'000;  // the form outlives the question, so the question
-                                              // expires first
+  // The form outlives the question, so the question expires first.
+  constexpr std::uint64_t longer_ms = 5'000;
   Ask ask;
   ask.session = session.handle;
   ask.method = mcp::Method::elicitation_create;

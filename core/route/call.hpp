@@ -72,8 +72,8 @@ struct Call : Numbered<Call> {
   std::unique_ptr<ParkedCall> parked;
 
   Exchange *exchange = nullptr;  // null if the call is not at a server
-  Lane *watches = nullptr;       // the lane on which it recorded a subscription, to be undone on
-                                 // failure
+  // The lane on which the call recorded a subscription, which is undone on failure.
+  Lane *watches = nullptr;
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;

@@ -21,8 +21,8 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  mcp::scan(*message, scan, &error);  // the remaining members were valid before, so this cannot
-                                      // fail
+  // Cannot fail, because the remaining members have already been scanned.
+  mcp::scan(*message, scan, &error);
   return dropped;
 }
 

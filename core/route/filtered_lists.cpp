@@ -144,8 +144,8 @@ void FilteredLists::timed_out(FilteredList &list) {
   for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    ++view.version;  // invalidates cursors, because the next list may have other items at their
-                     // positions
+    // Invalidates cursors because the next list may have other items at their positions.
+    ++view.version;
   }
 }
 

@@ -47,8 +47,8 @@ class FilteredLists {
   FilteredLists &operator=(const FilteredLists &) = delete;
 
   bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
-  // Returns the part of the view that the session's principal may see, or null if it is not
-  // completely decided.
+  // Returns the part of the view that the session's principal may see, or null if some of its items
+  // are undecided.
   const Catalogue *of(View &view, const Session &session);
 
   // Receives the policy's answer for an item. Numbers of other requests are ignored.

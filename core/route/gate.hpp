@@ -24,8 +24,7 @@ class Gate {
     std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0 if no policy has decided
     bool warned = false;
     bool asks = false;    // for a refusal: human approval could allow the call
-    bool unread = false;  // for a rewrite: too large to be checked on the reactor thread; see
-                          // look_at()
+    bool unread = false;  // a rewrite too large for the reactor thread; see look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };

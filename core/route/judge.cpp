@@ -34,7 +34,7 @@ bool has_number(std::string_view token) {
 // result, the complete error is also included.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  // A code that is a plain number contains no text that a policy would have to evaluate.
+  // A plain number contains no text for the policy to evaluate.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {

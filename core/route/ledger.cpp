@@ -46,15 +46,15 @@ struct Ledger::File {
   std::atomic<std::uint32_t> fruitless;
   std::uint32_t unused;
   std::atomic<std::uint64_t> note;
-  std::array<std::atomic<std::uint32_t>, slots> valid;          // 0: free; otherwise the valid
-                                                                // half, from 1
+  // 0: free; otherwise the number of the valid half, from 1.
+  std::array<std::atomic<std::uint32_t>, slots> valid;
   std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if free
   std::array<RequestText, max_requests> request;
   std::atomic<std::uint64_t> unread;  // begin and end of the unread bytes, 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
-  std::atomic<std::uint64_t> ended_count;  // total number; the last max_ended are in the ring
-                                           // `ended`
+  // Total number. The ring `ended` contains the last max_ended.
+  std::atomic<std::uint64_t> ended_count;
   std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
 };

@@ -92,7 +92,7 @@ class Ledger {
   void write(Slot slot, LedgerRecord record);
   std::optional<LedgerRecord> read(Slot slot) const;  // nullopt if empty or damaged
   void release(Slot slot);
-  // Stores that the session with this id (RecentIds::key_of()) has ended permanently. If there are
+  // Records that the session with this id (RecentIds::key_of()) has ended permanently. If there are
   // more than max_ended, the oldest ids are forgotten.
   void add_ended(std::uint64_t key) noexcept;
   std::vector<std::uint64_t> ended() const;  // oldest first
@@ -142,8 +142,7 @@ class Ledger {
   std::vector<Slot> free_;
   std::vector<std::pair<std::string, Slot>> left_;    // of earlier processes, by id
   std::deque<std::pair<std::string, Slot>> evicted_;  // of this process; at most max_sessions
-  std::uint64_t taken_ = 0;                           // bytes of unread() that have not been
-                                                      // committed
+  std::uint64_t taken_ = 0;                           // uncommitted bytes of unread()
   bool proven_ = false;
 };
 

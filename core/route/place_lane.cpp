@@ -53,7 +53,7 @@ void ToolsLane::read_features() {
   if (!server_caps_.subscribe) end_watches();
 }
 
-// Ends the plugin's watches if it does not support subscriptions after a restart.
+// If the plugin does not support subscriptions after a restart, ends its watches.
 void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
@@ -172,8 +172,8 @@ void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
-  e->takes_place = false;  // hundreds may be sent at once, and would exhaust the limit for clients'
-                           // calls
+  // Hundreds may be sent at once, which would exhaust the limit for clients' calls.
+  e->takes_place = false;
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
   e->start_ns = host_.reactor().now_ns();

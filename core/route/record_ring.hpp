@@ -24,8 +24,7 @@ namespace bulkhead {
 class RecordRing {
  public:
   static constexpr std::size_t memory_bytes = 32u << 20;
-  static constexpr std::size_t max_text = 4096;         // limit to which a request or response is
-                                                        // truncated
+  static constexpr std::size_t max_text = 4096;         // longer texts are truncated
   static constexpr std::size_t max_record = 96u << 10;  // with all its texts
 
   // The memory layout. If the ring is empty, all bytes are zero.

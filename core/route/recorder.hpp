@@ -28,8 +28,8 @@ class Recorder {
   // omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
-  static constexpr std::size_t flush_records = 64;  // this many pending records are passed
-                                                    // immediately
+  // If this many records are pending, they are passed immediately.
+  static constexpr std::size_t flush_records = 64;
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // for name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;

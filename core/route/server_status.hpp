@@ -7,7 +7,7 @@
 
 namespace bulkhead {
 
-// idle: a lazy server that is not running and is started by its next call.
+// `idle` means that a lazy server is not running; its next call starts it.
 enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
 std::string_view to_string(ServerState state) noexcept;
 

@@ -208,8 +208,8 @@ void Subscriptions::judge_again(bh_session handle) {
     for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
   }
   for (const std::string &token : tokens) {
-    const Session *s = needs_.sessions.find(handle);  // a server may do anything when a
-                                                      // subscription ends
+    // Looked up each time, because a server may do anything when a subscription ends.
+    const Session *s = needs_.sessions.find(handle);
     if (s == nullptr) return;
     const auto at = s->subscriptions.find(token);
     if (at == s->subscriptions.end()) continue;

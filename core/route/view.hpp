@@ -35,8 +35,8 @@ struct FilteredList {
   std::vector<std::int8_t> shown;  // 1, 0, or -1 if not decided
   std::uint32_t open = 0;          // undecided items
   std::uint64_t timer = 0;         // starts with the first request; may span several rounds
-  bool late = false;               // a decision timed out, so the list is valid for waiting
-                                   // requests only
+  // Set if a decision timed out. The list is then valid only for pending requests.
+  bool late = false;
 };
 
 struct View {

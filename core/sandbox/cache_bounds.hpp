@@ -42,8 +42,8 @@ class CacheBounds {
   struct Options {
     std::string folder;  // the parent of all caches; may not exist yet
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // settle: delay between a server's start or end and the measurement; interval: time between two
-    // measurements of a running server
+    // `settle` is the delay between a server's start or end and the measurement. `interval` is the
+    // time between two measurements of a running server.
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
 

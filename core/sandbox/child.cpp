@@ -417,8 +417,8 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// Uses unshare() instead of clone(): if one namespace is not available, the others are still
-// created. The kernel removes IPC segments and queues with the namespace's last process.
+// Uses unshare() instead of clone() so that if one namespace is not available, the others can still
+// be created. The kernel removes IPC segments and queues with the namespace's last process.
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;

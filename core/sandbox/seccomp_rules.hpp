@@ -22,8 +22,8 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  std::vector<AllOf> one_of;  // if not empty, the call is allowed if one of these holds, otherwise
-                              // rejected
+  // If not empty, the call is allowed only if one of these holds.
+  std::vector<AllOf> one_of;
 };
 
 // Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`.

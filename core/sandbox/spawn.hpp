@@ -131,12 +131,11 @@ class Spawner {
   std::unique_ptr<KnownPlaces> places_;
   std::unique_ptr<CacheBounds> caches_;  // only with a reactor, that is, in a long-lived process
   bool proven_ = false;                  // a child has completed its namespace steps
-  bool folder_named_ = false;            // whether the warning about the start folder has been
-                                         // logged
+  bool folder_named_ = false;            // whether the start folder warning was logged
   Slots<Child> children_;
-  std::unique_ptr<Starters> starters_;  // destroyed before children_; its destructor ends the
-                                        // threads
-  std::uint64_t watch_ = 0;             // watch for finished starts
+  // Destroyed before children_; its destructor ends the threads.
+  std::unique_ptr<Starters> starters_;
+  std::uint64_t watch_ = 0;  // watch for finished starts
 };
 
 }  // namespace bulkhead
