@@ -61,7 +61,7 @@ struct ApplyReport {
   std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
   PolicyMark policy_mark;                  // of the current policies and rules
 
-  // Returns true if no server changed, regardless of policies and settings.
+  // Returns true if no server has changed, regardless of policies and settings.
   bool nothing_changed() const noexcept {
     return added.empty() && changed.empty() && removed.empty() && adjusted.empty();
   }
@@ -77,7 +77,7 @@ class Host {
   static Result<std::unique_ptr<Host>> create(Profile profile, HostOptions options);
   virtual ~Host() = default;
 
-  // Starts plugins, transports and upstreams (if HostOptions::eager is set).
+  // Starts plugins, transports and (if HostOptions::eager is set) upstreams.
   virtual Result<void> start() = 0;
   // Runs until request_stop() is called, or until all transports have finished and all answers have
   // been sent. Then ends sessions, lanes and plugins within the profile's limits.
@@ -99,7 +99,7 @@ class Host {
   // Also replaces changed servers and tools plugins in other processes. Does not move policies and
   // telemetry plugins.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
-  // Returns true once all parts that apply() removed have ended, including child processes.
+  // Returns true once all parts that apply() removed have ended, including their child processes.
   virtual bool drained() const = 0;
   // Connects a compartment's process through the socket `trunk`. Called after the process has been
   // started or restarted. Until then, its servers are in the "connecting" state.

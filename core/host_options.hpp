@@ -74,8 +74,9 @@ struct HostOptions {
   // with each run.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  // Session state from the previous process and for the next process. If null, a resumed session
-  // has lost its subscriptions and log level, and the client on standard input is a new client.
+  // Passes session state from the previous process and to the next process. If null, resumed
+  // sessions lose their subscriptions and log level, and the client on standard input is treated as
+  // a new client.
   std::shared_ptr<Ledger> ledger;
   // Ends the descendants of servers without a PID namespace even if the process that watches them
   // is killed. The program becomes a child subreaper. When a server ends, orphaned child processes

@@ -107,8 +107,8 @@ struct Page {
   std::string_view items, cursor;
 };
 
-// Finds the items and the cursor in one pass, because the items are almost the whole result. If a
-// member occurs twice, the first one is used.
+// Finds the items and the cursor in one pass because the items make up almost the whole result. If
+// a member occurs twice, the first occurrence is used.
 Page page_of(ItemKind kind, std::string_view result) {
   struct Looking {
     std::string_view member;

@@ -123,8 +123,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Opens the libraries of all plugins. A failure is reported later, where the plugin's `required`
-// setting is known.
+// Opens all plugins' libraries. A failure is reported later, where the plugin's `required` setting
+// is known.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -424,7 +424,7 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // A launcher passes the variables unchanged to the programs that it starts.
+  // A launcher passes these variables unchanged to the programs that it starts.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};

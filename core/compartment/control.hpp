@@ -13,7 +13,8 @@ namespace bulkhead::control {
 // Descriptors that a compartment inherits.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
-// One packet per log line, from any thread; also standard error. See LogLine.
+// A socket that carries one log line per packet, from any thread. Also used as standard error. See
+// LogLine.
 inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;

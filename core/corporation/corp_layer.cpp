@@ -40,7 +40,7 @@ bool is_all_servers(const CorpPath &path) {
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// Returns true unless `known` has a tools plugin of the same name with the same `plugin`.
+// Returns true unless `known` has a tools plugin with the same name and the same `plugin`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -211,7 +211,7 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// Other layers cannot replace a server of the corporation.
+// Other layers cannot replace a corporation server.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back(
@@ -311,8 +311,8 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin of the same name replace each other. If adding servers is forbidden,
-// adding tools plugins is too.
+// A server and a tools plugin with the same name replace each other. If adding servers is
+// forbidden, so is adding tools plugins.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);

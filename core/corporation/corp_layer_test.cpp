@@ -356,7 +356,7 @@ TEST_CASE("directives apply to the rules of all layers") {
 TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // A changed value of an existing entry is dropped.
+  // Changed values of existing entries are dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {

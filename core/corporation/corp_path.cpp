@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Replaces aliases of sections, like canonical_layer().
+// Replaces section aliases, like canonical_layer().
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";

@@ -16,7 +16,7 @@ struct LockedSection {
   Place place;
 };
 
-// Returns the sections that [editable] of a canonical layer sets to false. Reports errors in
+// Returns the sections that [editable] in a canonical layer sets to false. Reports errors in
 // [editable].
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 

@@ -75,7 +75,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed with a different key");
-  // A matching key number proves nothing by itself.
+  // A matching key number alone proves nothing.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==

@@ -79,7 +79,7 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the id token of the elicitation that the client has received, or an empty string.
+// Returns the id token of the elicitation request that the client has received, or an empty string.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;

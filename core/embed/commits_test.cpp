@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// Offset of this program's clocks from the system clocks.
+// The offset of this program's clocks from the system clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {

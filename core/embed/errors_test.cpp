@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results receives an error as an equivalent result
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Members without an equivalent in results are included unchanged.
+  // Members that have no equivalent in results are included unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");

@@ -1,5 +1,5 @@
-// Manages the host's policies: which of them decide, how they are reloaded, and their delayed
-// answers.
+// Manages the host's policies: determines which policies decide, reloads them, and receives their
+// delayed answers.
 #pragma once
 
 #include <cstdint>

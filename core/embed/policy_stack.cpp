@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// Returns a decision that requires approval.
+// Creates a decision that requires approval.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// Returns the bit of needs() for requests of this type.
+// Returns the needs() bit for requests of this type.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Stores the request before the policy is asked, because later policies need its data.
+    // Stores the request before asking the policy, because later policies need its data.
     if (!has_room(request, now)) {
       return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }

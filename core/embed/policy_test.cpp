@@ -250,7 +250,7 @@ TEST_CASE("data waiting for a policy is limited") {
   c.call("2", "a__x", large);
   CHECK(c.has("limits.policy_waiting_bytes"));
   c.got.clear();
-  // Requests that have ended use no capacity.
+  // Requests that have ended do not use capacity.
   w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
   REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
   c.got.clear();

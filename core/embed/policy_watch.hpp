@@ -21,7 +21,7 @@ class PolicyWatch {
   // limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // State that the thread keeps between checks.
+  // State that the thread keeps between its checks.
   class Looks {
    public:
     // `steps` is incremented when a request begins and when it ends. Returns true if the same
@@ -43,7 +43,7 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Exists for the duration of one request, on the reactor thread. `watch` may be null. `policy`
+  // Exists for the duration of one request on the reactor thread. `watch` may be null. `policy`
   // must outlive the watch.
   class Question {
    public:
@@ -85,10 +85,10 @@ class PolicyWatch {
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// Exit code of a compartment whose policy hung; its log names the policy.
+// The exit code of a compartment whose policy hung. The compartment's log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
-// Returns the log message of a process that exits because a policy hung.
+// Returns the log message for a process that exits because a policy hung.
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms);
 
 }  // namespace bulkhead

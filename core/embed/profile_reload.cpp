@@ -122,7 +122,7 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Makes the policies of `next` the current policies, except the policies that the report names.
+// Makes the policies in `next` the current policies, except those that the report names.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;

@@ -92,7 +92,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Reordering the servers reorders the list and opens no new connection.
+  // Reordering the servers reorders the list without opening a new connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);

@@ -26,7 +26,8 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects the upstream to its compartment's stub. Returns false if it runs in this process.
+  // Connects the upstream to its compartment's stub. Returns false if the upstream runs in this
+  // process.
   bool connect_upstream(Upstream &upstream, bool tools);
   // Connects a compartment's process after it has been started or restarted; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);

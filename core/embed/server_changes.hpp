@@ -30,7 +30,7 @@ class ServerChanges {
   // taken. Adds the reason for each omitted server to `refused`.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Called when a pending change may have become complete. Checks once, at the end of the turn.
+  // Called when a pending change may have been completed. Checks once, at the end of the turn.
   void check_later();
   // Drops pending changes when the host stops.
   void drop();

@@ -134,7 +134,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// Sets the default verdict to "ask", as in capsem.
+// Sets the default verdict to "ask", as capsem does.
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;

@@ -120,7 +120,7 @@ constexpr CapsemSection kCapsemSections[] = {
     {"mcpServers", false, Use::kept, check_table},
     {"skills", false, Use::foreign, check_table},
 };
-// An additional section of the corporation's layer.
+// A section that is allowed only in the corporation's layer.
 constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {

@@ -287,7 +287,7 @@ TEST_CASE(
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
   CHECK(names(good({base, gemini, file(v2("[editable]\nmcpServers = false\n"))})).empty());
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());
-  // An unreadable file of another program causes a note.
+  // If another program's file is unreadable, a note is added.
   const Profile broken = good({base, detected("claude", "{"), file("detect_servers = true\n")});
   CHECK(has(notes(broken), "settings.json: its servers are skipped: "));
 }

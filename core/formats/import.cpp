@@ -1,4 +1,4 @@
-// Writes the servers of other clients as a TOML profile without credentials.
+// Writes other clients' servers as a TOML profile without credentials.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -71,7 +71,7 @@ class ServerWriter {
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // Writes the keys of the server, but not the comments and the [table] line before them.
+  // Writes the server's keys, without the preceding comments and [table] line.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
@@ -282,7 +282,7 @@ class ServerWriter {
     return text;
   }
 
-  // Returns a value of env or headers without its credential.
+  // Returns an env or headers value without its credential.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
@@ -324,7 +324,7 @@ class ServerWriter {
     return out;
   }
 
-  // Replaces each part of a path or query that masked_url() would mask with a variable.
+  // In a path or query, replaces each part that masked_url() would mask with a variable.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;

@@ -181,7 +181,7 @@ void Channel::flush() {
   if (shortage) try_later();
 }
 
-// Retries after a delay. The socket stays writable, so waiting for a write event would be a busy
+// Retries after a delay. The socket stays writable, so waiting for a write event would cause a busy
 // loop.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;

@@ -53,8 +53,7 @@ enum FrameKind : std::uint16_t {
   lane_down,          // code: status; value: retry after, ms; payload: text
   lane_closed,
 
-  // Policy trunk, client stub to server stub. `exchange` is the number of the request and of its
-  // answer.
+  // Policy trunk, client stub to server stub. A request and its answer have the same `exchange`.
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, followed by the arguments
   policy_observe,      // like policy_decide, with the result instead of the arguments
   policy_filter,       // like policy_decide, without arguments

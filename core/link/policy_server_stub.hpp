@@ -27,7 +27,7 @@ class PolicyServerStub {
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // Connects a started or restarted client stub; requests from the previous client stub are
+  // Connects a started or restarted client stub. Requests from the previous client stub are
   // discarded. `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 

@@ -36,7 +36,7 @@ struct ServedPlugin {
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
-  // Returns the counters of a telemetry instance.
+  // Returns a telemetry instance's counters.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 

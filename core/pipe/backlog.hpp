@@ -42,7 +42,7 @@ class Backlog {
   // Returns false if the message would exceed max_waiting_bytes.
   bool keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   Waiting take_first();
-  // Moves the most recently queued message back to the front, because it could not be sent.
+  // Moves the most recently queued message back to the front because it could not be sent.
   void move_last_to_front();
   std::deque<Waiting> take_waiting();
   std::size_t waiting() const noexcept { return waiting_.size(); }

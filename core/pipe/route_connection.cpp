@@ -1,4 +1,4 @@
-// Opens, loses and replaces the connections of a route, and ends the route.
+// Opens and replaces a route's connections, handles their loss, and ends the route.
 #include <utility>
 
 #include "pipe/route.hpp"

@@ -201,8 +201,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// Adds a position to the list. A position before the last signed position is rejected, so each
-// position has at most one signature.
+// Adds a position to the list. A position that precedes the last signed position is rejected, so
+// each position has at most one signature.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");

@@ -18,8 +18,8 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of one instance's list. A full list is thinned: of the older lines, only the first
-// of each hour is kept, or the first of each day if that is not enough.
+// Maximum size of an instance's list. A full list is thinned: only the first of the older lines in
+// each hour is kept, or the first in each day if that is not enough.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
 

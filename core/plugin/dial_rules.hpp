@@ -1,5 +1,5 @@
-// Local addresses to which plugins may connect through the host. They are announced before any
-// external data is read.
+// Local addresses to which plugins may connect through the host. The addresses are announced before
+// any external data is read.
 #pragma once
 
 #include <set>

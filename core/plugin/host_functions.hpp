@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 struct HostFunctions {
-  // Returns the bh_host of `instance`, which must not move afterwards.
+  // Returns the bh_host of `instance`. The instance must not move afterwards.
   static bh_host host_of(Instance &instance);
 
   // bh_host

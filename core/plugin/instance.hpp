@@ -117,8 +117,8 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // Returns true if pool work was still running after stop(). The instance then stays in memory,
-  // and the work may still call the host.
+  // Returns true if pool work was running when stop() returned. The instance then stays in memory,
+  // and the work may call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;

@@ -80,8 +80,8 @@ class Library {
   // Runs on the control thread. Blocks for at most init_timeout_ms.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // Loads in two steps. check() uses `dirs` and `sha256` and returns the errors listed above except
-  // BH_E_TIMEOUT; load() uses `init_timeout_ms`.
+  // Loading takes two steps. check() uses `dirs` and `sha256` and returns the errors listed above
+  // except BH_E_TIMEOUT. load() uses `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);

@@ -19,7 +19,7 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-// Hashes the 8 bytes at this position to a 16-bit number.
+// Hashes the 8 bytes at this position to a 16-bit value.
 std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);

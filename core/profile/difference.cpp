@@ -35,7 +35,7 @@ const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id)
   return at == uses.end() ? nullptr : &*at;
 }
 
-// Returns the use with the same id and plugin, or null.
+// Returns the plugin use with the same id and plugin, or null.
 const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
   const PluginUse *was = find(uses, use.id);
   return was != nullptr && was->plugin == use.plugin ? was : nullptr;
@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the uses in *next that differ from the running uses only in their configuration, and
-// resets them in *next.
+// Returns the plugin uses in *next that differ from the running uses only in their configuration,
+// and resets them in *next.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;

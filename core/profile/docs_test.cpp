@@ -21,7 +21,7 @@ std::string document(const char *name) {
   return text.str();
 }
 
-// Formats "1800000" as "1,800,000", and bytes as KiB or MiB.
+// Formats "1800000" as "1,800,000", and byte counts in KiB or MiB.
 std::string default_text(std::string_view name, std::uint64_t value) {
   if (name.find("bytes") != name.npos)
     return value % (1u << 20) == 0 ? std::to_string(value >> 20) + " MiB"

@@ -25,9 +25,9 @@ inline constexpr std::string_view kWrongDefinition = "its definition is invalid:
 // server with the same name. A plugin instance is also replaced completely if its `plugin` differs.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "file", "project", "command line"
-  // Shown in messages. Relative paths start at its folder. ".json" and ".jsonc" files are read as
-  // JSON, ".toml" files as TOML, and others by their first character (TOML cannot start with '{' or
-  // '/').
+  // The name shown in messages. Relative paths start at this file's folder. ".json" and ".jsonc"
+  // files are read as JSON, ".toml" files as TOML, and others according to their first character
+  // (TOML cannot start with '{' or '/').
   std::string file;
   std::string text;
   // The file comes from a repository (`file` is its absolute path). It can only define servers, and

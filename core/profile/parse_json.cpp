@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position is visible during parsing. (RapidJSON copies its own string stream.)
+// A stream whose position can be read during parsing. (RapidJSON copies its own string stream.)
 class Stream {
  public:
   using Ch = char;

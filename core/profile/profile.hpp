@@ -96,7 +96,8 @@ struct ServerDef {
   std::string compartment;  // "own" or a shared name; empty: its connector's compartment
   Origin origin;
   std::string source;  // the plugin that added it, shown to users; empty: the profile
-  // Additional members of to_json(), set by the core ("stderr_file"): name -> value as JSON text.
+  // Additional members for the output of to_json(), set by the core ("stderr_file"): name -> value
+  // as JSON text.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // of a lazy server
   // Number of restarts requested while the gateway has been running (`bulkhead mcp restart`). If
@@ -141,7 +142,7 @@ struct Expose {
   bool operator==(const Expose &) const = default;
 };
 
-// All limits of the gateway. docs/limits.md must list the same limits.
+// All gateway limits. docs/limits.md must list the same limits.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -285,7 +286,8 @@ struct Profile {
   // generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // Every leaf value with its layer, for `profile show --origin`. Credentials are masked.
+  // Every leaf value with the layer from which it came, for `profile show --origin`. Credentials
+  // are masked.
   struct Shown {
     std::string path, value;
     Origin origin;

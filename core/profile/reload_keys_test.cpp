@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// Returns the report of a reload that adds `more` to the base profile.
+// Returns the report from a reload that adds `more` to the base profile.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);

@@ -1,4 +1,4 @@
-// Identity of a profile: its id and revision.
+// A profile's identity: its id and revision.
 #pragma once
 
 #include <string_view>

@@ -120,7 +120,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
-// Reports keys that have no effect because there is no sandbox.
+// Reports keys that have no effect without a sandbox.
 void ServerReader::check_sandbox() {
   if (server_.sandbox.mode != SandboxMode::off) return;
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {

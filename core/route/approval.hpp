@@ -92,7 +92,8 @@ struct ApprovalAnswer {
   bool revoke = false;  // ends the grant with this id, without allowing or denying a call
 };
 
-// How a question ended. withdrawn: the call was cancelled, or its client or server is gone.
+// How a question ended. `withdrawn` means that the call was cancelled, or that its client or server
+// is gone.
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 

@@ -32,7 +32,7 @@ class Approvals {
   };
 
   // Returns the reason why no more questions can be added, or an empty string. The reason names the
-  // limit.
+  // exceeded limit.
   std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
   // Assigns the id and stores the question. Returns null if the kernel returned no random number.
   const ApprovalQuestion *add(Waiting waiting);

@@ -36,7 +36,8 @@ class Judge {
   // Like decide(), for a call that the pool has already checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
-  // Asks the policy about a result without duplicate members. Policies see an error as a result.
+  // Asks the policy about a result that has no duplicate members. Policies receive an error as an
+  // equivalent result.
   Gate::Decision observe(const Call &call, const Message &answer) const;
   // Returns true if the tool's definition is approved or the profile does not enforce pins.
   bool is_approved(const Call &call, const Target &target) const;

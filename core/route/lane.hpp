@@ -81,20 +81,21 @@ class Lane {
   virtual bool opened() const { return state_ == LaneState::ready; }
   // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
-  // Returns true if the server is lazy and not running, and its lists are unknown until it starts.
+  // Returns true if the server is lazy and not running, and its lists will be unknown until it
+  // starts.
   virtual bool unknown() const { return false; }
   // Lists a lazy server's stored items, if any. Must be called before settle_unstarted().
   virtual void recall() {}
-  // Marks a lazy server that has not been started as settled.
+  // Marks a lazy server as settled if it has not been started.
   void settle_unstarted() noexcept { settled_ = true; }
-  // Called before the lane is started, so clients wait for its list.
+  // Called before the lane is started, so that clients wait for its list.
   void expect() noexcept { settled_ = false; }
   // Returns true if the server is lazy and does not connect until the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
-  // Returns true if the first attempt to connect has succeeded or failed.
+  // Returns true if the first connection attempt has succeeded or failed.
   bool settled() const noexcept { return settled_; }
   // Returns true if the lane's items are listed: either it is ready, or it was ready within the
   // last limits.grace_ms.

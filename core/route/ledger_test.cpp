@@ -318,7 +318,7 @@ TEST_CASE("an evicted session's state is kept until its slot is needed") {
   CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{"\"one\""});
   CHECK(ledger->take("one") == Ledger::none);
 
-  // "two" keeps its slot as long as another slot is free.
+  // "two" keeps its slot for as long as another slot is free.
   for (std::uint32_t i = 2; i < Ledger::max_sessions; ++i) {
     REQUIRE(ledger->claim("x" + std::to_string(i)) != Ledger::none);
   }

@@ -40,7 +40,7 @@ constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::response};
 constexpr std::size_t request_field = texts - 2;  // followed by the response
 
-// Calls f for all fields except the last two. Unrolled, because it runs for every call.
+// Calls f for all fields except the last two. Unrolled because it runs for every call.
 template <class F>
 inline void each_field(F f) noexcept {
   [&]<std::size_t... i>(std::index_sequence<i...>) {

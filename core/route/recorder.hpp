@@ -74,9 +74,9 @@ class Recorder {
     std::string_view response;  // result or error object; if empty, see note_response()
   };
 
-  // Called when a call starts. Stores the parts of the message that its record needs.
+  // Called when a call starts. Stores the parts of the message that the call's record needs.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
-  // Stores the arguments that replace the client's arguments.
+  // Stores the arguments with which a policy has replaced the client's arguments.
   void note_rewritten(Call &call, std::string_view arguments);
   void note_response(Call &call, std::string_view json);
   // Sets the gateway's identity, which is recorded once, before the first record.
@@ -85,10 +85,10 @@ class Recorder {
   void policy(std::string_view detail);
   // Records the intent of a call before it is sent, if a plugin commits records.
   void intent(Call &call);
-  // Records an event of a call; `detail` is a JSON object.
+  // Records a call event; `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
   // Records the end of a call and clears its account. has_place is true if must_refuse() has
-  // reserved space for the record.
+  // already reserved space for the record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
   // Ends the call without a record.
@@ -101,7 +101,7 @@ class Recorder {
   // Returns true if a plugin requires that messages are sent or answered only after their record is
   // committed.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
-  // Returns one more than the number of the last record.
+  // Returns the number of the last record plus one.
   std::uint64_t barrier() const noexcept { return barrier_; }
   // Returns true if all records below this number have been committed, or no plugin requires
   // commits.

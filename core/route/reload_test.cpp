@@ -109,7 +109,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // Makes the policy decide later, when the test calls decide().
+  // Makes the policy delay its decision until the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;
@@ -133,7 +133,7 @@ struct ReloadWorld : WireWorld {
     for (const auto &server : upstreams.all()) out.push_back(server->name());
     return out;
   }
-  // Makes the server accept the subscription of this client.
+  // Makes the server accept this client's subscription.
   void subscribes(Session &s, const std::string &server, const std::string &uri) {
     Call &call = *table.open();
     call.session = &s;

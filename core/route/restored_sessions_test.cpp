@@ -49,7 +49,7 @@ struct World : ListWorld {
                              [this] { ++idle; }}};
   Session &session = open_session(sessions, client);
 
-  // Makes this process use the ledger of the previous process.
+  // Makes this process use the previous process's ledger.
   void next_process() {
     ledger = Ledger::open(memory.get());
     journal.use(ledger.get());

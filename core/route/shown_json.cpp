@@ -34,7 +34,8 @@ bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// Appends a word without spaces, possibly "https://user:password@host/?token=x" or "--api-key=x".
+// Appends a word that has no spaces, such as "https://user:password@host/?token=x" or
+// "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
@@ -63,7 +64,7 @@ void add_plain_word(std::string *out, std::string_view word) {
   }
 }
 
-// Appends a word. If percent-encoding hides a credential in it, the decoded word is used.
+// Appends a word. If percent-encoding hides a credential in the word, the decoded word is appended.
 void add_word(std::string *out, std::string_view word) {
   std::string plain(word);
   for (unsigned layer = 0; layer < max_layers; ++layer) {

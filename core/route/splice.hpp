@@ -39,7 +39,7 @@ class Splice {
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // An empty range means an absent member: nothing is replaced.
+  // An empty range means that the member is absent, so nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
     if (!range.empty()) edit(range, with);
   }
@@ -51,7 +51,7 @@ class Splice {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // Returns false if an edit could not be stored. parts() then returns null.
+  // Returns false if an edit could not be stored. In that case, parts() returns null.
   bool ok() const noexcept { return ok_; }
 
   // Returns the parts in order, or null if !ok(). The parts are valid as long as this object and

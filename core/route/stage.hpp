@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// Calls describes the steps between the stages.
+// The class Calls describes the steps between the stages.
 enum class Stage : std::uint8_t {
   open,             // not waiting: a step is running
   awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter

@@ -71,7 +71,7 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if each server of the view has responded or failed, or is shown with its stored
+// Returns true if each of the view's servers has responded or failed, or is shown with its stored
 // list.
 bool is_settled(const View &view);
 // Merges the lists of the view's lanes. `keep` selects the items to include; if it is empty, all

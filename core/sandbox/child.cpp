@@ -39,7 +39,7 @@
 namespace bulkhead {
 namespace {
 
-// Makes the kernel kill servers before the gateway under memory pressure.
+// Makes the kernel kill servers before it kills the gateway under memory pressure.
 constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -401,9 +401,10 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Restricts this process again, in a nested Landlock domain: a process may only inspect processes
+  // Restricts this process again, in a nested Landlock domain: a process may inspect only processes
   // in its own domain or in domains nested in it. Otherwise, this process could inspect the first
-  // process before it executes child_init.c, while it still uses the gateway's memory.
+  // process while the first process still uses the gateway's memory, before it executes
+  // child_init.c.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
@@ -517,7 +518,7 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
 }
 
 // Waits until no process of this start uses the gateway's memory: each has executed its program or
-// ended.
+// exited.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);

@@ -26,7 +26,7 @@ constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted completely, even if a definition names them.
+// Folders that are never granted as a whole, even if a definition names them.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
@@ -171,8 +171,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // Returns the step that currently determines what is visible at this path: the step of the path
-  // or of its nearest parent.
+  // Returns the step that currently determines what is visible at this path: the path's own step or
+  // that of its nearest parent.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -189,8 +189,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Also applies to a home folder that `strict` covers, because the definition may name a folder in
-  // it.
+  // Also applies to a home folder that `strict` covers, because the definition may name a folder
+  // inside it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));

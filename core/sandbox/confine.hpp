@@ -73,8 +73,8 @@ struct Confinement {
   // A limit of 0 leaves the current limit unchanged.
   std::uint64_t memory_bytes = 0;  // private writable memory
   std::uint64_t descriptors = 0;
-  // Number of processes and threads of this user (in this user namespace). Reported as missing if
-  // the user's other programs would also be counted.
+  // Limit for the number of this user's processes and threads (in this user namespace). Reported as
+  // missing if the user's other programs would also be counted.
   std::uint64_t processes = 0;
   std::uint64_t file_bytes = 0;  // size of one written file; writes beyond it fail with EFBIG
 

@@ -17,7 +17,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if `attempt` succeeds in a child process. `attempt` may only make system calls.
+// Returns true if `attempt` succeeds in a child process. `attempt` may make only system calls.
 bool works(bool (*attempt)()) {
   const pid_t child = ::fork();
   if (child < 0) return false;

@@ -32,7 +32,7 @@ inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
 inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
 inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
 
-// Groups of rights for rules. None of them includes device nodes.
+// Groups of rights, for use in rules. None of them includes device nodes.
 inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
 inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
 inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |

@@ -32,7 +32,8 @@ bool holds_any(const std::string &path, const std::vector<std::string> &folders)
 bool is_folder(const std::string &path);
 bool exists(const std::string &path);
 
-// Returns the absolute path without links, "." and "..", or an empty string if it does not exist.
+// Returns the absolute path without links, "." or "..". If the path does not exist, returns an
+// empty string.
 std::string real_path(const std::string &path);
 
 // Resolved locations of paths that every view looks up: secrets, services, caches. They are shared

@@ -150,9 +150,9 @@ void add_memory_and_threads(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_arch_prctl});
 #endif
-  // Anonymous shared memory would not be counted by the memory limit.
+  // The memory limit would not count anonymous shared memory.
   list.allow_if(__NR_mmap, {{lacks_bits(3, MAP_SHARED | MAP_ANONYMOUS)}});
-  // Allows threads created by pthread_create(), but no processes.
+  // Allows threads created by pthread_create(), but not processes.
   list.allow_if(__NR_clone,
                 {{bits(0, CLONE_THREAD | CLONE_VM | namespace_flags, CLONE_THREAD | CLONE_VM)}});
   list.allow_if(__NR_prctl, any_of_values(0, {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG,

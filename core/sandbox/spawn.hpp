@@ -58,7 +58,7 @@ struct SpawnOptions {
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
-  // Called by spawn(), reap() or the loop when missing() has grown.
+  // Called by spawn(), reap() or the event loop when missing() has grown.
   std::function<void()> on_missing;
   // Logs one line for the operator. The text never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;

@@ -26,8 +26,8 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// Options of a program; the words of each list are separated by single spaces. An option that is in
-// no list does not take the next argument as its value.
+// A program's options. The words in each list are separated by single spaces. An option that is in
+// none of the lists does not take the next argument as its value.
 struct Options {
   std::string_view valued;    // the value is the next argument, unless the option contains '='
   std::string_view packages;  // like `valued`, with a package as the value
