@@ -4,9 +4,9 @@
 
 namespace bulkhead {
 
-// A client inside the program. Its messages pass the same sessions, name resolution, policies and
-// lanes as those of any other client. Destroying the client closes its session. It may be destroyed
-// inside its own callback, which is then not called again.
+// A client inside the program. Its messages pass through the same sessions, name resolution,
+// policies and lanes as those of any other client. Destroying the client closes its session. The
+// client may be destroyed inside its own callback, which is then not called again.
 class LocalClient {
  public:
   virtual ~LocalClient() = default;

@@ -108,7 +108,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // The result points into the input.
+  // The returned view points into the input.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);
@@ -143,7 +143,7 @@ class ArchiveReader {
   void one(std::pair<A, B> &value) {
     (*this)(value.first, value.second);
   }
-  // Reads the number of elements, each of which takes at least one byte.
+  // Reads an element count. Each element takes at least one byte.
   std::uint32_t count() {
     std::uint32_t n = 0;
     one(n);

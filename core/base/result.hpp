@@ -1,4 +1,4 @@
-// Errors as values. A Result is either a T or an Error whose text tells the user what to do.
+// Errors as values. A Result holds either a T or an Error whose message tells the user what to do.
 #pragma once
 
 #include <expected>

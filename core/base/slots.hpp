@@ -6,13 +6,13 @@
 
 namespace bulkhead {
 
-// A handle is (generation << 32 | index + 1) and never 0. Pointers returned by get() are valid
+// A handle is (generation << 32 | index + 1) and is never 0. Pointers returned by get() are valid
 // until the next insert().
 template <class T>
 class Slots {
  public:
   // first_generation is the initial generation of every slot, from 1 to 2^20 - 1. If handles leave
-  // the process, a random value prevents confusion with handles of another process.
+  // the process, a random value keeps them distinct from another process's handles.
   explicit Slots(std::uint32_t first_generation = 1) noexcept
       : first_generation_(first_generation) {}
 
@@ -50,7 +50,7 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    // 20 bits keep a handle below 2^53 because some handles are sent as JSON numbers.
+    // Limits handles to below 2^53 because some are sent as JSON numbers.
     slot.generation = (slot.generation + 1) & 0xFFFFF;
     if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
@@ -60,7 +60,7 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // Calls f(handle, T&) for each entry; f may only erase that entry.
+  // Calls f(handle, T&) for each entry. During the call, f may erase only that entry.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

@@ -41,7 +41,7 @@ std::string all(const Catalogue &catalogue, ItemKind kind) {
 
 }  // namespace
 
-TEST_CASE("merging changes the name of an item and no other byte") {
+TEST_CASE("merging changes only an item's name") {
   Tools tools{
       {"fs"},
       {list_of(ItemKind::tool,
@@ -52,7 +52,7 @@ TEST_CASE("merging changes the name of an item and no other byte") {
   const Resolved *resolved = merged.resolve(ItemKind::tool, "fs__read");
   REQUIRE(resolved != nullptr);
   CHECK(resolved->original_token == R"("re\u0061d")");
-  // BLAKE2b of the item as received.
+  // BLAKE2b hash of the item as received.
   CHECK(to_hex(resolved->definition_hash) == "5e2ea98150e82c149e676a290fb58299");
   CHECK(merged.resolve(ItemKind::tool, "read") == nullptr);
 }
@@ -68,7 +68,7 @@ TEST_CASE("an original name may contain the separator") {
   CHECK(tools.build(colon).resolve(ItemKind::tool, "fs:a:b")->original_token == "\"a:b\"");
 }
 
-TEST_CASE("an alias can be called, is not listed, and never shadows a tool") {
+TEST_CASE("an alias can be called but is not listed, and never shadows a tool") {
   Naming naming;
   naming.aliases = {{"read", "fs__read"},
                     {"fs__write", "fs__read"},
@@ -146,7 +146,7 @@ TEST_CASE("without prefixes, an alias is used once all servers have listed their
   }
 }
 
-TEST_CASE("an alias for a name that several servers list does not resolve") {
+TEST_CASE("an alias does not resolve if several servers list its target") {
   Naming naming;
   naming.prefix = false;
   naming.aliases = {{"both", "alone"}, {"mine", "alone"}, {"theirs", "both"}};
@@ -383,7 +383,7 @@ TEST_CASE("an unlisted name reports which servers may have it") {
   CHECK_FALSE(names.may_be_of("a", "ab__x"));
   CHECK_FALSE(names.may_be_of("a", "x"));
   CHECK_FALSE(names.may_be_of("a", "a"));
-  // The name of a server may end with part of a separator.
+  // A server name may end with part of a separator.
   CHECK(names.may_be_of("a", "a___x"));
   CHECK(names.may_be_of("a_", "a___x"));
 
@@ -403,7 +403,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The name is cut inside the prefix for all lengths and characters of the tool name.
+  // For all tool name lengths and characters, the name is cut inside the prefix.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -416,8 +416,8 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // the two servers cannot be
-                                                                 // distinguished
+  // The two servers cannot be distinguished.
+  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }
 

@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the JSON token of a composed name: the quoted prefix, followed by the original token with
-// its escape sequences.
+// Returns a composed name as a JSON token: the quoted prefix, followed by the original token with
+// its escape sequences unchanged.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -27,13 +27,13 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
-// Returns true if the name has the prefix of this server.
+// Returns true if the name has this server's prefix.
 bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// Returns a configured server other than `own` whose tools could have this name, or an empty view
-// if there is none.
+// Returns a configured server other than `own` that could have a tool with this name, or an empty
+// view if there is none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -43,7 +43,7 @@ std::string_view owner_of(std::string_view name, std::string_view own,
   return {};
 }
 
-// Returns true if a server that is down or has not responded may still list a tool of this name.
+// Returns true if a server that is down or has not yet responded may list a tool with this name.
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
@@ -101,7 +101,7 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Includes items that a policy hides: hiding an item from one client must not change which server a
+// Includes items that a policy hides: hiding an item from a client must not change which server a
 // name refers to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {

@@ -1,5 +1,6 @@
-// The merged list of one group of clients: prebuilt bytes for list answers, and a map from client
-// names to (lane, original name). It is rebuilt when a list changes, never per request.
+// The merged list for one group of clients. It contains prebuilt list responses and a map from
+// client-visible names to (lane, original name). It is rebuilt when a list changes, never per
+// request.
 //
 // Invariant: a listed name resolves to the upstream that listed it. An unlisted name resolves only
 // if the profile defines it as an alias of a listed name (for resources, see resolve_uri). An alias
@@ -23,14 +24,14 @@
 
 namespace bulkhead {
 
-// The items of one upstream. Pointers are used during build() only.
+// The items of one upstream. The pointers are used only during build().
 struct CatalogueSource {
   std::string_view server;
   std::array<const ItemList *, item_kinds> lists{};  // null if there are no items of that kind
-  // False if the server is down. Its last listed items are then not offered, but their names stay
-  // reserved.
+  // False if the server is down. In that case, its last listed items are not offered, but their
+  // names stay reserved.
   bool up = true;
-  // Returns false if the server has not listed anything yet, so its names are unknown.
+  // Returns false if the server has not yet listed anything, so its names are unknown.
   bool known() const;
 };
 
@@ -47,8 +48,8 @@ std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
-  // Decides for each item whether it is listed (the policy's filter); may be empty. `raw` is the
-  // item as the server sent it.
+  // The policy filter, which decides for each item whether it is listed. May be empty. `raw` is the
+  // item as sent by the server.
   using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
                                   std::string_view raw)>;
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
@@ -57,8 +58,9 @@ class Catalogue {
   // Returns null if the name is not listed. The result is valid for the lifetime of the catalogue.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Returns the servers of a name that does not resolve without prefixes: several servers that list
-  // it, one server that is down, or none. The views are valid for the lifetime of the catalogue.
+  // Returns the servers that explain why a name does not resolve without prefixes: several servers
+  // that list it, one server that is down, or none. The views are valid for the lifetime of the
+  // catalogue.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI in this order: listed URIs; composed URIs of any source, because
@@ -68,8 +70,8 @@ class Catalogue {
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {
-    std::string_view items;             // comma-separated
-    std::optional<std::uint32_t> next;  // first item of the next page
+    std::string_view items;             // separated by commas
+    std::optional<std::uint32_t> next;  // index of the first item of the next page
   };
   // Returns a page of at most page_items items and page_bytes bytes, but with at least one item. A
   // limit of 0 means unlimited. Returns nullopt if `first` is past the end.
@@ -78,7 +80,7 @@ class Catalogue {
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
   // Messages for the operator, for example: tool "x" is not offered: servers "a", "b" have the same
-  // name. At most 100 messages.
+  // name. Limited to 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
   bool same_list(ItemKind kind, const Catalogue &other) const {

@@ -28,7 +28,7 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// A hidden character at the start of a text, and its size in bytes.
+// A hidden character at the start of a string, with its size in bytes.
 struct Hidden {
   char32_t code = 0;
   std::size_t size = 0;
@@ -107,8 +107,8 @@ struct Page {
   std::string_view items, cursor;
 };
 
-// Finds the items and the cursor in one pass, because the items are almost the whole result. If a
-// member occurs twice, the first one is used.
+// Finds the items and the cursor in one pass because the items make up almost the whole result. If
+// a member occurs twice, the first occurrence is used.
 Page page_of(ItemKind kind, std::string_view result) {
   struct Looking {
     std::string_view member;

@@ -24,7 +24,7 @@ struct ItemKindFacts {
   mcp::Method list_method;
   std::string_view list_method_text;
   std::string_view member;  // of the list result
-  std::string_view key;     // the member of an item that has its name
+  std::string_view key;     // the item member that contains its name
   std::string_view noun;
 };
 const ItemKindFacts &facts(ItemKind kind) noexcept;
@@ -54,10 +54,10 @@ struct ItemList {
   }
 };
 
-// Appends the items of one list result (validated JSON). Returns the next cursor token (with
-// quotes), or nullopt on the last page. Skips items without a name and tools hidden by the allow
-// and deny lists. Items whose names have hidden characters are skipped and added to `left_out`.
-// Returns BH_E_LIMIT if a limit of the profile is exceeded.
+// Appends the items from one list result (validated JSON). Returns the next cursor token (with
+// quotes), or nullopt on the last page. Skips unnamed items and tools hidden by the allow and deny
+// lists. Items whose names contain hidden characters are skipped, and their names are added to
+// `left_out`. Returns BH_E_LIMIT if a profile limit is exceeded.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);

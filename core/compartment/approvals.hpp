@@ -1,5 +1,5 @@
 // Serialized requests about pending approvals, sent to the endpoint by another process.
-// Intermediate processes forward the bytes without reading them.
+// Intermediate processes forward the bytes without parsing them.
 #pragma once
 
 #include <cstdint>

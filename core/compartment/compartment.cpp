@@ -29,7 +29,7 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Limits on the resources that hostile code in a compartment can use; far above normal use.
+// Resource limits for hostile code in a compartment, far above normal use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
 // Environment variables needed by started programs, or by a library that opens connections.
@@ -53,7 +53,7 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Makes the kernel kill this process when the supervisor ends. Changing the user clears this
+// Makes the kernel kill this process when the supervisor ends. Changing the user ID clears this
 // setting, so this function is called again afterwards.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -62,7 +62,7 @@ bool die_with_parent(pid_t parent) {
 
 // Opens the files that a library finds through environment variables, and sets each variable to the
 // path of the descriptor. The files then remain readable after switching to a user who cannot
-// traverse their folders.
+// access their folders.
 std::vector<OwnedFd> open_certificates() {
   std::vector<OwnedFd> opened;
   for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
@@ -123,8 +123,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Opens the libraries of all plugins. A failure is reported later, where the plugin's `required`
-// setting is known.
+// Opens all plugins' libraries. A failure is reported later, where the plugin's `required` setting
+// is known.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -150,8 +150,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates the storage folders of telemetry plugins. After the confinement, plugins may write only
-// to these folders.
+// Creates the storage folders of telemetry plugins. After confinement, plugins can write only to
+// these folders.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -424,7 +424,7 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // A launcher passes the variables unchanged to the programs that it starts.
+  // A launcher passes these variables unchanged to the programs that it starts.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -439,8 +439,8 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // Created before the confinement, because then not even root can create groups in folders that it
-  // does not own.
+  // Created before confinement, because after it not even root can create groups in folders owned
+  // by other users.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {

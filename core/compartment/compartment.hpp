@@ -1,4 +1,4 @@
-// Runs the process of one compartment until shutdown. The process receives its slice, opens the
+// Runs one compartment's process until shutdown. The process receives its slice, opens the
 // resources that it needs, and confines itself. Only then does it run plugins and read external
 // data.
 #pragma once
@@ -12,13 +12,13 @@
 namespace bulkhead {
 
 // Creates the server for the service socket; destroying the returned object stops the server.
-// `requests` is the socket to the supervisor; `end` ends the process. Called once, after
+// `requests` is the socket to the supervisor. `end` ends the process. Called once, after
 // confinement, in the compartment that has the service socket.
 using MakeService = std::function<std::shared_ptr<void>(
     Reactor &reactor, OwnedFd listener, OwnedFd requests, std::function<void()> end)>;
 
 // Runs until the supervisor sends `stop` or exits, using the descriptors in control.hpp. Returns
-// the exit code of the process; errors have been sent to the supervisor.
+// the exit code for the process. Errors have already been sent to the supervisor.
 int run_compartment(const MakeService &make_service);
 
 // The HostOptions::approval_hint of a gateway with a service socket.

@@ -1,5 +1,5 @@
 // Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
-// socket that a compartment uses to request resources from the supervisor.
+// socket on which a compartment requests resources from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace bulkhead::control {
 // Descriptors that a compartment inherits.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
-// One packet per log line, from any thread; also standard error. See LogLine.
+// A socket that carries one log line per packet, from any thread. Also used as standard error. See
+// LogLine.
 inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
@@ -24,53 +25,60 @@ inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
   // Sent by the supervisor.
-  slice = 1,        // first; payload: archived Slice
-  trunk,            // fd; payload: the compartment at the other end; value: trunk number
-  gave_up,          // router; payload: archived GaveUp
-  telemetry_wants,  // router; code: the BH_TELEMETRY_... needs that a compartment's telemetry
-                    // plugin reported last; payload: the compartment. Sent before its trunk
-  stop,             // orderly shutdown
-  status_wanted,    // answered by status
-  definitions,  // not router; value: a number; payload: archived map of definitions; answered by
-                // definitions_taken
-  apply,        // router; value: a number; payload: archived Apply; answered by applied
-  ping,         // answered by pong; checks that the compartment responds
-  approvals,  // router; exchange: a number; code: an ApprovalRequest; payload: its value; answered
-              // by approvals_answer
+  slice = 1,  // first; payload: archived Slice
+  trunk,      // fd; payload: the compartment at the other end; value: trunk number
+  gave_up,    // router; payload: archived GaveUp
+  // Router only. Sent before the compartment's trunk. code: the BH_TELEMETRY_... needs most
+  // recently reported by the compartment's telemetry plugin; payload: the compartment.
+  telemetry_wants,
+  stop,           // orderly shutdown
+  status_wanted,  // answered by status
+  // Sent to all compartments but the router; answered by definitions_taken. value: a number;
+  // payload: archived map of definitions.
+  definitions,
+  apply,  // router; value: a number; payload: archived Apply; answered by applied
+  ping,   // answered by pong; checks that the compartment responds
+  // Router only; answered by approvals_answer. exchange: a number; code: an ApprovalRequest;
+  // payload: the value of the request.
+  approvals,
 
   // Sent by the compartment.
   ready = 16,         // confined, plugins started; payload: archived Ready
   failed,             // payload: the reason; the compartment exits
   status,             // router; payload: archived HostStatus; code: `asked` if it was requested
   definitions_taken,  // value: the number of the definitions frame
-  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or the reason
-            // why nothing has changed
+  // From the router. value: the number of the apply frame; code: status; payload: archived
+  // ApplyReport, or the reason why nothing has changed.
+  applied,
   pong,
-  trunk_lost,        // not router; value: the number of the lost trunk
-  unhealthy,         // router; payload: the unresponsive or misbehaving compartment
-  finished,          // router; clients can no longer connect and all requests have been answered;
-                     // the compartment exits
-  approvals_answer,  // router; exchange: the number; code: status; payload: the value of the
-                     // answer, or the error message
-  pins,              // router; payload: archived vector of at most max_pins_told PinNews
-  kept_list,         // router; payload: archived ListNews
-  servers_missing    // a compartment that starts servers; payload: archived vector of at most
-                     // max_ready_parts identifiers: all parts that the servers' sandboxes have
-                     // lacked so far
+  trunk_lost,  // not router; value: the number of the lost trunk
+  unhealthy,   // router; payload: the unresponsive or misbehaving compartment
+  // From the router. Clients can no longer connect and all requests have been answered, so the
+  // compartment exits.
+  finished,
+  // From the router. exchange: the number of the approvals frame; code: status; payload: the value
+  // of the answer, or the error message.
+  approvals_answer,
+  pins,       // router; payload: archived vector of at most max_pins_told PinNews
+  kept_list,  // router; payload: archived ListNews
+  // From a compartment that starts servers. payload: archived vector of at most max_ready_parts
+  // identifiers, which are all parts that the servers' sandboxes have lacked so far.
+  servers_missing
 };
 
 inline constexpr std::uint32_t asked = 1;
 
 // Frames on the request socket, one request at a time. The answer is a frame of the same type; its
-// code is a status, and its payload is the value or the error message.
+// code is a status, and its payload is the result or the error message.
 enum Request : std::uint16_t {
   listen = 1,  // payload: archived Listen; the answer contains the fd. Only before `ready`
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen. Only before `ready`
   dial,        // payload: archived Listen that will_dial announced; the answer contains the fd
-  sign         // payload: archived Secret whose value is the statement; the answer is an archived
-               // AuditSignature
+  // payload: archived Secret whose value is the statement. The answer is an archived
+  // AuditSignature.
+  sign
 };
 inline constexpr int request_timeout_ms = 5'000;
 inline constexpr std::uint64_t max_request_bytes = 256u << 10;

@@ -176,8 +176,8 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// Stores the tables of the plugin. Returns null if it has the type that the profile expects,
-// otherwise the error text.
+// Stores the plugin's tables. Returns null if the plugin has the type that the profile expects;
+// otherwise returns an error message.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];
@@ -223,8 +223,8 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  // Ends the remaining calls. A gateway that is stopping has already cancelled them or closed the
-  // trunk.
+  // Ends the remaining calls. A gateway that is stopping has already cancelled its calls or closed
+  // the trunk.
   stub_->drain();
   wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
   stub_->close_lanes();

@@ -1,5 +1,5 @@
-// A process with plugins but no router. It has either connectors, tools and services behind the
-// server stub of a link, or one policy or telemetry plugin behind its own type of stub.
+// A process with plugins but no router. It runs either connectors, tools and services behind a
+// link's server stub, or a single policy or telemetry plugin behind the stub for its type.
 //
 // Owner: the compartment. Runs on the reactor thread.
 #pragma once
@@ -22,8 +22,8 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // `options` contains log, log_level, services, and this process's resources for plugins and their
-  // child programs. PluginHost sets the other members.
+  // `options` contains log, log_level, services, and the resources of this process for plugins and
+  // their child programs. PluginHost sets the other members.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
@@ -31,17 +31,17 @@ class PluginHost {
 
   // Loads and starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start();
-  // Returns the parts that the sandboxes of its servers have lacked so far (see
-  // Spawner::missing()). The callback runs when this list grows.
+  // Returns the parts that its servers' sandboxes have lacked so far (see Spawner::missing()). The
+  // callback runs when this list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // Applies to lanes opened after this call.
+  // Applies only to lanes opened after this call.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }
-  // Closes the lanes in order, then stops the plugins. Runs the event loop for at most the
+  // Closes the lanes in order, then stops the plugins. Runs the event loop for no longer than the
   // profile's shutdown grace period.
   void stop();
 
@@ -54,8 +54,7 @@ class PluginHost {
     PluginHost *host = nullptr;
     std::uint32_t number = 0;
   };
-  // Receives calls from the plugins. There is no transport table because this process has no
-  // clients.
+  // Receives plugin calls. There is no transport table because this process has no clients.
   struct Receiver;
   using Tables = host_tables::TableSet<
       host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,

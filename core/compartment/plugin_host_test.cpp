@@ -53,7 +53,7 @@ TEST_CASE("compartment: two hosts in one process have separate tables") {
   CHECK(second->limits->message_bytes == 2'000);
 }
 
-TEST_CASE("compartment: no transport table is offered, because clients never connect there") {
+TEST_CASE("compartment: no transport table is offered because a compartment has no clients") {
   seen().clear();
   Compartment compartment(PluginKind::tools, 1'000);
   REQUIRE(compartment.host->start().has_value());

@@ -1,7 +1,7 @@
-// A compartment's blocking requests to its supervisor, one at a time.
+// Blocking requests from a compartment to its supervisor, one at a time.
 //
-// Thread-safe. All requests except `dial` are made only while plugins are configured and started,
-// never on the request path. `sign` must not be called on the reactor thread.
+// Thread-safe. All requests except `dial` are made only while plugins are being configured and
+// started, never on the request path. `sign` must not be called on the reactor thread.
 #pragma once
 
 #include "compartment/control.hpp"

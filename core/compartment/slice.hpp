@@ -20,9 +20,9 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// Returns a plugin's name on its compartment's link. The type is part of the name because instances
-// of different types may have the same id: the built-in profile has a tool "http" and a service
-// "http".
+// Returns the name of a plugin on its compartment's link. The type is part of the name because
+// instances of different types may have the same id: the built-in profile has a tool plugin "http"
+// and a service "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -40,17 +40,18 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// The permissions of the compartment, from which its Confinement is built.
+// The compartment's permissions, from which its Confinement is built.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;          // fail if the kernel cannot enforce every part
-  std::vector<std::string> dial;  // paths of Unix sockets to which the supervisor connects on its
-                                  // behalf
-  bool stores = false;            // whether its telemetry plugins have a storage folder
+  bool required = false;  // fail if the kernel cannot enforce every part
+  // Paths of Unix sockets to which the supervisor connects on behalf of the compartment.
+  std::vector<std::string> dial;
+  bool stores = false;  // whether its telemetry plugins have a storage folder
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: hidden from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
-  // If `network` is set: the TCP ports that it may connect to; empty means all ports.
+  // If `network` is set, these are the TCP ports to which the compartment may connect; empty means
+  // all ports.
   std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
 };

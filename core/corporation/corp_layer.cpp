@@ -17,7 +17,7 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the equivalent paths: the default verdict of a policy has two, rules have four.
+// Returns the equivalent paths: a policy's default verdict has two, rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -28,19 +28,19 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// Returns true for sections that control how layers are read. They take effect before directives
-// change values.
+// Returns true for sections that control how layers are read. Such a section takes effect before
+// directives change any values.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// Returns true if the path denotes all servers rather than a key of them.
+// Returns true if the path denotes all servers rather than a key that all servers have.
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// Returns true unless `known` has a tools plugin of the same name with the same `plugin`.
+// Returns true unless `known` has a tools plugin with the same name and the same `plugin`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -88,8 +88,8 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Reports an error for a directive that would remove values of its own file. Such a directive must
-// be a mistake.
+// Reports an error for a directive that would remove values from its own file. Such a directive
+// must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -154,7 +154,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, before directives are applied: set it "
                            "as a key in this file, and \"lock\" it");
-  // Errors above kProfileErrors are not counted.
+  // Errors beyond kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -211,7 +211,7 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// Other layers cannot replace a server of the corporation.
+// Other layers cannot replace a corporation server.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back(
@@ -280,7 +280,7 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
 }
 
 // In a held section, changed values of existing entries are dropped with a note. Added entries are
-// errors (see reject()), because dropping them silently would be misleading.
+// errors (see reject()) because dropping them silently would be misleading.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -311,8 +311,8 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin of the same name replace each other. If adding servers is forbidden,
-// adding tools plugins is too.
+// A server and a tools plugin with the same name replace each other. If adding servers is
+// forbidden, so is adding tools plugins.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);

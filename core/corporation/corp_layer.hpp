@@ -1,5 +1,5 @@
-// The corporation's layer. It constrains higher layers: it has directives, and servers and rules
-// that no other layer can change (docs/corp.md). Internal to the profile libraries.
+// The corporation's layer, which constrains higher layers. It contains directives, servers and
+// rules that no other layer can change (docs/corp.md). Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -22,22 +22,22 @@ class CorpLayer {
   // Removes the directives from the canonical corp layer and applies their holds.
   void read_directives(Node &layer, std::uint16_t index);
 
-  // Locks a section that [editable] of the corp layer sets to false. Called before
+  // Locks each section that [editable] in the corp layer sets to false. Called before
   // read_directives().
   void lock_section(const LockedSection &fixed);
 
   // Returns true if the path or one of its parents is held. Called after read_directives().
   bool holds(const CorpPath &path) const;
 
-  // Checks a higher layer before it is merged over `below`. Locked or forbidden values are errors
-  // at their locations. They are dropped with a note instead if `tolerant` is set (see
+  // Checks a higher layer before it is merged over `below`. Locked or forbidden values are errors,
+  // reported at their locations. They are dropped with a note instead if `tolerant` is set (see
   // LayerStack::is_tolerant()), or if they belong to servers that the corp layer also defines.
   void screen(Node &layer, const Node &below, bool tolerant);
 
   // Adds, replaces and removes values. Called after all layers are merged.
   void apply(Node &root, std::vector<RuleLayer> *rules);
 
-  // Reports the effect of each directive and the holds, for `profile show`.
+  // Reports the holds and the effect of each directive, for `profile show`.
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:

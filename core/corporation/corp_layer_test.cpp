@@ -1,4 +1,4 @@
-// Tests directives of the corporation's layer, and the changes that they prevent in higher layers.
+// Tests the corporation layer's directives, and the changes to higher layers that they prevent.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("a higher layer may change plain values of the corp layer") {
   CHECK(shown(profile, "limits.call_timeout_ms").origin.layer == "file");
 }
 
-TEST_CASE("A27 a server of the corp layer is kept if another layer has a server of the same name") {
+TEST_CASE("A27 a corp layer server is kept if another layer has a server with the same name") {
   const ProfileLayer theirs = corp("[mcpServers.search]\nurl = \"https://corp.example/mcp\"\n");
   const Profile profile = good(
       {base, theirs,
@@ -123,7 +123,7 @@ TEST_CASE("a higher layer cannot change locked values") {
             .limits.grace_ms == 7);
 }
 
-TEST_CASE("a lock inside a plugin's table applies if the whole table is replaced") {
+TEST_CASE("a lock inside a plugin's table applies even if the whole table is replaced") {
   const std::string text =
       "[transports.http]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n" +
       directive("lock", "transports.http.listen");
@@ -144,7 +144,7 @@ TEST_CASE("a lock inside a plugin's table applies if the whole table is replaced
           "--listen:2:1: transports.http.listen: the corporation"));
 }
 
-TEST_CASE("a lock of rules applies in all equivalent forms") {
+TEST_CASE("a lock on rules applies in all equivalent forms") {
   const std::string texts[] = {
       "[security.rules.mcp.a]\nif = \"true\"\n",
       "[security.servers.a]\nallowed_tools = [\"x\"]\n",
@@ -161,7 +161,7 @@ TEST_CASE("a lock of rules applies in all equivalent forms") {
       }
     }
   }
-  // Equivalent forms of the same rule do not conflict.
+  // Equivalent forms of one rule do not conflict.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
@@ -192,7 +192,7 @@ TEST_CASE("if adding servers is forbidden, so is adding tools plugins") {
             .tools.size() == 2);
 }
 
-TEST_CASE("the profile reports the corporation's holds on servers, but not those of users") {
+TEST_CASE("the profile reports corporation holds on servers, but not user holds") {
   const Profile profile =
       good({base,
             corp(directive("lock", "mcpServers.*.sandbox") + directive("lock", "limits") +
@@ -203,7 +203,7 @@ TEST_CASE("the profile reports the corporation's holds on servers, but not those
   CHECK(profile.server_holds[1].path == std::vector<std::string>{"mcpServers", "search"});
 }
 
-TEST_CASE("the name of a server that the corporation adds is reserved") {
+TEST_CASE("a server name that the corporation adds is reserved") {
   const ProfileLayer theirs =
       corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }"));
   const Profile profile = good({base, theirs, file("[tools.search]\nplugin = \"p\"\n")});
@@ -212,7 +212,7 @@ TEST_CASE("the name of a server that the corporation adds is reserved") {
   CHECK(has(notes(profile), "tools.search is skipped: the corporation's profile has a server"));
 }
 
-TEST_CASE("a directive that would remove values of its own file is an error") {
+TEST_CASE("a directive that would remove values from its own file is an error") {
   const std::string rule = "[security.rules.mcp.a]\nif = \"true\"\n";
   for (const std::string operation : {"forbid", "remove"}) {
     for (const std::string path :
@@ -229,7 +229,7 @@ TEST_CASE("a directive that would remove values of its own file is an error") {
                    directive("forbid", "mcpServers.*") + directive("remove", "profiles"))});
 }
 
-TEST_CASE("directives apply before the keys that control how layers are read") {
+TEST_CASE("directives are applied before the keys that control how layers are read") {
   for (const std::string path : {"editable", "editable.mcpServers", "detect_servers"}) {
     for (const std::string operation : {"remove", "forbid"})
       CHECK(
@@ -257,7 +257,7 @@ TEST_CASE("directives apply before the keys that control how layers are read") {
             "editable: the corporation's profile locks"));
 }
 
-TEST_CASE("a corporation profile in another format extends no profile") {
+TEST_CASE("a corporation profile in another format cannot extend another profile") {
   const std::string text =
       "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"abc\"\nrevision = \"2026.0131.1\"\n"
       "name = \"n\"\ndescription = \"d\"\nbest_for = \"b\"\nprofile_type = \"coding\"\n"
@@ -356,7 +356,7 @@ TEST_CASE("directives apply to the rules of all layers") {
 TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // A changed value of an existing entry is dropped.
+  // Changed values of existing entries are dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
@@ -400,7 +400,7 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
             .plugin == "mine");
 }
 
-TEST_CASE("E05 the corporation's value of a policy takes precedence over the user's") {
+TEST_CASE("E05 the corporation's policy value takes precedence over the user's") {
   const std::string mine =
       "[policies.default]\ntool_permissions = { s__t = \"allow\" }\nextra = 1\n";
   const std::string theirs =
@@ -448,7 +448,7 @@ TEST_CASE("B28 a directive after a conflicting lock is rejected, and so is an in
             "only the corporation's profile can have directives"));
 }
 
-TEST_CASE("paths of directives are parsed") {
+TEST_CASE("directive paths are parsed") {
   using namespace bulkhead::profiles;
   std::string why;
   CHECK(parse_corp_path(R"(mcpServers."a.b".url)", &why) == CorpPath{"mcpServers", "a.b", "url"});

@@ -18,7 +18,7 @@ bool same(std::string_view wanted, std::string_view name) {
   return is_any(wanted) || wanted == name;
 }
 
-// Compares a path's part with a key. Keys of servers may have aliases.
+// Compares a path component with a key. Server keys may have aliases.
 bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
   if (same(path[depth], name)) return true;
   if (depth != 2 || path.front() != "mcpServers") return false;
@@ -31,7 +31,7 @@ bool is_plugin_group(std::string_view name) {
   return std::find(groups.begin(), groups.end(), name) != groups.end();
 }
 
-// Consumes one name and the dot that follows it.
+// Consumes one name and the following dot.
 bool consume_part(std::string_view *text, CorpPath *out) {
   std::string part;
   if (text->starts_with('"')) {
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Replaces aliases of sections, like canonical_layer().
+// Replaces section aliases, like canonical_layer().
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -63,7 +63,7 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// Returns true if this member of the table at `depth` completely replaces the same member of
+// Returns true if this member of the table at `depth` completely replaces the same member in
 // `below`.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
@@ -77,7 +77,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // Rules replace each other completely, in all equivalent forms.
+  // Rules replace each other completely, in any of their equivalent forms.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
@@ -159,7 +159,7 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // Members of one table are adjacent and in table order, so erasing backwards keeps indexes valid.
+  // Members of a table are adjacent and in table order, so erasing backwards keeps indexes valid.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

@@ -1,4 +1,4 @@
-// Paths of directives: "mcpServers.github", "limits.*". Internal to the profile libraries.
+// Directive paths: "mcpServers.github", "limits.*". Internal to the profile libraries.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ using CorpPath = std::vector<std::string>;
 inline constexpr std::size_t kCorpPathBytes = 512;
 inline constexpr std::size_t kCorpPathParts = 16;
 
-// Parses names separated by dots. Names with dots or spaces are in double quotes; "*" matches any
-// name. Aliases of a section are replaced ("servers.x" becomes "mcpServers.x"). If the text is not
-// a path, returns nullopt and sets *why to the reason.
+// Parses names separated by dots. Names that contain dots or spaces are in double quotes; "*"
+// matches any name. Section aliases are replaced ("servers.x" becomes "mcpServers.x"). If the
+// string is not a valid path, returns nullopt and sets *why to the reason.
 std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why);
 
 std::string to_string(const CorpPath &path);
@@ -36,15 +36,15 @@ struct Touch {
   const Member &member() const { return parent->members[index]; }
 };
 
-// Returns the members by which `layer` changes `path` when it is merged over `below`. Each is the
-// member at `path`, or a member that contains it and is replaced as a whole (a server, or a plugin
-// instance with a different plugin).
+// Returns the members through which `layer` changes `path` when it is merged over `below`. Each is
+// the member at `path`, or a member that contains it and is replaced as a whole (a server, or a
+// plugin instance with a different plugin).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
 // Returns the members whose path is exactly `path`.
 std::vector<Touch> find_members(Node &root, const CorpPath &path);
 
-// Erases the members and clears `touches`.
+// Erases the members, then clears `touches`.
 void erase_all(std::vector<Touch> &touches);
 
 }  // namespace bulkhead::profiles

@@ -17,7 +17,7 @@ std::unexpected<Error> refuse(std::string_view file, const std::string &why, con
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
 }
 
-// Parses the text into a table. Returns the parser's first error if it is invalid.
+// Parses the text into a table. If the text is invalid, returns the parser's first error.
 Result<Node> read_tree(std::string_view text, std::string_view file) {
   const std::vector<ProfileLayer> layers{{"corp", std::string(file), std::string(text)}};
   Diagnostics diagnostics(layers);
@@ -33,7 +33,7 @@ const std::string *text_of(const Node *table, std::string_view name) {
   return value != nullptr && value->kind == Kind::string ? &value->text : nullptr;
 }
 
-// The catalogue's entry for one revision.
+// One revision's catalogue entry.
 struct Entry {
   std::string status, hash, current;
 };
@@ -66,7 +66,7 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   return Entry{*status, *hash, *current};
 }
 
-// Converts the entry without checking it.
+// Converts the entry without validating it.
 CorpRevision revision_of(const Entry &entry, const std::string &id, const std::string &revision) {
   return {id, revision, entry.current, entry.status == "deprecated", entry.status == "revoked"};
 }
@@ -86,8 +86,8 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
                 "catalogue");
 }
 
-// The content of corp.pub: keys, and the ids of accepted profiles. Without ids, any profile of the
-// catalogue is accepted.
+// The content of corp.pub: keys, and the ids of accepted profiles. If there are no ids, any profile
+// in the catalogue is accepted.
 struct Trust {
   std::string keys;
   std::vector<std::string> ids;

@@ -1,4 +1,4 @@
-// Verifies a signed corp profile before it is used (docs/corp.md).
+// Verifies a signed corp profile before use (docs/corp.md).
 //
 // Thread-safe. Does not access files.
 #pragma once
@@ -31,8 +31,8 @@ struct CorpRevision {
 // Verifies that the catalogue and the payload are signed, that the payload's hash, id and revision
 // match its catalogue entry, and that the entry is not revoked. An error names the failed check and
 // ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If `seen` is given
-// and both signatures are valid, it receives the catalogue entry of the payload's revision, even if
-// a later check rejects the payload; otherwise its id is empty.
+// and both signatures are valid, it is set to the catalogue entry for the payload's revision, even
+// if a later check rejects the payload; otherwise its id is left empty.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

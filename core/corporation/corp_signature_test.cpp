@@ -1,4 +1,4 @@
-// Tests the checks of a signed corp profile. Each failure is reported with its own reason.
+// Tests the checks of a signed corp profile. Each failure is reported with a distinct reason.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>
@@ -128,7 +128,7 @@ TEST_CASE("B38 the machine's configuration restricts the accepted profiles") {
   CHECK(has(pinned.check(), "no public key"));
 }
 
-TEST_CASE("the entry of a signed catalogue is reported even if the profile is rejected") {
+TEST_CASE("a signed catalogue entry is reported even if the profile is rejected") {
   const auto seen_of = [](const Signed &one, bool catalogue = true) {
     const std::string text = one.catalogue();
     CorpRevision seen{"x", {}, {}, false};

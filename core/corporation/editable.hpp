@@ -1,4 +1,4 @@
-// [editable]: the sections of a profile that others may change. Internal to the profile libraries.
+// [editable]: the profile sections that others may change. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct LockedSection {
   Place place;
 };
 
-// Returns the sections that [editable] of a canonical layer sets to false. Reports errors in
+// Returns the sections that [editable] in a canonical layer sets to false. Reports errors in
 // [editable].
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 

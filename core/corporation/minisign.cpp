@@ -24,7 +24,7 @@ struct SignatureBytes {
 };
 static_assert(sizeof(KeyBytes) == 42 && sizeof(SignatureBytes) == 74);
 
-// Decodes base64 with padding; the result must fill `out` exactly.
+// Decodes padded base64; the result must fill `out` exactly.
 template <class T>
 bool decode(std::string_view text, T *out) {
   std::size_t size = 0;

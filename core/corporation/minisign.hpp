@@ -1,8 +1,8 @@
-// Signatures in minisign's format: Ed25519 over the bytes ("Ed") or over their BLAKE2b-512 hash
-// ("ED", the current default), and a second signature over the first signature and the trusted
+// Signatures in minisign format: an Ed25519 signature of the bytes ("Ed") or of their BLAKE2b-512
+// hash ("ED", the current default), and a second signature of the first signature and the trusted
 // comment.
 //
-// Thread-safe. Callers limit the size of the texts.
+// Thread-safe. Callers limit the size of the input.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kMinisignBytes = 16 * 1024;  // of a signature or a file of keys
+inline constexpr std::size_t kMinisignBytes =
+    16 * 1024;  // size limit for a signature or a key file
 inline constexpr std::size_t kMinisignKeys = 8;
 
 struct MinisignKey {
@@ -24,13 +25,13 @@ struct MinisignKey {
 };
 
 // Reads keys, one base64 line each (minisign's *.pub). Empty lines and lines that begin with
-// "untrusted comment:" are skipped. Returns an error if a line is invalid, or if there are no keys
-// or too many.
+// "untrusted comment:" are skipped. Returns an error if a line is invalid, if there are no keys, or
+// if there are too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
-// Returns the trusted comment if one of the keys made the signature for these bytes. Returns
-// BH_E_INVALID if the text is not a signature, and BH_E_DENIED if it is a signature of other bytes
-// or by another key.
+// Returns the trusted comment if these bytes were signed with one of the keys. Returns BH_E_INVALID
+// if the text is not a signature, and BH_E_DENIED if the signature is for other bytes or was made
+// with another key.
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys);
 

@@ -1,4 +1,4 @@
-// Tests minisign's format, with signatures made by minisign and libsodium, and BLAKE3.
+// Tests the minisign format with signatures made by minisign and libsodium. Also tests BLAKE3.
 #include "corporation/minisign.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,8 @@ using namespace bulkhead::test;
 
 namespace {
 
-// Made with minisign 0.11 for this text: minisign -G -W; minisign -S -t "a golden file" (and -l).
+// Signatures of this text by minisign 0.11: minisign -G -W; minisign -S -t "a golden file" (and
+// -l).
 constexpr std::string_view kText = "hello, world\n";
 constexpr std::string_view kKey =
     "untrusted comment: minisign public key B74A6598CEDFE167\n"
@@ -74,7 +75,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed with a different key");
-  // A matching key number proves nothing by itself.
+  // A matching key number alone proves nothing.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -84,7 +85,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
                             other.substr(other.find("trusted comment: b"));
   CHECK(verify_minisign(text, mixed, keys(ours.public_key())).error().text ==
         "the trusted comment does not match its signature");
-  // The signature is by one of several keys.
+  // The signature was made with one of several keys.
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
@@ -101,8 +102,8 @@ TEST_CASE("invalid keys are rejected") {
   CHECK(read_minisign_keys(many).error().text == "more than 8 public keys");
 }
 
-TEST_CASE("BLAKE3 is correct for all tree shapes") {
-  // Digests by b3sum of n bytes 0, 1 ... 250, 0 ...
+TEST_CASE("BLAKE3 digests are correct for all tree shapes") {
+  // b3sum digests of n bytes with the values 0, 1 ... 250, 0 ...
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -1,4 +1,4 @@
-// Signs like minisign, with a generated key. For tests only.
+// Signs like minisign, using a generated key. Used only in tests.
 #pragma once
 
 #include <sodium.h>

@@ -38,7 +38,7 @@ struct ApprovalWorld : JudgedWorld {
     JudgedWorld::start(std::move(options));
   }
   // Waits for lanes to open. The host opens new lanes if a client has more capabilities than
-  // earlier clients.
+  // earlier clients had.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -79,7 +79,7 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the id token of the elicitation that the client has received, or an empty string.
+// Returns the id token of the elicitation request that the client has received, or an empty string.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -95,8 +95,8 @@ TEST_CASE("a call is rejected immediately with a reason if there is no approver"
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  Client c(*w.host, R"({"elicitation":{}})");  // the client is capable, but the profile does not
-                                               // allow elicitation
+  // The client supports elicitation, but the profile does not allow it.
+  Client c(*w.host, R"({"elicitation":{}})");
   w.settle();
   c.call("1", "a__x");
   CHECK(c.has("blocked by policy (r1): needs approval, but no approval surface is available"));
@@ -233,7 +233,7 @@ TEST_CASE("approval for a session applies to the same call only; other calls req
   CHECK(w.sent_calls() == 3);
 }
 
-TEST_CASE("a tool approved with any arguments is approved only for that tool, session and rule") {
+TEST_CASE("approving a tool with any arguments applies only to that tool, session and rule") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host), other(*w.host);
@@ -317,7 +317,7 @@ TEST_CASE("a tool approved with any arguments is approved only for that tool, se
   CHECK(ended != w.outcomes.end());
 }
 
-TEST_CASE("a tool approval given for replaced rules does not apply") {
+TEST_CASE("a tool approval does not apply after its rules are replaced") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -359,7 +359,7 @@ TEST_CASE("the end of an approval is recorded") {
   CHECK(bh::json::member_text(details[2], "scope") == "tool for session");
 }
 
-TEST_CASE("a remembered approval applies only to the server program that it was given for") {
+TEST_CASE("a remembered approval applies only to the server program for which it was given") {
   ApprovalWorld w;
   w.profile.limits.grace_ms = 2000;
   w.start();
@@ -455,7 +455,7 @@ TEST_CASE("a call is evaluated by the current rules when it is approved") {
       CHECK(w.sent_calls() == 0);
     }
   }
-  // Both evaluations belong to one call, so the second one has the flag.
+  // Both evaluations belong to one call, so the second has the flag.
   REQUIRE(w.judge.asked.size() >= 2);
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == (BH_REQUEST_APPROVED | BH_REQUEST_AGAIN));
@@ -501,7 +501,7 @@ TEST_CASE("each of several rules that require approval can require it again") {
   }
 }
 
-TEST_CASE("a later verdict can require approval") {
+TEST_CASE("a delayed verdict can require approval") {
   ApprovalWorld w;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   w.start();
@@ -514,7 +514,7 @@ TEST_CASE("a later verdict can require approval") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("a cancelled call is no longer pending approval") {
+TEST_CASE("cancelling a call ends its pending approval") {
   ApprovalWorld w;
   w.start();
   {

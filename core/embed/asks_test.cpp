@@ -1,5 +1,5 @@
 // Tests server-initiated requests on one connection: which client receives them, how long they stay
-// open, and which calls they delay.
+// open, and which calls' time-outs they delay.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -18,7 +18,7 @@ std::string cancelled(const std::string &request) {
          "}}";
 }
 
-// A client with two in-flight calls to "a", the first of which causes a request.
+// A client with two in-flight calls to "a". The first call causes a request.
 struct Asked : World {
   std::unique_ptr<Client> client;
   std::string first, second, question;
@@ -123,7 +123,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server finishes all but the first few of the calls that the gateway can remember.
+  // The server finishes all but the first few of the calls that the gateway can track.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {

@@ -1,4 +1,4 @@
-// Tests JSON-RPC batches of clients and servers: batches cannot be nested, and their size is
+// Tests JSON-RPC batches from clients and servers: batches cannot be nested, and their size is
 // limited.
 #include <catch2/catch.hpp>
 #include <string>
@@ -70,7 +70,7 @@ TEST_CASE("a client's batch is limited to 256 messages") {
   CHECK(count(c.got[0], "at most 256") == 1);
 }
 
-TEST_CASE("pending answers of a client's batches are limited in total size") {
+TEST_CASE("the total size of pending answers in a client's batches is limited") {
   World w;
   w.profile.limits.message_bytes = 4096;
   w.profile.limits.write_queue_bytes = 8192;
@@ -93,7 +93,7 @@ TEST_CASE("pending answers of a client's batches are limited in total size") {
   REQUIRE(calls.size() == 6);
   answer(0, large);
   answer(3, large);
-  answer(1, large);  // together with the other batch's results, exceeds the limit
+  answer(1, large);  // exceeds the limit together with the other batch's results
   answer(4, "y");    // fits
   CHECK(c.got.empty());
   answer(2, "z");
@@ -102,7 +102,7 @@ TEST_CASE("pending answers of a client's batches are limited in total size") {
   CHECK(c.got[0].find(R"("id":11,"error":{"code":-32000)") != std::string::npos);
   CHECK(c.got[0].find("limits.write_queue_bytes") != std::string::npos);
   CHECK(c.got[0].find(R"("id":12,"result":{"t":"z"})") != std::string::npos);
-  answer(5, large);  // the first batch has been sent
+  answer(5, large);  // the first batch has been answered
   REQUIRE(c.got.size() == 2);
   CHECK(count(c.got[1], large) == 2);
 }
@@ -123,7 +123,7 @@ TEST_CASE(
   CHECK(w.warnings[0].find("and 3 more in its batch") != std::string::npos);
 }
 
-TEST_CASE("the size of a server's batch is limited") {
+TEST_CASE("a server's batch is limited in size") {
   LoggedWorld w;
   w.start();
   Client c(*w.host);

@@ -151,7 +151,7 @@ struct Life : World {
     ::munmap(to, size);
     return std::move(*copy);
   }
-  // Returns a message with this method that server "a" received on its newest connection, or an
+  // Returns the message with this method that server "a" received on its newest connection, or an
   // empty string.
   std::string sent(std::string_view method) {
     for (const std::string &text : up.lane("a").sent) {
@@ -174,8 +174,8 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// Runs the first process. Its client has sent list requests, set a log level, subscribed, and is
-// waiting for a call.
+// Runs the first process. Its client has sent list requests, set a log level and subscribed, and
+// has a pending call.
 OwnedFd first_process() {
   Life life(nothing(), 1);
   REQUIRE(test_transport.carry() == BH_OK);
@@ -249,7 +249,7 @@ TEST_CASE("an answer stays pending until the transport reports it as sent") {
   CHECK(test_transport.count("\"id\":6,\"error\"") == 1);
 }
 
-TEST_CASE("a client that has ended leaves no state") {
+TEST_CASE("a disconnected client leaves no state") {
   OwnedFd left;
   {
     Life life(first_process(), 2);
@@ -285,7 +285,7 @@ TEST_CASE("a client repeats its handshake if the answer was not sent") {
   CHECK(test_transport.count("protocolVersion") == 1);
 }
 
-TEST_CASE("only input that was read but not processed is restored") {
+TEST_CASE("only unprocessed input is restored") {
   OwnedFd at_first, at_last;
   const std::string line = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})";
   {
@@ -363,7 +363,7 @@ TEST_CASE("an evicted session resumes, however many other sessions follow") {
   CHECK(test_transport.reopen("mine", sealed) == BH_OK);
 }
 
-TEST_CASE("a session that its client has ended is not resumed by this process or the next") {
+TEST_CASE("a session that its client ended is not resumed by this process or the next") {
   OwnedFd left;
   std::string mine, others;
   {

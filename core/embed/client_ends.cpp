@@ -1,4 +1,4 @@
-// Receivers of the messages that the router sends to clients: a transport plugin, or the embedding
+// Receivers of messages that the router sends to clients: a transport plugin, or the embedding
 // program.
 #include "embed/client_ends.hpp"
 

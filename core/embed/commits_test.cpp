@@ -1,5 +1,5 @@
 // Tests a telemetry plugin that commits records. A message is sent or answered only after its
-// record is committed. Also tests record types other than calls.
+// record is committed. Also tests records of other types than calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// Offset of this program's clocks from the system clocks.
+// The offset of this program's clocks from the system clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -152,7 +152,9 @@ TEST_CASE("a client that disconnects while answers are pending leaves no state")
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("if a record is not committed in time, the message is rejected as its type requires") {
+TEST_CASE(
+    "if a record is not committed in time, the message is rejected in the way that its type "
+    "requires") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
@@ -206,7 +208,9 @@ TEST_CASE("if a record is not committed in time, the message is rejected as its 
   }
 }
 
-TEST_CASE("a rejected call has no intent; a rewritten call's intent has the text that is sent") {
+TEST_CASE(
+    "a rejected call has no intent, and a rewritten call's intent has the arguments that are "
+    "sent") {
   CommitWorld w(commits, BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS);
   w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
     out->verdict = asked.name == "x" ? BH_VERDICT_BLOCK : BH_VERDICT_REWRITE;
@@ -245,7 +249,7 @@ TEST_CASE("the gateway's identity is the first record and occurs once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
-  // The next record contains the policies and rules that decide later calls.
+  // The next record contains the policies and rules that apply to later calls.
   CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
   CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
   CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);

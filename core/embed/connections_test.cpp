@@ -1,5 +1,5 @@
-// Tests connections that fail, are lost, or are still opening during a call, and requests that wait
-// for them.
+// Tests connections that fail, are lost, or are not yet open when a call arrives, and requests that
+// wait for connections.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -8,15 +8,15 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a request that is moved to other servers waits no longer than their limit") {
+TEST_CASE("a request that is moved to other servers waits only until their time limit") {
   World w;
   w.start();
   w.up.hold_tools = true;
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // the list lacks the server's
-                                                                  // tools
+  // The list does not contain the server's tools.
+  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));
@@ -36,7 +36,7 @@ TEST_CASE("a request waits for the next lazy server when one fails immediately")
   CHECK(c.got[0].find("b__x") != std::string::npos);
 }
 
-TEST_CASE("a connection may be lost while its own request ends") {
+TEST_CASE("a connection may be lost while its own request is ending") {
   World w;
   w.profile.limits.request_timeout_ms = 60;
   w.start();
@@ -87,7 +87,7 @@ TEST_CASE("a connection that is lost inside on_ready receives no more messages")
         }) == 1);
 }
 
-TEST_CASE("a removed server opens no more connections for its last call") {
+TEST_CASE("a removed server does not reconnect for its last call") {
   World w;
   w.profile.servers[0].pool_size = 2;
   w.profile.servers[0].pool_safe_tools = {"x"};

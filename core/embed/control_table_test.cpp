@@ -134,7 +134,7 @@ TEST_CASE("control: the table is offered only to instances that the profile auth
   CHECK(stub.control == nullptr);
 }
 
-TEST_CASE("control: servers that a layer of the profile protects are rejected") {
+TEST_CASE("control: changes to servers that a profile layer protects are rejected") {
   ControlWorld w;
   stub.open();
   Profile held = w.profile;
@@ -148,7 +148,7 @@ TEST_CASE("control: servers that a layer of the profile protects are rejected") 
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // If a reload adds a hold, running servers that it forbids are removed.
+  // If a reload adds a hold, running servers that the hold forbids are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
@@ -190,7 +190,8 @@ TEST_CASE(
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
-  // Sends the same list again, then a list with one more server, then one with one fewer.
+  // Sends the same list again, then a list with an additional server, then a list with one server
+  // fewer.
   const std::size_t lanes = w.up.lanes.size();
   REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=

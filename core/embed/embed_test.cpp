@@ -58,7 +58,7 @@ TEST_CASE("calls of unknown tools, unprefixed tools and unavailable servers fail
   CHECK(w.status("b").reason.find("no list") != std::string::npos);
 }
 
-TEST_CASE("a server whose list request failed is retried and announced once available") {
+TEST_CASE("a server whose list request failed is retried and is announced once available") {
   World w;
   w.up.tools.erase("b");
   w.start();
@@ -94,7 +94,7 @@ TEST_CASE("calls in flight on a lost connection fail immediately and are not ret
   CHECK_FALSE(c.has("list_changed"));
 }
 
-TEST_CASE("a client that calls again inside a failure callback causes only one new connection") {
+TEST_CASE("a client that calls again inside a failure callback opens only one new connection") {
   const bool lazy = GENERATE(false, true);
   World w;
   w.profile.servers[0].lazy = lazy;
@@ -245,7 +245,7 @@ TEST_CASE("a server-initiated request reaches only the client whose call caused 
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
-  two.call("1", "a__x");  // either client's call may have caused the request
+  two.call("1", "a__x");  // the call of either client may have caused the request
   w.up.send("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
   w.up.send("a", ask, std::stoull(call));  // the connector attributes the request to a call
@@ -267,7 +267,7 @@ TEST_CASE(
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
   CHECK(w.up.lanes.size() == lanes + 2);
-  // A shared lane does not declare roots because roots belong to a single client.
+  // A shared lane does not declare roots because roots belong to one client.
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 
@@ -456,7 +456,7 @@ TEST_CASE("a disabled feature is neither announced nor available") {
   CHECK(got[1].find("-32601") != std::string::npos);
 }
 
-TEST_CASE("an invalid message of a server fails its call, and the server stays connected") {
+TEST_CASE("an invalid server message fails its call, and the server stays connected") {
   World w;
   w.start();
   Client c(*w.host);
@@ -491,7 +491,7 @@ TEST_CASE("a client that disconnects during its calls leaves no state") {
   CHECK(answered);
 }
 
-TEST_CASE("only initialize and ping are answered before initialization") {
+TEST_CASE("only initialize and ping are accepted before initialization") {
   World w;
   w.start();
   std::vector<std::string> got;
@@ -530,7 +530,7 @@ TEST_CASE("a request that belongs to an ended call reaches no other client") {
   }
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
-  // Once the server has finished the first call, the other client can be asked again.
+  // Once the server has finished the first call, it can send requests to the other client again.
   w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.send("a", ask);
   CHECK(two.has("elicitation/create"));
@@ -583,7 +583,8 @@ TEST_CASE("a list change during the first listing does not make a server ready t
   CHECK(w.status("a").tools == 2);
 }
 
-TEST_CASE("requests that wait for servers can be cancelled and end with their client") {
+TEST_CASE(
+    "requests that wait for servers can be cancelled, and end when their client disconnects") {
   World w;
   w.up.hold_tools = true;
   w.profile.limits.first_list_wait_ms = 5000;

@@ -1,5 +1,5 @@
-// Tests server errors and malformed results with a policy that reads results. Errors are evaluated
-// too, because they can contain as much data as results.
+// Tests server errors and malformed results with a policy that reads results. Errors are also
+// evaluated because they can contain as much data as results.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results receives an error as an equivalent result
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Members without an equivalent in results are included unchanged.
+  // Members that have no equivalent in results are included unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");
@@ -106,7 +106,7 @@ TEST_CASE("an error that the policy allows is forwarded unchanged") {
   CHECK(w.record().response == secret_error);
 }
 
-TEST_CASE("an error without an id is evaluated before it is quoted") {
+TEST_CASE("a server error without an id is evaluated before it is quoted") {
   ErrorWorld w;
   w.set_verdict(BH_VERDICT_BLOCK);
   w.start();

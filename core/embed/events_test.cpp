@@ -16,7 +16,7 @@ constexpr const char *sample =
 constexpr const char *log_line =
     R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}})";
 
-// A gateway with an in-flight call of tool "x" at server "a".
+// A gateway with an in-flight call to tool "x" of server "a".
 struct EventWorld : PolicyWorld {
   std::unique_ptr<Client> client;
 

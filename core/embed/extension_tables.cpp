@@ -47,8 +47,8 @@ struct HostTables::Receiver {
     return route().clients.sessions.deliver_message(*part.end, message, out);
   }
   void stream_gone(bh_session session, std::uint64_t stream) const {
-    // In protocol revisions with sessions, losing a stream does not cancel the call: the transport
-    // keeps or drops its answer.
+    // In protocol revisions with sessions, losing a stream does not cancel the call. The transport
+    // keeps or drops the answer.
     if (session == 0 && part.end != nullptr)
       route().clients.sessions.stream_gone(*part.end, stream);
   }

@@ -1,4 +1,4 @@
-// The tables that get_ext() returns to this host's plugins. Their ctx is the Instance.
+// The tables that get_ext() returns to this host's plugins. Their ctx is the plugin's Instance.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ class HostTables {
 
  private:
   struct Receiver;
-  // All tables except those of pipes.
+  // Returns all tables except the pipe tables.
   host_tables::TableSet<host_tables::TransportTable<Receiver>,
                         host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
                         host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,

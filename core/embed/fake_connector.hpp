@@ -1,4 +1,4 @@
-// A connector, linked into the test, that simulates the upstream servers.
+// A connector that is linked into the test and simulates upstream servers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FakeLane {
   std::vector<std::uint64_t> abandoned;
 };
 
-// State of the fake connector, read and set by the test. Only one instance may exist at a time.
+// The fake connector's state, read and set by the test. Only one instance may exist at a time.
 struct FakeUpstreams {
   static FakeUpstreams &get();
 
@@ -48,7 +48,7 @@ struct FakeUpstreams {
   void lane_down(bh_lane lane, const bh_error &error);
 
   const bh_host *host = nullptr;
-  // An answer on its way to the gateway, kept until the next test.
+  // An answer in transit to the gateway, kept until the next test.
   struct Answer {
     bh_lane lane;
     std::string text;

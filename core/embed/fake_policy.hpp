@@ -12,7 +12,7 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/plugin.h"
 
-// State of the fake plugins, read and set by the test. Only one instance may exist at a time.
+// The fake plugins' state, read and set by the test. Only one instance may exist at a time.
 struct FakeJudge {
   static FakeJudge &get();
 
@@ -23,7 +23,7 @@ struct FakeJudge {
     std::uint32_t flags = 0, event = 0;
     std::string method;
   };
-  // Returns the status, and may fill in the verdict. The verdict's texts must outlive the call.
+  // Returns the status, and may fill in the verdict. The verdict's strings must outlive the call.
   std::function<bh_status(const Asked &, bh_verdict *)> judge;
   std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
   std::vector<Asked> asked;

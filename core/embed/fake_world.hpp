@@ -1,4 +1,5 @@
-// A gateway inside the test, with local clients and servers simulated by the fake connector.
+// A gateway inside the test, with local clients, and with servers that the fake connector
+// simulates.
 #pragma once
 
 #include <catch2/catch.hpp>

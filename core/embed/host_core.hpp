@@ -21,15 +21,15 @@ class Router;
 struct HostCore {
   HostCore(Profile first_profile, HostOptions host_options);
 
-  // Filters messages by options.log_level.
+  // Discards messages below options.log_level.
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
   // Must only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // Returns true if sessions of earlier processes may be resumed. They have expired once this
-  // process has run for longer than the idle limit.
+  // Returns true if sessions of earlier processes may be resumed. Once this process has run for
+  // longer than the idle limit, all such sessions have expired.
   bool reopens_sessions() const noexcept;
-  // Returns true if all parts that a reload removed have ended.
+  // Returns true if all parts removed by reloads have ended.
   bool drained() const;
   // Reports a compartment whose process is unresponsive or has violated the link protocol.
   void report_unhealthy(const std::string &compartment) const;
@@ -37,7 +37,7 @@ struct HostCore {
   Profile profile;  // the current profile
   HostOptions options;
   const bh_limits limits;  // the first profile's limits; plugins keep pointers to them
-  // Functions that the host's classes post are registered with this object as owner.
+  // Functions posted by the host's classes are registered with this object as owner.
   std::unique_ptr<Reactor> reactor;
   std::unique_ptr<Router> router;  // null after shutdown
   std::uint64_t created_ns = 0;

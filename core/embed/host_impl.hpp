@@ -1,5 +1,5 @@
-// Implements the Host of core/host.hpp: connects the plugins, the router and the classes that
-// change them.
+// Implements Host (core/host.hpp): connects the plugins, the router and the classes that change
+// them.
 #pragma once
 
 #include <functional>

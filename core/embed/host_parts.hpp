@@ -1,4 +1,4 @@
-// Classes of the host to which the extension tables forward plugin calls. Owner: HostImpl.
+// The host classes to which the extension tables forward plugin calls. Owner: HostImpl.
 #pragma once
 
 #include <functional>

@@ -48,8 +48,8 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// Loads a part's plugin. A part that fails but is not required is kept with its failure, for status
-// output.
+// Loads a part's plugin. If a plugin that is not required fails, its part is kept so its failure
+// can be shown in status output.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -83,8 +83,8 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   use.required = false;
   auto part = new_part(use);
   part->starts_children = connects_children(use.plugin);
-  connectors_.push_back(*load_part(std::move(part)));  // not required: on failure, the part is kept
-                                                       // with the error
+  // Connectors are not required: if one fails, its part is kept with the error.
+  connectors_.push_back(*load_part(std::move(part)));
   Part &made = *connectors_.back();
   if (core_.started) static_cast<void>(start(made));
   if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
@@ -186,20 +186,20 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Stops plugins that a reload has removed, once no call is running in them.
+// Stops plugins that a reload has removed, once they have no running calls.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
     if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
       return false;
-    part->upstream = nullptr;  // the upstream has ended, but the plugin may still report list
-                               // changes
+    // The upstream has ended, but the plugin may report further list changes.
+    part->upstream = nullptr;
     ended.push_back(std::move(part));
     return true;
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // Freed later, because functions that these plugins have posted still use their parts.
+  // Freed later, because functions posted by these plugins still use their parts.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();

@@ -1,4 +1,4 @@
-// Loads and starts the host's plugins, and stops those that a reload removes.
+// Loads and starts the host's plugins, and stops plugins that a reload removes.
 #pragma once
 
 #include <deque>
@@ -24,8 +24,8 @@ class HostPlugins {
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
   // Starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
-  // Stops plugins in reverse start order, except telemetry and policies: the last records are
-  // created after the other plugins have stopped.
+  // Stops plugins in reverse start order. Telemetry and policies are not stopped here, because the
+  // last records are created after the other plugins have stopped.
   void stop_users();
   void stop_recorders();
   void clear();

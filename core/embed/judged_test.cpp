@@ -7,7 +7,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("the type of a completion is read as the server reads it") {
+TEST_CASE("a completion's type is parsed as the server parses it") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = nullptr;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{},"completions":{}})";
@@ -44,7 +44,7 @@ TEST_CASE("the type of a completion is read as the server reads it") {
   }
 }
 
-TEST_CASE("a cursor of a filtered list is not valid for the unfiltered list") {
+TEST_CASE("a cursor for a filtered list is not valid for the unfiltered list") {
   PolicyWorld w(BH_POLICY_FILTERS_LISTS);
   w.profile.limits.policy_timeout_ms = 80;
   w.profile.limits.page_items = 1;

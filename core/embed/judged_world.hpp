@@ -1,4 +1,4 @@
-// A gateway inside the test. The test provides its policy and telemetry plugins.
+// A gateway inside the test, which provides the policy and telemetry plugins.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Tests the queues and the late start of lanes behind a connector.
+// Tests the queues and the delayed start of lanes behind a connector.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -32,7 +32,7 @@ std::size_t lanes_of(const World &w, std::string_view server) {
 
 }  // namespace
 
-TEST_CASE("the bytes of queued calls are limited, but an empty queue accepts any call") {
+TEST_CASE("queued calls are limited in bytes, but an empty queue accepts any call") {
   World w;
   w.profile.servers[0].max_in_flight = 1;
   w.profile.limits.write_queue_bytes = 1000;
@@ -66,7 +66,7 @@ TEST_CASE("the bytes of queued calls are limited, but an empty queue accepts any
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("a removed server that becomes ready late opens no more connections") {
+TEST_CASE("a removed server that becomes ready late does not reconnect") {
   World w;
   w.profile.servers = {server("a")};
   w.start();

@@ -1,5 +1,5 @@
-// Tests messages that are too large to be checked immediately for duplicate members. They are
-// checked in a later turn, before a policy is asked or an answer is sent.
+// Tests messages that are too large for an immediate check for duplicate members. They are checked
+// in a later turn, before a policy is asked or an answer is sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -178,7 +178,7 @@ TEST_CASE("messages that wait for the check count towards the limit of data wait
 
 namespace {
 
-// Rewrites every text to this text.
+// Returns a verdict function that rewrites every text to `text`.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;

@@ -1,11 +1,11 @@
-// Tests clients that are part of the program.
+// Tests clients inside the embedding program.
 #include <catch2/catch.hpp>
 
 #include "embed/fake_world.hpp"
 
 using namespace bulkhead;
 
-TEST_CASE("a local client may be destroyed in its callback while messages are pending") {
+TEST_CASE("a local client may be destroyed inside its own callback while messages are pending") {
   World w;
   w.start();
   Client c(*w.host);

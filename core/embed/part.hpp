@@ -20,8 +20,7 @@ struct Part : PluginPart {
   bool finished = false;           // for a transport: no more clients can connect
   std::unique_ptr<ClientEnd> end;  // for a transport: receives the messages of its sessions
   Upstream *upstream = nullptr;    // for a tools plugin: its upstream
-  std::string compartment;         // the compartment that runs it, or empty if it runs in this
-                                   // process
+  std::string compartment;         // empty if it runs in this process
   // Stub of a policy or telemetry plugin that runs in a compartment.
   std::unique_ptr<link::PolicyClientStub> policy_stub;
   std::unique_ptr<link::TelemetryClientStub> telemetry_stub;

@@ -77,10 +77,10 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// The watch has its own thread, so it is created only if a policy decides.
+// The watch has its own thread, so it is created only if at least one policy decides.
 void Policies::watch(bool wanted) {
-  constexpr std::uint64_t least_ms = 1'000;  // below this limit, a busy machine could be mistaken
-                                             // for a hang
+  // Below this limit, a busy machine could be mistaken for a hang.
+  constexpr std::uint64_t least_ms = 1'000;
   if (!wanted || watch_ != nullptr || !policy_hang_handler()) return;
   watch_ = std::make_unique<PolicyWatch>(std::max(core_.profile.limits.policy_timeout_ms, least_ms),
                                          policy_hang_handler());

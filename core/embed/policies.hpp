@@ -1,5 +1,5 @@
-// Manages the host's policies: which of them decide, how they are reloaded, and their delayed
-// answers.
+// Manages the host's policies: determines which policies decide, reloads them, and receives their
+// delayed answers.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Policies final : public link::PolicyEvents {
 
   // Connects the router's gate to the stack. Called once, after the router has been created.
   void connect();
-  // Makes the started policies decide. Must be called again if their needs change.
+  // Puts the started policies into effect. Must be called again if their needs change.
   Result<void> use();
   // Applies the limits after the profile has changed.
   void use_limits();
@@ -30,18 +30,18 @@ class Policies final : public link::PolicyEvents {
   // policies.
   void record(const std::vector<std::string> &changes) const;
 
-  // Removes policies from *next if only their configuration has changed and they can be
-  // reconfigured at run time. *next keeps their current configuration; the new configurations are
-  // returned. A changed or unknown plugin file does not prevent this: the running code applies the
-  // new rules, and keep_fixed() reports the file.
+  // Finds the policies whose only change is their configuration and that can be reconfigured at run
+  // time. Returns their new configurations; in *next, these policies keep the current
+  // configuration. A changed or unknown plugin file does not prevent this: the running code applies
+  // the new rules, and keep_fixed() reports the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
   // Reconfigures the running policies. Returns true if the rules have changed. On an error, all
   // policies keep their configuration.
   Result<bool> reconfigure(const std::vector<PluginUse> &uses);
   void rules_changed();
 
-  // Receives a policy's delayed answer. `policy` is the `self` pointer of the policy, or null for
-  // the policy that was asked last.
+  // Receives a policy's delayed answer. `policy` is the policy's `self` pointer, or null for the
+  // policy that was asked last.
   void answered(std::uint64_t exchange, Gate::Decision decision, const void *policy = nullptr);
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.

@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// Returns a decision that requires approval.
+// Creates a decision that requires approval.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// Returns the bit of needs() for requests of this type.
+// Returns the needs() bit for requests of this type.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Stores the request before the policy is asked, because later policies need its data.
+    // Stores the request before asking the policy, because later policies need its data.
     if (!has_room(request, now)) {
       return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }
@@ -150,15 +150,14 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   return Gate::from(verdict);
 }
 
-// Merges one engine's decision with the decisions of earlier engines. Returns false if the result
-// is final.
+// Merges one engine's decision with earlier decisions. Returns false if the result is final.
 bool PolicyStack::merge(Progress *progress, Decision decision) {
   Decision &so_far = progress->so_far;
   const auto end = [&](Decision last) {
     so_far = std::move(last);
     return false;
   };
-  // An event other than a call can only be allowed or refused; a result cannot wait for approval.
+  // An event other than a call can only be allowed or refused: a result cannot wait for approval.
   if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
   const bool asks = decision.asks && progress->look == Look::decide;
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
@@ -215,8 +214,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // Earlier policies decided under rules that may have changed. Asking them again would count the
-    // call twice.
+    // Earlier policies decided under rules that may have changed. A call is not evaluated again
+    // because it would then be counted twice.
     if (kept.progress.look != Look::filter)
       return Gate::failed("the rules were replaced during evaluation; try again");
     decision = {};
@@ -249,7 +248,7 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// Reports a failure as an error with the policy's own text.
+// Reports a failure as an error with the message that the policy provided.
 bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
   last_decision_ = std::move(decision);
   if (last_decision_.verdict == Verdict::pending) return BH_PENDING;

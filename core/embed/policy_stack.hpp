@@ -2,7 +2,7 @@
 // final: later policies are not asked and cannot override it. Each policy receives only the data
 // that it reads, as rewritten by earlier policies. If policies require approval and none refuses,
 // the approval names the rules of all of them. Once the call is approved, only the policies that
-// required approval see BH_REQUEST_APPROVED.
+// required the approval receive BH_REQUEST_APPROVED.
 //
 // A single policy is asked directly. Policies in this process are monitored for hangs.
 //
@@ -35,11 +35,11 @@ class PolicyStack {
     std::uint32_t needs = 0;            // set by use()
   };
 
-  // `kept_bytes` limits the size of stored requests; requests are stored while one of several
+  // `kept_bytes` limits the size of stored requests. Requests are stored while one of several
   // policies is deciding. May be called again with the same engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // Called when the rules have changed. Pending requests began under the previous rules. When their
-  // answers arrive, calls and results are refused, and list items are evaluated again.
+  // Called when the rules have changed. When an answer arrives for a request that began under the
+  // previous rules, calls and results are refused, and list items are evaluated again.
   void rules_changed() noexcept;
   // `watch` must outlive the stack. If `watch` is null, policies are not monitored for hangs.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
@@ -49,12 +49,12 @@ class PolicyStack {
 
   std::size_t size() const noexcept { return engines_.size(); }
 
-  // Returns the table for the gate; its `self` is a PolicyStack.
+  // Returns the table for the gate. The table's `self` is this PolicyStack.
   static const bh_policy &table() noexcept;
 
   // Receives one policy's answer to a pending request and asks the remaining policies. `who` is the
-  // self of that policy, or null if the answer is from the policy that was asked last. Returns
-  // pending if another policy answers later or if the request is not pending.
+  // policy's `self` pointer, or null for the policy that was asked last. Returns pending if another
+  // policy will answer later or if the request is not pending.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
   // Called when the answer is no longer needed or the call has ended.
@@ -77,7 +77,7 @@ class PolicyStack {
     bool rewritten = false;  // so_far.replacement replaces the text
     bool stale = false;      // the rules have changed since the request started
   };
-  // A pending request with the data that the remaining engines need.
+  // A pending request, with the data that the remaining engines need.
   struct Kept {
     Progress progress;
     bh_policy_request request{};
@@ -103,8 +103,8 @@ class PolicyStack {
   std::vector<Engine> engines_;
   std::uint32_t needs_ = 0;                       // combined needs of all engines
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty if there is only one engine
-  // Calls that require approval, with the engines that required it. Kept until forget(). Empty if
-  // there is only one engine.
+  // Calls that require approval, with the engines that required it. Entries are kept until
+  // forget(). Empty if there is only one engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
   Decision last_decision_;  // its texts stay valid until the next request

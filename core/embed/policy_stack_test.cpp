@@ -1,4 +1,4 @@
-// Tests several policies that are asked in order.
+// Tests several policies that are asked in sequence.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // The texts are destroyed on return, like texts of messages.
+  // The strings are destroyed on return, like the strings of messages.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
@@ -212,7 +212,7 @@ TEST_CASE("approvals that several policies require are combined into one") {
   }
 }
 
-TEST_CASE("only a policy that required approval learns that it was given") {
+TEST_CASE("only a policy that required approval is notified that it was given") {
   constexpr std::uint32_t again = BH_REQUEST_AGAIN, yes = BH_REQUEST_AGAIN | BH_REQUEST_APPROVED;
   Stack s(3);
   s.engines[1].verdict = BH_VERDICT_ASK;
@@ -284,7 +284,7 @@ TEST_CASE("a delayed answer resumes the evaluation") {
   }
 }
 
-TEST_CASE("a request that began under previous rules is not completed under them") {
+TEST_CASE("a request that began under the previous rules is not completed under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
   SECTION("a call is refused, and not counted twice") {

@@ -94,7 +94,7 @@ TEST_CASE(
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("a call without a verdict is refused after the time-out") {
+TEST_CASE("a call that receives no verdict is refused after the time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -155,7 +155,7 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
   const FakeJudge::Asked first = w.judge.last();
   CHECK(first.text == R"({"secret":1})");
   CHECK(c.got.empty());
-  // The server's call slot is free again.
+  // The server's call slot is available again.
   REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
   w.judge.judge = nullptr;
   w.answer(R"({"two":2})");
@@ -209,7 +209,7 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
   }
 }
 
-TEST_CASE("a result without a verdict before the time-out is withheld") {
+TEST_CASE("a result that receives no verdict before the time-out is withheld") {
   PolicyWorld w(observes);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -250,7 +250,7 @@ TEST_CASE("data waiting for a policy is limited") {
   c.call("2", "a__x", large);
   CHECK(c.has("limits.policy_waiting_bytes"));
   c.got.clear();
-  // Requests that have ended use no capacity.
+  // Requests that have ended do not use capacity.
   w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
   REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
   c.got.clear();
@@ -327,7 +327,7 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
   }
 }
 
-TEST_CASE("items without a verdict before the time-out are hidden until the next list") {
+TEST_CASE("items that receive no verdict before the time-out are hidden until the next list") {
   PolicyWorld w(filters);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -344,7 +344,7 @@ TEST_CASE("items without a verdict before the time-out are hidden until the next
   CHECK(c.has("a__x"));
 }
 
-TEST_CASE("a repeated handshake keeps the servers of its session and their calls") {
+TEST_CASE("a repeated handshake keeps the session's servers and their calls") {
   PolicyWorld w(decides);
   w.profile.servers[0].session = SessionScope::per_client;
   w.start();

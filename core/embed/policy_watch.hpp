@@ -1,5 +1,5 @@
-// Detects a policy in this process that does not return. Such a policy blocks the reactor thread,
-// so the process cannot recover and the handler terminates it.
+// Detects a policy in this process that does not return. Such a policy blocks the reactor thread
+// and the process cannot recover, so the handler terminates it.
 //
 // A thread checks several times per time limit. The overhead is two stores per request.
 #pragma once
@@ -21,11 +21,11 @@ class PolicyWatch {
   // limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // State that the thread keeps between checks.
+  // State that the thread keeps between its checks.
   class Looks {
    public:
     // `steps` is incremented when a request begins and when it ends. Returns true if the same
-    // request was in progress during the last `most` checks.
+    // request was in progress at each of the last `most` checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;
@@ -43,7 +43,7 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Exists for the duration of one request, on the reactor thread. `watch` may be null. `policy`
+  // Exists for the duration of one request on the reactor thread. `watch` may be null. `policy`
   // must outlive the watch.
   class Question {
    public:
@@ -85,10 +85,10 @@ class PolicyWatch {
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// Exit code of a compartment whose policy hung; its log names the policy.
+// The exit code of a compartment whose policy hung. The compartment's log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
-// Returns the log message of a process that exits because a policy hung.
+// Returns the log message for a process that exits because a policy hung.
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms);
 
 }  // namespace bulkhead

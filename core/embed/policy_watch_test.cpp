@@ -17,13 +17,13 @@ TEST_CASE("a policy whose request does not return is reported by name") {
   CHECK(report.get() == "slow 20");
 }
 
-TEST_CASE("a hang is a single request that is in progress at all checks") {
+TEST_CASE("a request that is in progress at all checks is a hang") {
   PolicyWatch::Looks looks;
   for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // no request in progress
   for (std::uint64_t steps = 1; steps < 100; ++steps) CHECK_FALSE(looks.hangs(steps));
   for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // no request in progress
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(101));
-  // Another request.
+  // A different request.
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(103));
   CHECK(looks.hangs(103));
 }

@@ -1,4 +1,4 @@
-// Fingerprints of the credentials that a profile gives its servers. They allow masking credentials
+// Fingerprints of the credentials that a profile gives its servers, used to mask credentials
 // without storing them.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// Fingerprints the headers, variables and URL passwords that look like credentials by name or form.
+// Fingerprints headers, variables and URL passwords that look like credentials by name or form.
 // `key` is 32 bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 

@@ -34,7 +34,7 @@ std::string summary(const ApplyReport &report) {
 
 }  // namespace
 
-// The kept and new tools plugins of the next profile, in its order.
+// The retained and new tools plugins of the next profile, in profile order.
 struct ProfileReload::NextTools {
   struct Entry {
     Part *kept = nullptr;
@@ -64,7 +64,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
-  // If a plugin changes its servers, the pinned tools are those of the current profile.
+  // If a plugin changes its servers, the tool pins are those of the current profile.
   const bool other_pins = !(profile.pins == next.pins) || profile.pinned != next.pinned;
   const bool other_waits = profile.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
@@ -112,7 +112,7 @@ void ProfileReload::exchange_servers(std::vector<ServerDef> servers, NextTools t
   }
 }
 
-// Keeps the current files of tools plugins in this process until a restart, because loaded code
+// Keeps the current files of tools plugins in this process until a restart because loaded code
 // stays mapped.
 void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   const auto here = [&](const PluginUse &use) { return remote_.find("tools", use.id) == nullptr; };
@@ -122,7 +122,7 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Makes the policies of `next` the current policies, except the policies that the report names.
+// Makes the policies in `next` the current policies, except those that the report names.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;

@@ -1,5 +1,5 @@
-// Hot reload of the profile. Unchanged parts are kept and new parts are created first. Then the
-// router receives the new set of servers in one step.
+// Hot reload of the profile. Unchanged parts are kept, and new parts are created first. The router
+// then receives the new set of servers in one step.
 #pragma once
 
 #include <string>

@@ -183,7 +183,9 @@ TEST_CASE("if no plugin requests texts, only their lengths are kept") {
   CHECK(r[1].flags == 0);
 }
 
-TEST_CASE("texts are truncated at a character boundary; their recorded lengths are not") {
+TEST_CASE(
+    "texts are truncated at a character boundary, and their recorded lengths are the original "
+    "lengths") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
@@ -307,7 +309,7 @@ TEST_CASE("a result that a policy withholds or replaces is not recorded") {
   CHECK(r[2].action == BH_VERDICT_REWRITE);
 }
 
-TEST_CASE("calls are rejected when the record queue is full, if a plugin requires this") {
+TEST_CASE("calls are rejected when the record queue is full if a plugin requires this") {
   RecordWorld w;
   w.judge.takes = false;
   w.judge.telemetry_needs = BH_TELEMETRY_BLOCKS;
@@ -336,7 +338,8 @@ TEST_CASE("calls are rejected when the record queue is full, if a plugin require
   CHECK_FALSE(c.has("error"));
 }
 
-TEST_CASE("otherwise records are dropped and counted, and the gap is visible") {
+TEST_CASE(
+    "if no plugin requires rejection, records are dropped and counted, and the gap is visible") {
   RecordWorld w;
   w.judge.takes = false;
   w.start();

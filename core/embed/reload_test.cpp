@@ -92,7 +92,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Reordering the servers reorders the list and opens no new connection.
+  // Reordering the servers reorders the list without opening a new connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -159,7 +159,7 @@ TEST_CASE("reload: a changed server is replaced without interruption") {
   CHECK(report.changed == Names{"a"});
   CHECK(report.unchanged == 1);
   CHECK(open_lanes(w, "a") == 2);
-  // The list is available immediately because it is unchanged. A call waits for the new connection.
+  // The list is available immediately because it is unchanged. Calls wait for the new connection.
   c.end->send(list_tools);
   CHECK(c.has("a__x"));
   c.got.clear();
@@ -171,7 +171,7 @@ TEST_CASE("reload: a changed server is replaced without interruption") {
   CHECK(fresh.sent.back().find(R"("name":"y")") != std::string::npos);
   answer(w, "a", FakeUpstreams::id_of(fresh.sent.back()));
   CHECK(c.has(R"("id":2,"result")"));
-  // The old call still receives the old server's answer.
+  // The old call receives its answer from the old server.
   const FakeLane &old = *std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                       [&](const FakeLane &l) { return l.handle == old_lane; });
   CHECK(old.open);
@@ -197,7 +197,7 @@ TEST_CASE("reload: a changed server that does not start is unlisted after the gr
   c.end->send(list_tools);
   CHECK_FALSE(c.has("a__x"));
   CHECK(c.has("b__x"));
-  // The next profile restores the server.
+  // The next profile contains the server again.
   w.up.refuse_open = false;
   w.profile.servers[0].args = {};
   CHECK(apply(w).changed == Names{"a"});
@@ -233,7 +233,7 @@ TEST_CASE("reload: tool lists and limits change on the existing connection") {
   CHECK(w.up.lanes.size() == lanes);
 }
 
-TEST_CASE("reload: a newly denied tool cannot be called while its changed server is connecting") {
+TEST_CASE("reload: a newly denied tool cannot be called while its changed server is reconnecting") {
   World w;
   w.profile.limits.grace_ms = 5000;
   w.up.answer_initialize = true;
@@ -344,7 +344,7 @@ TEST_CASE("reload: a removed server whose connection was lost is not reconnected
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // If the connection is lost while the server is draining, its calls end.
+  // If the connection is lost while the server is draining, the server's calls end.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -377,7 +377,7 @@ TEST_CASE("reload: names change, and settings that require a restart are reporte
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
 }
 
-TEST_CASE("reload: a first list waits for servers that the reload has added") {
+TEST_CASE("reload: a client's first list waits for servers that the reload added") {
   World w;
   w.profile.servers.clear();
   w.profile.limits.first_list_wait_ms = 2000;
@@ -477,7 +477,7 @@ TEST_CASE("reload: under load, every call gets exactly one answer") {
     }
     w.turn(pick(3));
   }
-  // Removes all servers. Calls that are still running end at the time limit.
+  // Removes all servers. Calls that are running end at the time limit.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));
@@ -515,7 +515,7 @@ TEST_CASE("reload: the first list of a server remains the approved definition") 
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
     w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
-    // First the profile is unchanged; then a limit changes.
+    // The profile is reloaded unchanged first, and then with a changed limit.
     for (int i = 0; i < 2; ++i) {
       c.got.clear();
       c.end->send(list_tools);

@@ -1,5 +1,5 @@
-// Servers and plugins in other processes (compartments): their stubs, and the stubs' events for the
-// router.
+// Servers and plugins in other processes (compartments): their stubs, and the events that the stubs
+// report to the router.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class RemotePlugins final : private link::ClientStubEvents {
  public:
   using Uses = std::map<std::string, RemoteUse>;  // keyed by remote_name()
 
-  // The parameters are the host's plugins of these types.
+  // The parameters are the host's plugins of the respective types.
   RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
 
   const Uses &uses() const noexcept { return uses_; }
@@ -26,7 +26,8 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects the upstream to its compartment's stub. Returns false if it runs in this process.
+  // Connects the upstream to its compartment's stub. Returns false if the upstream runs in this
+  // process.
   bool connect_upstream(Upstream &upstream, bool tools);
   // Connects a compartment's process after it has been started or restarted; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);

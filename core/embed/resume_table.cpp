@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the context that is authenticated with a sealed session. It binds the session to one
-// transport, which knows whether the session is still open.
+// Returns the context that is authenticated together with a sealed session. The context binds the
+// session to one transport, which knows whether the session is still open.
 std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
   return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
 }

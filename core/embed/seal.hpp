@@ -1,4 +1,4 @@
-// The encrypted and authenticated state of a client session, stored by the client as text.
+// A client session's encrypted and authenticated state, which the client stores as text.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct SealedSession {
 };
 
 // Uses XChaCha20-Poly1305 with a random nonce. `context` (session id, principal) is authenticated
-// together with the session. The text is base64url without padding. The key is 32 bytes long.
+// together with the session. The output is base64url without padding. The key is 32 bytes long.
 class Sealer {
  public:
   static constexpr std::size_t key_bytes = 32;

@@ -93,7 +93,7 @@ void ServerChanges::apply_all() {
   check_later();
 }
 
-// Rejects definitions whose names the profile or another plugin already uses.
+// Rejects definitions whose names are already used by the profile or another plugin.
 void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *change) const {
   std::erase_if(change->defined.servers, [&](const ServerDef &def) {
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };

@@ -1,4 +1,4 @@
-// Manages servers that plugins add at run time to the servers of the profile (bh.host.control/1).
+// Manages servers that plugins add at run time to the profile's servers (bh.host.control/1).
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ class ServerChanges {
  public:
   ServerChanges(HostCore &core, ProfileReload &reload);
 
-  // See bh_host_control. The change is applied at the end of the turn because the caller may be
-  // inside the router or a plugin.
+  // See bh_host_control. The change is applied at the end of the turn because router or plugin code
+  // may be on the call stack.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers of this profile, followed by the plugins' servers whose names are not
+  // Returns the servers of this profile, followed by those plugin servers whose names are not
   // taken. Adds the reason for each omitted server to `refused`.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Called when a pending change may have become complete. Checks once, at the end of the turn.
+  // Called when a pending change may have been completed. Checks once, at the end of the turn.
   void check_later();
   // Drops pending changes when the host stops.
   void drop();

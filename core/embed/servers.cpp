@@ -26,8 +26,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
 }
 
 // Creates the folder to which connectors write the servers' standard error. It is private because
-// the output may contain secrets. Without the folder, connectors keep only a server's last lines,
-// in memory.
+// the output may contain secrets. Without the folder, connectors keep only each server's last
+// lines, in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -41,7 +41,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds values that connectors need beyond the profile's definition.
+// Adds values that connectors need in addition to the profile's definition.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

@@ -18,7 +18,7 @@ class Servers {
   Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
       : core_(core), plugins_(plugins), remote_(remote) {}
 
-  // Adds the servers of the profile. Called once, before the start.
+  // Adds the profile's servers. Called once, before the start.
   Result<void> add_all();
   // Disables servers whose connector did not start.
   void drop_failed_connectors();
@@ -27,7 +27,7 @@ class Servers {
   NextUpstream next(const ServerDef &def, ApplyReport *report);
   NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
   void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }
-  // Creates the folder to which connectors write the standard error of servers.
+  // Creates the folder to which connectors write the servers' standard error.
   void make_log_folder() const;
 
  private:

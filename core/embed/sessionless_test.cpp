@@ -1,4 +1,4 @@
-// Tests a transport whose messages need no session: the guarantees of
+// Tests a transport whose messages do not require a session: the guarantees of
 // bh_host_transport.deliver_message(), and transports that use only deliver().
 #define BH_STATIC_PLUGIN
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Sent {
   std::string text;
 };
 
-// Start parameters and received messages of the plugin below.
+// The start parameters and received messages of the plugin below.
 struct Wire {
   const bh_host *host = nullptr;
   std::vector<Sent> sent;
@@ -188,8 +188,8 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(has(wire.sent[0], R"("id":"d","result":{"resultType":"complete","supportedVersions":[)"));
   CHECK(w.host->status().sessions == 0);
 
-  // The stream number can be reused. A request of a protocol revision with sessions fails because
-  // the session is not initialized.
+  // The stream number can be reused. A request in a protocol revision with sessions fails because
+  // no session is initialized.
   CHECK(w.deliver(7, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").status == BH_OK);
   REQUIRE(wire.sent.size() == 2);
   CHECK(has(wire.sent[1], "the session is not initialized"));
@@ -258,7 +258,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   CHECK(w.deliver(4, discover).status == BH_OK);  // the stream number can be reused
 }
 
-TEST_CASE("a message that begins a session is rejected without a session") {
+TEST_CASE("a message that would begin a session is rejected") {
   WireWorld w;
   w.begin();
   const Delivered d = w.deliver(1, initialize);
@@ -266,7 +266,7 @@ TEST_CASE("a message that begins a session is rejected without a session") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // Repeats the test with a session, through both functions.
+  // Repeats the test with a session, using both functions.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);
@@ -288,7 +288,7 @@ TEST_CASE("a message that begins a session is rejected without a session") {
   CHECK(w.host->status().sessions == 1);
 }
 
-TEST_CASE("an invalid delivery of a transport is rejected, and the reason is logged") {
+TEST_CASE("an invalid delivery by a transport is rejected, and the reason is logged") {
   WireWorld w(true);
   w.begin();
   const bh_peer peer = some_peer();

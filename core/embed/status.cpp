@@ -1,4 +1,4 @@
-// Collects the status of the host: servers, plugins, counters.
+// Collects the host's status: servers, plugins, counters.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
 #include "route/approval_desk.hpp"

@@ -1,5 +1,5 @@
-// Tests subscriptions: the requests that the upstream receives, the clients that are notified, and
-// the state after a session or server has ended.
+// Tests subscriptions: which requests the upstream receives, which clients are notified, and which
+// state remains after a session or server has ended.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,8 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Returns the requests with this method that the newest connection to "a" received, or all
-// connections if `every_lane` is set.
+// Returns the requests with this method that the newest connection to "a" received. If `every_lane`
+// is set, returns those of all connections.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -91,12 +91,12 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // No client is left, so the subscription that the upstream accepted is ended.
+    // No clients are left, so the accepted upstream subscription is ended.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
 
-TEST_CASE("equivalent forms of one URI are one subscription") {
+TEST_CASE("equivalent forms of a URI share one subscription") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -141,7 +141,7 @@ TEST_CASE("an update of a sub-resource is reported to subscribers of its parent"
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("a client may unsubscribe itself and other clients inside a notification") {
+TEST_CASE("a client's notification callback may unsubscribe this client and others") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -185,7 +185,7 @@ TEST_CASE("accepted subscriptions of a lost connection are renewed") {
   CHECK(sent(w, "subscribe")[0].find(R"("uri":"m://1")") != std::string::npos);
 }
 
-TEST_CASE("a subscription with a delayed decision reaches its current lane, if there is one") {
+TEST_CASE("a subscription whose decision is delayed reaches the current lane, if there is one") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 60'000;
@@ -304,7 +304,7 @@ TEST_CASE("subscriptions end with their lane") {
   answer(w, asked);  // the call may finish
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
-  // The subscription slot is free, so a resource of another server can be subscribed to.
+  // The subscription slot is free, so a client can subscribe to a resource of another server.
   w.up.capabilities["c"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.up.tools["c"] = R"([{"name":"z"}])";
   w.profile.servers = {server("b"), server("c")};

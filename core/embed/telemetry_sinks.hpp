@@ -1,4 +1,4 @@
-// Registers the host's telemetry plugins as receivers of the router's records.
+// Registers the host's telemetry plugins to receive the router's records.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Tests that a client may do anything inside a notification, such as connecting more clients. Each
-// client that was connected at the start is notified once.
+// Tests that a client's notification callback may do anything, such as connecting more clients.
+// Each client that was connected at the start is notified once.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>

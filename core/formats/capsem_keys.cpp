@@ -1,4 +1,4 @@
-// Translates [mcpServers.NAME.capsem], which contains keys of capsem profiles, to keys of this
+// Translates [mcpServers.NAME.capsem], which contains capsem profile keys, to keys of this
 // program's profiles.
 #include <algorithm>
 #include <utility>
@@ -23,7 +23,7 @@ class CapsemKeys {
   CapsemKeys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
       : layer_(layer), v2_(v2), rules_(rules), diagnostics_(diagnostics) {}
 
-  // Replaces the member "capsem" of a server with the translated keys.
+  // Replaces a server's "capsem" member with the translated keys.
   void translate(Member &server) {
     if (server.value.kind != Kind::table) return;
     const auto at = std::find_if(server.value.members.begin(), server.value.members.end(),
@@ -69,8 +69,8 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // Only checks the type: the key has no effect, because no layer can change the servers of another
-  // layer.
+  // Checks only the type: the key has no effect because no layer can change another layer's
+  // servers.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }
@@ -134,7 +134,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// Sets the default verdict to "ask", as in capsem.
+// Sets the default verdict to "ask", as capsem does.
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;

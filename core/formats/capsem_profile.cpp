@@ -120,7 +120,7 @@ constexpr CapsemSection kCapsemSections[] = {
     {"mcpServers", false, Use::kept, check_table},
     {"skills", false, Use::foreign, check_table},
 };
-// An additional section of the corporation's layer.
+// A section that is allowed only in the corporation's layer.
 constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {
@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // The parent of a corporation profile would also need the same owner and a signature.
+    // The parent of a corporation profile would also have to be signed and have the same owner.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,
@@ -195,7 +195,7 @@ class Reader {
     }
   }
 
-  // Drops rules of other types, which control the other program's network.
+  // Drops rules of other types. They control the other program's network.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

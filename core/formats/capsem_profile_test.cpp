@@ -1,4 +1,4 @@
-// Tests profiles in the format capsem.profile.v2, their keys in other profiles, [editable], and
+// Tests profiles in the format capsem.profile.v2, capsem keys in other profiles, [editable], and
 // servers of other programs.
 #include "formats/capsem_profile.hpp"
 
@@ -68,7 +68,7 @@ allowed_tools = ["search_repositories", "get_file_contents"]
 
 }  // namespace
 
-TEST_CASE("B35 a server may have a table of capsem keys, in either format") {
+TEST_CASE("B35 a server may have a table of capsem keys in either format") {
   const std::vector<std::string> tools{"search_repositories", "get_file_contents"};
   const Profile ours = good({base, file(github)});
   CHECK(server(ours, "github").allow_tools == tools);
@@ -186,8 +186,7 @@ TEST_CASE("B37 profiles can extend other profiles") {
   CHECK(names(profile) == "a old");
   const ServerDef &a = server(profile, "a");
   CHECK(a.command == "two");
-  CHECK(a.args == std::vector<std::string>{"y", "z"});  // the arguments of a command are not merged
-                                                        // as a set
+  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a list, not a set
   CHECK(a.pool_safe_tools == std::vector<std::string>{"r", "s", "t"});
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}});
   CHECK(a.allow_tools == std::vector<std::string>{"r", "s"});
@@ -216,7 +215,7 @@ TEST_CASE("B37 profiles can extend other profiles") {
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
   CHECK(has(why("chain-9"), "more than 8 profiles in a chain"));
-  // Layers that are unreadable or in another format are returned alone, for load_profile().
+  // A layer that is unreadable or in another format is returned alone, for load_profile().
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
 }
@@ -288,7 +287,7 @@ TEST_CASE(
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
   CHECK(names(good({base, gemini, file(v2("[editable]\nmcpServers = false\n"))})).empty());
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());
-  // An unreadable file of another program causes a note.
+  // If another program's file is unreadable, a note is added.
   const Profile broken = good({base, detected("claude", "{"), file("detect_servers = true\n")});
   CHECK(has(notes(broken), "settings.json: its servers are skipped: "));
 }

@@ -15,8 +15,8 @@ namespace profiles {
 
 namespace {
 
-constexpr std::size_t kClientBytes = 64u << 20;  // large, because Claude Code stores its history in
-                                                 // the same file
+// Large because Claude Code stores its history in the same file.
+constexpr std::size_t kClientBytes = 64u << 20;
 constexpr std::size_t kClientValues = 1'000'000;
 constexpr std::size_t kOtherProjects = 200;  // maximum shown
 constexpr std::size_t kContinueFiles = 100;  // maximum read from one folder
@@ -30,7 +30,7 @@ struct Candidate {
   bool has_projects = false;  // has sections of the form projects.FOLDER.mcpServers
 };
 
-// Adds the files of this folder. Continue reads all of them; YAML files are reported but not read.
+// Adds this folder's files. Continue reads all of them. YAML files are reported but not read.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;

@@ -10,13 +10,13 @@
 
 namespace bulkhead::profiles {
 
-// Reads only the servers of the layer's file. If the file cannot be read, adds a note and returns
+// Reads only the servers in the layer's file. If the file cannot be read, adds a note and returns
 // false.
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
 // Drops servers that start this gateway or connect to one of its addresses (`listens`), and servers
-// with the same name as a tools plugin. Adds a note for each.
+// with the same name as a tools plugin. Adds a note for each dropped server.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 

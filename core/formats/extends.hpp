@@ -1,4 +1,4 @@
-// Inheritance of profiles: extends_profile_id in the format "capsem.profile.v2".
+// Profile inheritance: extends_profile_id in the format "capsem.profile.v2".
 #pragma once
 
 #include <expected>
@@ -10,14 +10,14 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kProfileChain = 8;  // maximum length of a chain of profiles
+inline constexpr std::size_t kProfileChain = 8;  // maximum number of profiles in a chain
 
-// Finds a profile's file by its id. Returns BH_E_NOT_FOUND if there is none.
+// Finds a profile's file by the profile's id. Returns BH_E_NOT_FOUND if there is none.
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
-// Returns the layer preceded by its ancestors, most distant first, as load_profile() expects them.
-// If the layer extends no profile, only the layer is returned. Returns an error if an ancestor is
-// missing or has a different id, if the chain is a cycle, or if it has more than kProfileChain
+// Returns the layer preceded by its ancestors, most distant first, as load_profile() expects. If
+// the layer extends no profile, only the layer itself is returned. Returns an error if an ancestor
+// is missing or has a different id, or if the chain has a cycle or more than kProfileChain
 // profiles.
 //
 // A layer that cannot be parsed is returned alone; load_profile() reports its errors.

@@ -1,4 +1,4 @@
-// Writes the servers of other clients as a TOML profile without credentials.
+// Writes other clients' servers as a TOML profile without credentials.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -37,7 +37,7 @@ class Variables {
   std::set<std::string> taken_;
 };
 
-// Returns the scheme of an Authorization value, including the following space, or an empty view.
+// Returns an Authorization value's scheme with the following space, or an empty view.
 std::string_view auth_scheme(std::string_view value) {
   for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
     if (value.starts_with(scheme)) return scheme;
@@ -71,7 +71,7 @@ class ServerWriter {
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // Writes the keys of the server, but not the comments and the [table] line before them.
+  // Writes the server's keys, without the preceding comments and [table] line.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
@@ -97,8 +97,8 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // Returns true if the URL is a reference. Variables must then be set to a URL when the server is
-  // validated.
+  // Returns true if the URL is a reference. When the server is validated, variables must then be
+  // set to a URL.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -127,8 +127,8 @@ class ServerWriter {
     write_plain(key, member.value);
   }
 
-  // Translates variables of Codex's environment: env_vars lists the variables that the server
-  // receives, and the values in env_http_headers are variable names.
+  // Translates Codex environment variables: env_vars lists the variables that the server receives,
+  // and the values in env_http_headers are variable names.
   bool write_codex_key(const Member &member) {
     if (member.name == "env_vars" && member.value.kind == Kind::array) {
       for (const Node &item : member.value.items)
@@ -175,7 +175,7 @@ class ServerWriter {
   }
 
   // Drops type "stdio". Some clients always write it and others never do, so identical servers
-  // would seem to differ.
+  // would appear to differ.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -282,7 +282,7 @@ class ServerWriter {
     return text;
   }
 
-  // Returns a value of env or headers without its credential.
+  // Returns an env or headers value without its credential.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
@@ -326,7 +326,7 @@ class ServerWriter {
     return out;
   }
 
-  // Replaces each part of a path or query that masked_url() would mask with a variable.
+  // In a path or query, replaces each part that masked_url() would mask with a variable.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -355,7 +355,7 @@ class ServerWriter {
   std::vector<std::string> secrets_;
 };
 
-// Returns a name that is valid with the default naming.
+// Returns a name that is valid under the default naming rules.
 std::string loadable_name(const std::string &name) {
   std::string out;
   for (const char c : name) {
@@ -377,7 +377,7 @@ class Importer {
   Importer(std::vector<std::string> *secrets, const std::vector<std::string> &listens)
       : secrets_(secrets), listens_(listens) {}
 
-  // `index` is the position of the file among the found files.
+  // `index` is the position of the file in the list of found files.
   void add(const FoundConfig &config, std::size_t index) {
     index_ = index;
     std::string where = config.client + ": " + config.file;
@@ -459,7 +459,7 @@ class Importer {
     }
   }
 
-  // Records that this client also starts the server, unless the entry is disabled.
+  // Records that this client also starts the server. Disabled entries are not recorded.
   void add_place(const std::string &name, const Member &entry) {
     if (is_disabled(entry.value)) return;
     for (ImportedServer &server : servers_)
@@ -467,8 +467,8 @@ class Importer {
         server.places.push_back({index_, entry.name});
   }
 
-  // Returns the reason why the loader would reject this table with all variables set, or an empty
-  // string if it would accept it.
+  // Returns the reason why the loader would reject this table even with all variables set. Returns
+  // an empty string if the loader would accept it.
   static std::string refused(const std::string &text, bool url_is_reference) {
     ProfileEnvironment environment;
     environment.getenv = [url_is_reference](const std::string &) -> std::optional<std::string> {

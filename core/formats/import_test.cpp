@@ -1,4 +1,4 @@
-// Tests that servers of other clients are found and imported without credentials, and that the
+// Tests that servers of other clients are found and are imported without credentials, and that the
 // result can be loaded.
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A home folder that contains a project folder. Removed by the destructor.
+// A home folder that contains a project folder. It is removed by the destructor.
 struct Folders {
   Folders() {
     char path[] = "/tmp/bulkhead-import-XXXXXX";
@@ -70,7 +70,7 @@ TEST_CASE("the files of all clients are found") {
   CHECK(profile.servers[6].type == "sse");
 }
 
-TEST_CASE("files of the current folder, which may come from a repository, are ignored by default") {
+TEST_CASE("files in the current folder, which may belong to a repository, are ignored by default") {
   const Folders f;
   f.write(f.home + "/.cursor/mcp.json",
           R"({"mcpServers": {"mine": {"args": ["-y", "--token", "canary-8d1f0c"], "command": "npx"},
@@ -175,7 +175,7 @@ TEST_CASE(
   CHECK(profile.notes.empty());
 }
 
-TEST_CASE("servers of Codex, Windsurf, Zed, Cline and Continue are imported") {
+TEST_CASE("servers from Codex, Windsurf, Zed, Cline and Continue are imported") {
   const Folders f;
   f.write(f.home + "/.codex/config.toml", R"(model = "gpt"
 [mcp_servers.c1]
@@ -226,8 +226,8 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[0].env.at("C_TOKEN") == "v-C1_C_TOKEN");
   CHECK(servers[0].connect_timeout_ms == 20'000u);
   CHECK(servers[1].disabled);
-  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");  // disabled, so the reference is not
-                                                            // resolved
+  // The server is disabled, so its reference is not resolved.
+  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");
   CHECK(servers[1].headers.at("Authorization") == "Bearer ${env:C2_TOKEN}");
   CHECK(servers[2].url == "https://w/mcp");
   CHECK(servers[2].deny_tools == std::vector<std::string>{"x"});

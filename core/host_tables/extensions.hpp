@@ -27,8 +27,8 @@
 
 namespace bulkhead::host_tables {
 
-// Runs f(receiver) on the reactor thread in a later turn. Receiver: reactor(), owner() (for
-// Reactor::forget()).
+// Runs f(receiver) on the reactor thread in a later turn. The Receiver has reactor() and owner()
+// (for Reactor::forget()).
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -36,7 +36,8 @@ bh_status post(void *ctx, F f) {
                     [ctx, f = std::move(f)] { f(Receiver::of(ctx)); });
 }
 
-// Like post(), but runs f immediately on the reactor thread. Receiver: also on_loop_thread().
+// Like post(), but runs f immediately if called on the reactor thread. The Receiver also has
+// on_loop_thread().
 template <class Receiver, class F>
 bh_status on_loop(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -45,8 +46,8 @@ bh_status on_loop(void *ctx, F f) {
   return BH_OK;
 }
 
-// Receiver: session_open, deliver_message, stream_gone, session_close, check_revision, finished,
-// set_process_name, with the arguments of the table.
+// The Receiver has session_open, deliver_message, stream_gone, session_close, check_revision,
+// finished and set_process_name, with the arguments of the table.
 template <class Receiver>
 struct TransportTable {
   static constexpr std::string_view id = BH_EXT_HOST_TRANSPORT;
@@ -67,7 +68,7 @@ struct TransportTable {
   static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
     return Receiver::of(ctx).deliver_message(*message, out);
   }
-  // For transports built against a minor version before 2.
+  // For transports built against a minor version below 2.
   static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                            bh_delivery *out) {
     if (session == 0) return BH_STALE;
@@ -93,7 +94,7 @@ struct TransportTable {
   }
 };
 
-// Receiver: output_full(full).
+// The Receiver has output_full(full).
 template <class Receiver>
 struct FlowTable {
   static constexpr std::string_view id = BH_EXT_HOST_FLOW;
@@ -107,8 +108,8 @@ struct FlowTable {
   }
 };
 
-// Receiver: lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange, const bh_error
-// *), lane_down(lane, const bh_error *), lane_closed(lane).
+// The Receiver has lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange, const
+// bh_error *), lane_down(lane, const bh_error *) and lane_closed(lane).
 template <class Receiver>
 struct ConnectorTable {
   static constexpr std::string_view id = BH_EXT_HOST_CONNECTOR;
@@ -131,7 +132,7 @@ struct ConnectorTable {
   static void lane_closed(void *ctx, bh_lane lane) { Receiver::of(ctx).lane_closed(lane); }
 };
 
-// Receiver: lane_connected(lane), lane_full(lane, full).
+// The Receiver has lane_connected(lane) and lane_full(lane, full).
 template <class Receiver>
 struct WireTable {
   static constexpr std::string_view id = BH_EXT_HOST_WIRE;
@@ -147,8 +148,8 @@ struct WireTable {
   }
 };
 
-// Receiver: call_complete(call, kind, json) -> bh_status, call_progress(call, value, total,
-// message), list_changed(kind), resource_updated(uri).
+// The Receiver has call_complete(call, kind, json) -> bh_status, call_progress(call, value, total,
+// message), list_changed(kind) and resource_updated(uri).
 template <class Receiver>
 struct ToolsTable {
   static constexpr std::string_view id = BH_EXT_HOST_TOOLS;
@@ -183,7 +184,7 @@ struct ToolsTable {
   }
 };
 
-// Receiver: call_event(call, kind, detail).
+// The Receiver has call_event(call, kind, detail).
 template <class Receiver>
 struct EventTable {
   static constexpr std::string_view id = BH_EXT_HOST_EVENT;
@@ -200,7 +201,7 @@ struct EventTable {
   }
 };
 
-// Calls are always posted, because a policy may call these functions inside the request that they
+// Calls are always posted because a policy may call these functions inside the request that they
 // answer. The Receiver has static copy(const bh_verdict &), which returns a copy that owns its
 // texts, and policy_decided(number, copy), policy_filtered(question, listed) and policy_changed().
 template <class Receiver>
@@ -227,8 +228,8 @@ struct PolicyTable {
   }
 };
 
-// Always posted: batch() may call this function, and calls that wait for the commit may add
-// records. Receiver: records_committed(below).
+// Always posted, because batch() may call this function, and calls that wait for the commit may add
+// records. The Receiver has records_committed(below).
 template <class Receiver>
 struct TelemetryTable {
   static constexpr std::string_view id = BH_EXT_HOST_TELEMETRY;
@@ -242,8 +243,8 @@ struct TelemetryTable {
   }
 };
 
-// Receiver: http_service(void **self) -> const bh_http_service *; static http_missing: the error
-// message if there is no service.
+// The Receiver has http_service(void **self) -> const bh_http_service *, and static http_missing,
+// the error message if there is no service.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

@@ -120,7 +120,7 @@ TEST_CASE("table set: each host has its own tables and limits") {
   CHECK(table<bh_host_transport>(second, BH_EXT_HOST_TRANSPORT)->limits->message_bytes == 2);
 }
 
-TEST_CASE("tables: functions restricted to the loop thread call the receiver immediately") {
+TEST_CASE("tables: functions restricted to the reactor thread call the receiver immediately") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -186,7 +186,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
   }
 }
 
-TEST_CASE("tables: answers of policies and telemetry are always posted") {
+TEST_CASE("tables: policy and telemetry answers are always posted") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -215,7 +215,8 @@ TEST_CASE("tables: answers of policies and telemetry are always posted") {
   }
 }
 
-TEST_CASE("tables: an HTTP request fails with the host's error text if there is no HTTP client") {
+TEST_CASE(
+    "tables: an HTTP request fails with the host's error message if there is no HTTP client") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;
@@ -272,7 +273,7 @@ TEST_CASE("reactor tables: a plugin owns the functions and timers that it starts
   CHECK(runs == 2);
 }
 
-TEST_CASE("reactor tables: invalid arguments and calls after the stop are rejected") {
+TEST_CASE("reactor tables: invalid arguments and calls after stop() are rejected") {
   using Tables = ReactorTables<FakePlugin>;
   FakePlugin plugin;
   bh_watch watch = 0;

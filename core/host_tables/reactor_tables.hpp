@@ -1,4 +1,4 @@
-// bh.host.executor/1 and bh.host.fd/1: the reactor's interface for plugins. The plugin's ctx owns
+// bh.host.executor/1 and bh.host.fd/1: the reactor interface for plugins. The plugin's ctx owns
 // everything that the plugin starts; see Reactor::held() and forget().
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace bulkhead::host_tables {
 
-// A Plugin has `static Plugin &of(void *ctx)`, reactor(), and check_call(wrong, function), which
-// returns BH_OK or the reason to reject a plugin's call (`wrong`: the arguments are invalid). The
-// tables contain only functions, so all plugins of one type share them.
+// A Plugin has `static Plugin &of(void *ctx)`, reactor(), and check_call(wrong, function).
+// check_call() returns BH_OK or the reason to reject a plugin's call; `wrong` is true if the
+// arguments are invalid. The tables contain only functions, so all plugins of one type share them.
 template <class Plugin>
 struct ReactorTables {
   static std::uint64_t now_ns(void *ctx) noexcept { return Plugin::of(ctx).reactor().now_ns(); }

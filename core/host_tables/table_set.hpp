@@ -1,5 +1,5 @@
 // The extension tables that one host provides. Each host has its own set because the tables contain
-// the host's limits. Extensions that are not listed are not provided.
+// that host's limits. Extensions that are not listed are not provided.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace bulkhead::host_tables {
 
-// Tables: classes from extensions.hpp.
+// Tables is a list of classes from extensions.hpp.
 template <class... Tables>
 class TableSet : private Tables... {
  public:

@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Settings files of clients. The words below have a different meaning in these files: for example,
-// Gemini CLI has "tools", "telemetry" and "security".
+// Client settings files, in which the words below have a different meaning. For example, Gemini CLI
+// has "tools", "telemetry" and "security".
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -69,7 +69,7 @@ class Canonical {
   }
 
  private:
-  // A top-level key of a layer that is translated. `above` is the path before its name.
+  // A top-level key of a layer that is translated. `above` is the path that precedes its name.
   struct Spelling {
     std::string_view name;
     void (Canonical::*read)(Member &&member, const std::string &above);
@@ -98,7 +98,7 @@ class Canonical {
     }
   }
 
-  // The format of VS Code's settings: "mcp": { "servers": {...}, "inputs": [...] }.
+  // The VS Code settings format: "mcp": { "servers": {...}, "inputs": [...] }.
   void unwrap(Member &&wrapper, const std::string &) {
     static constexpr std::string_view kKnown[] = {"servers", "mcpServers", "inputs"};
     if (!diagnostics_.is_table(wrapper.value, "mcp")) return;
@@ -114,8 +114,8 @@ class Canonical {
     }
   }
 
-  // Drops keys of other programs from a JSON file with servers. A key that resembles a section is
-  // reported as a typing error, unless the file is known to belong to a client.
+  // Drops keys of other programs from a JSON file with servers. A key that resembles a section name
+  // is reported as a typing error, unless the file is known to belong to a client.
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
@@ -136,7 +136,7 @@ class Canonical {
     }
   }
 
-  // Drops an editor's prompts. References to them are rejected where they occur.
+  // Drops an editor's prompts. References to prompts are rejected where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "expected an array");
@@ -184,7 +184,7 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// Merges tables by name. If `whole` returns true for two tables of the same name, the second
+// Merges tables by name. If `whole` returns true for two tables with the same name, the second
 // replaces the first; otherwise their keys are merged.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {

@@ -14,7 +14,7 @@ namespace bulkhead::profiles {
 // dropped with one note.
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics);
 
-// Merges a canonical layer over the layers below it, by the rules of ProfileLayer.
+// Merges a canonical layer over the layers below it, following the rules of ProfileLayer.
 void merge_layer(Node &base, Node &&over);
 
 }  // namespace bulkhead::profiles

@@ -123,7 +123,7 @@ Result<DefinedServers> read_definitions(std::string_view json, const Profile &pr
     return fail(BH_E_INVALID, "cannot parse the definitions: " +
                                   (errors.empty() ? std::string("not JSON") : errors.front().what));
   }
-  // Text that closes the wrapper's brace early would add members to the wrapper.
+  // Text that closes the wrapper's brace early could add members to the wrapper.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {
     return fail(BH_E_INVALID, "the definitions must be a JSON array of objects");
   }

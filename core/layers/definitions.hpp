@@ -20,11 +20,11 @@ struct DefinedServers {
   std::vector<Refused> refused;
 };
 
-// Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers.
-// Values are used as written: references are not expanded. Invalid definitions, and definitions
-// that server_holds of `profile` forbids, are rejected individually. Returns an error if the text
-// is not an array of objects or is too large (kProfileBytes, kGivenServers). The naming, limits and
-// server types of `profile` apply.
+// Reads a JSON array of definitions, each with "name", "source" and the members of an mcpServers
+// entry. Values are used as written: references are not expanded. Invalid definitions, and
+// definitions that server_holds of `profile` forbids, are rejected individually. Returns an error
+// if the text is not an array of objects or exceeds a limit (kProfileBytes, kGivenServers). The
+// naming, limits and server types of `profile` apply.
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

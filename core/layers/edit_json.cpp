@@ -167,7 +167,7 @@ std::optional<std::string> remove_from_json(std::string_view text, const Node &r
   std::size_t end = skip_value(text, json_offset(text, at->value.place));
   const std::size_t next = skip_space(text, end);
   if (next < text.size() && text[next] == ',') {
-    // Erases up to the next member or the comment before it.
+    // Erases everything up to the next member or the comment before it.
     end = std::min(text.find_first_not_of(blanks, next + 1), text.size());
   } else if (const std::size_t last = text.substr(0, begin).find_last_not_of(blanks);
              last != std::string_view::npos && text[last] == ',') {

@@ -40,7 +40,7 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// Returns the file's content without this server as JSON, with the sections sorted by name.
+// Returns the file's content as JSON without this server. Sections are sorted by name.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -53,7 +53,7 @@ std::string json_without(Node root, std::string_view name) {
       return member.name == key && member.value.members.empty();
     });
   }
-  // Sorted, because a section moves if its first table is removed and other tables of it follow
+  // Sorted, because a section moves if its first table is removed while its other tables follow
   // another section.
   std::sort(root.members.begin(), root.members.end(),
             [](const Member &a, const Member &b) { return a.name < b.name; });
@@ -98,7 +98,7 @@ std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &r
                        : disable_in_toml(file.text, root, name);
 }
 
-// Returns the server as JSON without its enabled or disabled state.
+// Returns the server as JSON, without its enabled or disabled state.
 std::string json_of_rest(Node server) {
   std::erase_if(server.members, [](const Member &member) {
     return member.name == "disabled" || member.name == "enabled";

@@ -1,5 +1,5 @@
-// Edits the servers in the text of a profile's file. Comments, order and all other text are
-// preserved byte for byte. Thread-safe.
+// Edits the servers in the text of a profile file. Comments, order and all other text are preserved
+// byte for byte. Thread-safe.
 #pragma once
 
 #include <string>
@@ -23,26 +23,26 @@ struct NewServer {
 };
 
 // Returns the names of the file's servers in order. Returns BH_E_INVALID if the text is neither
-// TOML nor JSON; the error text includes the location.
+// TOML nor JSON; the error message includes the location.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 
-// Returns the file's text with the server added, in the file's format. load_profile() validates the
+// Returns the file's text with the server added in the file's format. load_profile() validates the
 // server. Returns BH_E_DENIED if the name exists, BH_E_INVALID as above, and BH_E_UNSUPPORTED if
-// the syntax of the file cannot be edited automatically.
+// the file's syntax cannot be edited automatically.
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
-// Returns the file's text with one more server, which `toml` defines as tables [mcpServers.NAME].
-// The server is written in the file's format; its comments are kept in a TOML file. Errors are the
+// Returns the file's text with a server added that `toml` defines as tables [mcpServers.NAME]. The
+// server is written in the file's format; its comments are kept only in a TOML file. Errors are the
 // same as for file_with_server().
 Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
                                      const std::string &toml);
 
-// Returns the file's text without the server. Returns BH_E_NOT_FOUND if there is no server of this
-// name, and BH_E_INVALID and BH_E_UNSUPPORTED as above.
+// Returns the file's text without the server. Returns BH_E_NOT_FOUND if there is no server with
+// this name, and BH_E_INVALID and BH_E_UNSUPPORTED as above.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
-// Returns the file's text with the server disabled or enabled, or the unchanged text if it already
-// is. Errors are the same as for file_without_server().
+// Returns the file's text with the server enabled or disabled. If the server is already in that
+// state, the text is unchanged. Errors are the same as for file_without_server().
 Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
                                        bool disabled);
 

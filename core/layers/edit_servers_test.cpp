@@ -65,7 +65,7 @@ TEST_CASE("adding and then removing a server restores the file") {
   }
 }
 
-TEST_CASE("an added server loads with the values that were given") {
+TEST_CASE("an added server loads with the given values") {
   for (const ProfileLayer &file : {toml("[mcpServers.one]\ncommand = \"x\"\n"),
                                    json("{\"mcpServers\": {\"one\": {\"command\": \"x\"}}}")}) {
     ProfileLayer next = file;

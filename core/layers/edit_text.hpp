@@ -11,7 +11,7 @@
 
 namespace bulkhead::profiles {
 
-// Returns the table of servers under any of its names, or null if there is none.
+// Returns the server table, under any of its names, or null if there is none.
 const Member *servers_section(const Node &root);
 
 // Returns the text with the server added. `root` is the parsed text.
@@ -28,7 +28,7 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
-// Inserts `disabled = true` as the first key of this server. The server must have no such key.
+// Inserts `disabled = true` as this server's first key. The server must not have this key.
 std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
                                            std::string_view name);
 std::optional<std::string> disable_in_json(std::string_view text, const Node &root,

@@ -8,7 +8,7 @@
 namespace bulkhead::profiles {
 namespace {
 
-// Returns the positions of table headers: lines that begin with '[' outside of strings and values.
+// Returns the positions of table headers: lines that begin with '[' outside strings and values.
 std::vector<std::size_t> header_lines(std::string_view text) {
   std::vector<std::size_t> out;
   std::size_t line = 0, depth = 0;
@@ -38,7 +38,7 @@ std::string_view line_at(std::string_view text, std::size_t at) {
   return text.substr(at, std::min(text.find('\n', at), text.size() - 1) + 1 - at);
 }
 
-// Returns the keys of a table header: {"mcpServers", "x", "env"}.
+// Returns the keys in a table header: {"mcpServers", "x", "env"}.
 std::vector<std::string> keys_of(std::string_view header) {
   const std::vector<ProfileLayer> layers{{"file", "header.toml", std::string(header)}};
   Diagnostics diagnostics(layers);
@@ -66,8 +66,8 @@ std::size_t line_before(std::string_view text, std::size_t at) {
   return at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
 }
 
-// Returns the end of a table's lines. Comments and blank lines before the next table belong to that
-// table.
+// Returns the end of a table's lines. Comments and blank lines before the next table belong to the
+// next table.
 std::size_t end_of_table(std::string_view text, std::size_t from, std::size_t next) {
   while (next > from) {
     const std::size_t before = line_before(text, next);

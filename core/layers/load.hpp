@@ -1,4 +1,4 @@
-// Loads a profile: converts text layers to one Profile, or reports all errors.
+// Loads a profile: converts text layers to a Profile, or reports all errors.
 #pragma once
 
 #include <variant>
@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns the profile, or all errors (at most kProfileErrors). If `holds` is given, it receives the
-// parts of the profile that its layers protect from later changes.
+// Returns the profile, or all errors (at most kProfileErrors). If `holds` is given, it is set to
+// the parts of the profile that its layers protect from later changes.
 std::variant<Profile, std::vector<ProfileError>> load_profile(
     const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment,
     std::vector<ProfileHold> *holds = nullptr);

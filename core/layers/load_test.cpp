@@ -1,4 +1,4 @@
-// Tests loading valid profiles: sections, layers, formats of other programs, origins and masks.
+// Tests loading valid profiles: sections, layers, other programs' formats, origins and masks.
 #include "layers/load.hpp"
 
 #include <catch2/catch.hpp>
@@ -201,7 +201,7 @@ url = "vsock://3:5002"
   CHECK(profile.servers[1].type == "vsock");
 }
 
-TEST_CASE("a JSON file may also have the profile's other sections") {
+TEST_CASE("a JSON file may have the profile's other sections") {
   const Profile profile = good({{"file", "p.json", R"({
     "$schema": "x", "naming": {"separator": "/"}, "limits": {"sessions": 3},
     "transports": {"http": {"plugin": "t", "n": 12345678901234567890}},
@@ -260,7 +260,7 @@ command = "b"
   CHECK(shown(profile, "limits.header_bytes").value == "32768");
 }
 
-TEST_CASE("a different plugin of the same name does not inherit the configuration") {
+TEST_CASE("a different plugin with the same name does not inherit the configuration") {
   const Profile profile =
       good({{"builtin", "", "[transports.x]\nplugin = \"a\"\nlisten = \"l\"\n"},
             {"file", "u.toml", "[transports.x]\nplugin = \"b\"\npath = \"p\"\n"}});

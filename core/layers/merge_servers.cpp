@@ -15,7 +15,8 @@ namespace {
 
 using State = MergedServer::State;
 
-// Returns the servers of a text that was parsed successfully before; empty if it has none.
+// Returns the servers in a text that was already parsed successfully. The result is empty if there
+// are none.
 Node servers_in(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
   Diagnostics diagnostics(layers);
@@ -50,7 +51,7 @@ std::string type_of(const Node &server, const std::map<std::string_view, const N
   return known.empty() ? type->second->text : std::string(known);
 }
 
-// Differences in env and headers are listed for each member.
+// For env and headers, each differing member is listed.
 void add_differences(std::string_view key, const Node *here, const Node *there,
                      std::vector<std::string> *out) {
   static const Node none(Kind::table, {});

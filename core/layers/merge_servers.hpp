@@ -1,4 +1,4 @@
-// Merges imported servers into the text of a profile. Thread-safe.
+// Merges imported servers into a profile's text. Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace bulkhead {
 
 struct MergedServer {
-  // kept: the profile has the same definition. differs: the profile has a different definition,
-  // which is kept. refused: load_profile() would reject the imported server.
+  // `kept`: the profile has the same definition. `differs`: the profile has a different definition,
+  // which is kept. `refused`: load_profile() would reject the imported server.
   enum class State : std::uint8_t { added, replaced, kept, differs, refused };
   const ImportedServer *from = nullptr;
   std::string name;  // in the profile
@@ -29,7 +29,7 @@ struct ServerMerge {
 };
 
 // If `replace` is set, a server whose definition differs is replaced, including keys that only the
-// profile's definition has. Keys that clients do not have (sandbox, roots, allowTools ...) are
+// profile's definition has. Keys that clients do not support (sandbox, roots, allowTools ...) are
 // compared only if the imported server has them. The enabled state is not compared. `imported` must
 // outlive the result. Returns BH_E_INVALID or BH_E_UNSUPPORTED if the file cannot be read or
 // edited.

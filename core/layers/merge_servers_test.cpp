@@ -1,4 +1,4 @@
-// Tests importing servers of other clients into a profile that already has servers.
+// Tests importing other clients' servers into a profile that already has servers.
 #include "layers/merge_servers.hpp"
 
 #include <catch2/catch.hpp>
@@ -87,7 +87,8 @@ TEST_CASE("a different definition is reported with its differences and replaced 
   CHECK(has(replaced->text, "# mine\n"));
 }
 
-TEST_CASE("a server that lacks one of the profile's values differs; a disabled server does not") {
+TEST_CASE(
+    "a server that lacks one of the profile's values is different; a disabled server is not") {
   const std::vector<ImportedServer> imported = {
       imported_server("time", "command = \"uvx\"\n"),
       imported_server(

@@ -72,7 +72,7 @@ std::string text_of(const Node &node) {
   return out;
 }
 
-// Returns a copy for display. Strings that look like credentials, or whose name does, are masked.
+// Returns a copy for display. Strings that look like credentials, or whose names do, are masked.
 Node without_credentials(Node node, bool masked) {
   if (node.kind == Kind::string && (masked || credential_value(node.text))) node.text = kMask;
   for (Node &item : node.items) item = without_credentials(std::move(item), masked);
@@ -105,8 +105,8 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    bool (EntryReader::*read)(const Node &value);  // returns false to show the key with the other
-                                                   // keys
+    // Returns false to show the key with the other keys.
+    bool (EntryReader::*read)(const Node &value);
   };
 
   void read_key(const Member &member) {
@@ -165,9 +165,9 @@ class EntryReader {
     return false;
   }
 
-  // Adds every other key, and keys whose value has the wrong type.
+  // Adds all other keys, and keys whose values have the wrong type.
   void add_other(const Member &member, std::string_view key) {
-    // The sandbox keys and names of variables are never masked.
+    // Sandbox keys and variable names are never masked.
     const bool plain = key.starts_with("sandbox");
     const bool masked = key == "env" || key == "headers" ||
                         (key != "bearer_token_env_var" && credential_name(member.name));
@@ -185,7 +185,7 @@ class EntryReader {
     return true;
   }
 
-  // Adds the variable of every "${...}", including forms that expand() rejects.
+  // Adds the variable name of every "${...}", including forms that expand() rejects.
   void add_references(std::string_view text) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);

@@ -1,8 +1,8 @@
-// Project files: a profile or an mcp.json that came with a repository. Anyone who can commit to the
-// repository can write them. Therefore nothing in them is used, or even expanded, without human
-// approval on this machine. An approval applies to the digest of one server's definition.
+// Project files: a profile or an mcp.json that is part of a repository. Anyone who can commit to
+// the repository can write them. Therefore, nothing in them is used, or even expanded, without
+// human approval on this machine. An approval applies to the digest of one server's definition.
 //
-// Used on the control thread only.
+// Used only on the control thread.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,11 @@ namespace bulkhead {
 // review.
 inline constexpr std::size_t kProjectEntryBytes = 64u << 10;
 
-// Limit for the approved servers of one file, and a separate limit for listed servers without
-// approval.
+// Limits the approved servers of one file and, separately, the listed servers without approval.
 inline constexpr std::size_t kProjectServers = 100;
 
-// One server of a project file as written: references are not resolved and nothing is validated.
-// All texts are untrusted; values of env and headers may be credentials.
+// One server of a project file as written: references are not resolved, and nothing is validated.
+// All strings are untrusted; values in env and headers may be credentials.
 struct ProjectEntry {
   std::string name;
   std::uint32_t line = 0;
@@ -43,7 +42,7 @@ struct ProjectEntry {
   std::vector<std::pair<std::string, std::string>> others;  // all other keys, with masked JSON
 };
 
-// Returns the servers of one layer, or the errors of the parser.
+// Returns the servers of one layer, or the parser's errors.
 std::variant<std::vector<ProjectEntry>, std::vector<ProfileError>> read_project(
     const ProfileLayer &layer);
 

@@ -20,8 +20,8 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-// Returns true for an entry that starts this gateway. Projects may configure clients to start it,
-// but the gateway would start itself recursively.
+// Returns true for an entry that starts this gateway. Projects may configure clients to start the
+// gateway, but here the gateway would start itself recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
@@ -31,7 +31,7 @@ bool starts_this_gateway(const Node &server) {
   return false;
 }
 
-// Makes the working directory absolute, so it does not depend on where the gateway was started.
+// Makes the working directory absolute so it does not depend on where the gateway was started.
 void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;
@@ -66,7 +66,7 @@ class Screen {
       for (Member &entry : section.value.members) {
         if (!may_add(entry)) continue;
         const bool used = approved(entry);
-        // Each server costs memory and a line in every list. Approved servers have a separate
+        // Each server uses memory and adds a line to every list. Approved servers have a separate
         // limit.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
           ++over;
@@ -92,8 +92,8 @@ class Screen {
   }
 
  private:
-  // Returns false if the user's own profile has an entry of this name. A repository cannot replace
-  // it.
+  // Returns false if the user's own profile has an entry with this name. A repository cannot
+  // replace that entry.
   bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is skipped: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);
@@ -124,7 +124,7 @@ class Screen {
   Diagnostics &diagnostics_;
 };
 
-// Quotes the text as one word of a shell command.
+// Quotes the text as a single shell word.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
     return bh::is_letter_or_digit(c) ||

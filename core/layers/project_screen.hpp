@@ -1,4 +1,4 @@
-// Filters the layer of a project file. Internal to core/layers.
+// Filters a project file's layer. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct Unapproved {
   Member entry;
 };
 
-// Keeps only mcpServers of a canonical project layer, and in it only approved servers whose names
-// do not occur in lower layers. `below` is the merged lower layers. Servers without approval are
-// moved to *unapproved; a note lists all other dropped members.
+// In a canonical project layer, keeps only approved servers whose names do not occur in lower
+// layers; all other sections are dropped. `below` is the merged lower layers. Servers without
+// approval are moved to *unapproved. A note lists all other dropped members.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Adds servers without approval to the profile. They are disabled, show the command that approves
-// them, and have no definition.
+// Adds servers without approval to the profile. They are disabled and have no definition, and each
+// shows the command that approves it.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

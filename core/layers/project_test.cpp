@@ -138,7 +138,7 @@ TEST_CASE("a definition that is too long to review is never used") {
   CHECK(good({project(text, {digest(text)})}).servers.at(0).disabled);
 }
 
-TEST_CASE("a project's servers start in the project's folder, wherever the gateway was started") {
+TEST_CASE("a project's servers start in the project folder, wherever the gateway was started") {
   const auto cwd = [](const std::string &value) {
     const std::string text = R"({"servers": {"a": {"command": "x", "cwd": ")" + value + "\"}}}";
     const Profile profile = good({project(text, {digest(text)})});
@@ -201,7 +201,7 @@ TEST_CASE("directives in a project file are dropped and do not prevent a start")
   }
 }
 
-TEST_CASE("servers with invalid names are dropped even before approval") {
+TEST_CASE("servers with invalid names are dropped before they can be approved") {
   const Profile profile = good({project(R"x({"servers": {"a b": {"command": "x"},
       "a__b": {"command": "x"}, "$(id)": {"command": "x"}, "--yes": {"command": "x"},
       "..": {"command": "x"}, "good": 5}})x")});
@@ -238,7 +238,7 @@ TEST_CASE("F10 an entry shows all data that a user must review") {
   CHECK(good({project(kWeather)}).servers.size() == 1);
 }
 
-TEST_CASE("tens of thousands of servers of a project cause one note") {
+TEST_CASE("a project with tens of thousands of servers causes only one note") {
   std::string text = R"({"mcpServers": {)";
   for (int i = 0; i < 20'000; ++i)
     text += "\"s" + std::to_string(i) + "\": {\"url\": \"http://h\"}, ";
@@ -260,7 +260,7 @@ TEST_CASE("paths that the sandbox opens are never masked") {
   CHECK(all[0].others == Pairs{{"sandbox_paths", R"({"write":["npm_x/../../../../root/.ssh"]})"}});
 }
 
-TEST_CASE("a project file that cannot be parsed has errors") {
+TEST_CASE("a project file that cannot be parsed returns errors") {
   for (const char *text : {"{", "[]", R"({"mcpServers": []})", R"({"a": {}, "a": {}})",
                            R"({"mcpServers": {"a": {}}, "servers": {"a": {}}})"})
     CHECK(std::holds_alternative<std::vector<ProfileError>>(read_project(project(text))));

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDetects = "detect_servers";
 constexpr std::string_view kPluginDirs = "plugin_dirs";
 
-// Reports directives as errors: only the corporation's layer may have them.
+// Reports directives as errors: only the corporation's layer may contain them.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // After a failure, only follow-up errors would be found.
+  // After a failure, any further errors would only be consequences of the first.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -56,7 +56,7 @@ bool LayerStack::is_tolerant(std::size_t index) const {
   return layer.lenient || layer.project || layer.detected;
 }
 
-// Does not even parse files of other programs unless they are used.
+// Other programs' files are not even parsed unless they are used.
 void LayerStack::read_detected_layer(std::size_t index) {
   if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
@@ -88,15 +88,15 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // Not translated for projects: a project's definitions are compared with the approved
-    // definitions as written.
+    // Not translated for projects: project definitions are compared as written with the approved
+    // definitions.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
   }
 }
 
-// Keys that control how other layers are used are read before those layers.
+// Keys that control how other layers are used are read first.
 void LayerStack::read_switches() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (!read_[i].readable || is_tolerant(i)) continue;

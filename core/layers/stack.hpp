@@ -1,4 +1,4 @@
-// Parses the layers of a load, checks them against each other, and merges them into one tree.
+// Parses the layers of a profile, checks them against each other, and merges them into one tree.
 // Internal to core/layers.
 #pragma once
 
@@ -27,7 +27,7 @@ class LayerStack {
   std::vector<RuleLayer> rules;
   std::vector<Unapproved> unapproved;
 
-  // Reports the effect of directives and the holds of the layers. Called after merge().
+  // Reports the effects of directives and the layers' holds. Called after merge().
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:

@@ -12,12 +12,12 @@
 
 namespace bulkhead {
 
-// Returns the layer's text with one more server. load_profile() validates the server together with
-// all layers. Returns BH_E_INVALID if the entry is damaged, BH_E_DENIED if the name exists, and
+// Returns the layer's text with one server added. load_profile() validates the server together with
+// all layers. Returns BH_E_INVALID if the entry is damaged, BH_E_DENIED if the name exists, or
 // another error if the layer cannot be read.
 Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry);
 
-// Returns the layer's text without the server, or BH_E_NOT_FOUND if there is no server of this
+// Returns the layer's text without the server, or BH_E_NOT_FOUND if there is no server with this
 // name.
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name);
 

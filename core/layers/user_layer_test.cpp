@@ -1,4 +1,4 @@
-// Tests the layer that the connector API writes.
+// Tests the layer written by the connector API.
 #include "layers/user_layer.hpp"
 
 #include <catch2/catch.hpp>
@@ -43,7 +43,7 @@ TEST_CASE("adding and removing servers leaves the rest of the user layer unchang
   text = without_server(layer(*text), "a");
   REQUIRE(text.has_value());
   CHECK(loaded(*text).servers.at(0).name == "b");
-  // Text that a user has written under another name of the section is kept.
+  // Text that a user wrote under another name for the section is kept.
   text = added(R"({"servers":{"m":{"command":"x"}},"naming":{"separator":":"}})",
                R"({"id":"n","command":"y"})");
   REQUIRE(text.has_value());

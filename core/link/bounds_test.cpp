@@ -1,4 +1,4 @@
-// Tests the limits that one side of a link enforces if the other process is compromised.
+// Tests the limits that one side of a link enforces in case the other process is compromised.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Loop {
   }
 };
 
-// The peer of a socket. Stores the kinds and codes of incoming frames.
+// The other end of a socket. Stores the kinds and codes of incoming frames.
 struct Peer final : Channel::Receiver {
   std::vector<Frame> got;
   std::vector<OwnedFd> fds;
@@ -99,7 +99,7 @@ TEST_CASE("descriptors and empty frames queued for a peer that does not read are
   CHECK((taken + frames) * sizeof(Frame) == 64u << 10);
 }
 
-TEST_CASE("incoming frames have a separate limit") {
+TEST_CASE("incoming frames have a separate size limit") {
   Loop loop;
   Ends ends = pair();
   Peer small(*loop.reactor, std::move(ends.one));
@@ -170,7 +170,7 @@ TEST_CASE("a compromised client stub can open only a limited number of lanes and
   Frame open;
   open.kind = lane_open;
   std::vector<std::unique_ptr<Peer>> peers;
-  // Both ends of each lane are in this process, so many descriptors are needed.
+  // Both ends of each lane are in this process, so the test uses many descriptors.
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = files.rlim_max;

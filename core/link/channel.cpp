@@ -22,16 +22,16 @@ constexpr std::size_t max_fds_waiting = 64;       // descriptors received before
 constexpr std::size_t max_parts = 64;             // in one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// Returns true if a kernel resource is exhausted. The peer is not responsible for this: descriptors
-// in flight, for example, are counted per user.
+// Returns true if a kernel resource is exhausted. This is not the peer's fault: descriptors in
+// flight, for example, are counted per user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
 // Returns the thread's read buffer. Handlers never nest, so one buffer serves all channels of a
-// thread. It is not freed when the thread ends: few threads have channels, and registering a
-// thread-exit destructor takes the dynamic linker's lock, which a plugin holds forever if its
-// static constructors hang.
+// thread. It is not freed when the thread ends, for two reasons: few threads have channels, and
+// registering a thread-exit destructor takes the dynamic linker's lock, which a plugin with a
+// hanging static constructor never releases.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -181,7 +181,7 @@ void Channel::flush() {
   if (shortage) try_later();
 }
 
-// Retries after a delay. The socket stays writable, so waiting for a write event would be a busy
+// Retries after a delay. The socket stays writable, so waiting for a write event would cause a busy
 // loop.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;
@@ -191,7 +191,8 @@ void Channel::try_later() {
                                       }));
 }
 
-// Writes data up to the next descriptor, which must be sent with the first byte of its own frame.
+// Writes data up to the next descriptor. A descriptor must be sent with the first byte of its own
+// frame.
 bool Channel::write_some() {
   std::size_t bytes = queued();
   int fd = -1;
@@ -226,7 +227,7 @@ void Channel::on_event(std::uint32_t events) {
 }
 
 void Channel::read() {
-  // The rest of a large frame is read directly into its buffer.
+  // The rest of a large frame is read directly into that frame's buffer.
   std::size_t room = scratch_bytes;
   char *to = scratch();
   const std::size_t had = in_.size();

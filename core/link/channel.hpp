@@ -1,6 +1,6 @@
 // One end of a socket pair between two processes of this program. It carries frames in both
 // directions, optionally with descriptors. Both processes run the same program on the same machine,
-// so the header is in host byte order. Incoming frames are still validated because the other
+// so the header is in host byte order. Incoming frames are validated nevertheless because the other
 // process may be compromised.
 //
 // Owner: its creator. Runs on the reactor thread.
@@ -40,16 +40,16 @@ class Channel {
     // the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // Called once if the peer closed the socket or violated the protocol. The receiver may destroy
-    // the channel.
+    // Called once if the peer has closed the socket or violated the protocol. The receiver may
+    // destroy the channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
   // An incoming frame larger than max_frame bytes is a protocol violation. send() rejects a frame
-  // if more than max_queue bytes or max_fds_queued descriptors would be pending, but an empty queue
-  // accepts any frame. If `with_fds` is set, incoming descriptors are accepted.
+  // if more than max_queue bytes or max_fds_queued descriptors would be queued, except that an
+  // empty queue accepts any frame. If `with_fds` is set, incoming descriptors are accepted.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
@@ -59,13 +59,13 @@ class Channel {
   // Replaces max_frame as the limit for incoming frames. Must be called before the first turn.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Queues a frame. All frames of one turn are written at its end with one system call; a large
-  // payload is written immediately. `fd` (-1: none) is duplicated by the kernel, and the caller
-  // keeps its own descriptor. Returns BH_E_LIMIT if the queue is full, or BH_STALE if the peer has
-  // closed the socket.
+  // Queues a frame. All frames of one turn are written with one system call at the end of the turn,
+  // but a large payload is written immediately. `fd` (-1: none) is duplicated by the kernel, and
+  // the caller keeps its own descriptor. Returns BH_E_LIMIT if the queue is full, or BH_STALE if
+  // the peer has closed the socket.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // Writes the queue immediately. Used before a process ends.
+  // Writes the queue immediately. Used before a process exits.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
@@ -104,7 +104,7 @@ class Channel {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Returns two connected stream sockets, non-blocking, close-on-exec.
+// Returns two connected stream sockets, non-blocking and close-on-exec.
 Result<std::pair<OwnedFd, OwnedFd>> socket_pair();
 
 }  // namespace bulkhead::link

@@ -175,7 +175,7 @@ void ClientStub::give_up(const std::string &reason) {
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
-// Marks the current process as ending: it receives no more calls, and new calls wait for the next
+// Marks the current process as ending. It receives no more calls; new calls wait for the next
 // process.
 void ClientStub::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
@@ -203,7 +203,7 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// Ends all transferred lanes. Usually their own sockets also report the loss, but not if only the
+// Ends all transferred lanes. Usually the lanes' own sockets report the loss, but not if only the
 // trunk is broken and the process is still running.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
@@ -310,8 +310,8 @@ void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view p
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
-// Retries a call on the next process. The process that refused the call is being replaced and has
-// not started it.
+// Retries a call on the next process. The process that refused the call is being replaced and did
+// not start it.
 void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;
@@ -358,8 +358,8 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
 }
 
 // Assigns a number to a plugin. After a reload, the other process is often ready first, so the
-// plugin may still be unknown here. Its lists are then dropped, and requested once the plugin is
-// known.
+// plugin may not yet be known here. Its lists are then dropped, and are requested once the plugin
+// is known.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);

@@ -1,5 +1,4 @@
-// The client stub of a link: presents the plugins of another process to the router as local
-// plugins.
+// The client stub of a link: presents another process's plugins to the router as local plugins.
 //
 // Lanes may be opened while the other process is being started or restarted. Messages are queued in
 // the lane's own socket, and its server end is transferred as soon as there is a trunk.
@@ -40,40 +39,40 @@ class ClientStubEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance id of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // Called when the plugin has sent all its lists after a start or restart. It has no subscriptions
-  // yet.
+  // Called when the plugin has sent all its lists after a start or restart. The plugin has no
+  // subscriptions yet.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class ClientStub {
  public:
-  // `compartment` is used only in messages. In `limits`, message_bytes limits a frame and
-  // write_queue_bytes limits a queue.
+  // `compartment` is used only in messages. In `limits`, message_bytes limits the size of a frame,
+  // and write_queue_bytes limits the size of a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
   ~ClientStub();
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects a started or restarted process. The previous process may still answer calls that it
-  // has started, until its own trunk ends.
+  // Connects a started or restarted process. Until its own trunk ends, the previous process may
+  // answer calls that it has started.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Lanes and calls fail with this reason until
-  // attach() is called.
+  // Called if the process will not be restarted. Lanes and calls fail with this reason until the
+  // next attach().
   void give_up(const std::string &reason);
 
-  // The tables and `self` for the plugin with that instance id, even if the other process does not
-  // have it at the moment; messages for it are then rejected. They are valid as long as this
-  // object.
+  // Returns the tables and `self` of the plugin with that instance id, even if the other process
+  // does not currently run it. In that case, messages to the plugin are rejected. The tables remain
+  // valid for the lifetime of this object.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // Like plugin(), for a tools plugin that is new or was recreated. The previous lists are
+  // Like plugin(), for a tools plugin that is new or has been recreated. The previous lists are
   // discarded and requested again.
   void *fresh_tools(const std::string &id);
   // Returns the reason why that plugin failed, or an empty string if it has not failed or its state
-  // is not known yet.
+  // is unknown.
   std::string_view failure(const std::string &id) const;
 
  private:
@@ -107,15 +106,15 @@ class ClientStub {
   const bh_limits &limits_;
   ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
-  // Trunks of processes that are ending, oldest first. They deliver answers but receive no new
-  // calls.
+  // Trunks of processes that are ending, oldest first. These processes send answers but receive no
+  // new calls.
   static constexpr std::size_t max_ending = 4;
   std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;
   std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // keyed by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  // Calls that wait for the next process, in order. None of them has been started. Limits:
-  // max_waiting calls, write_queue_bytes bytes.
+  // Calls that wait for the next process, in order. None of them has started. Limited to
+  // max_waiting calls and write_queue_bytes bytes.
   static constexpr std::size_t max_waiting = 1024;
   struct Waiting {
     Frame frame;

@@ -14,29 +14,30 @@ namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
   // Trunk, client stub to server stub. These frames identify plugins by instance id: during a
-  // reload, the client stub may still be connected to the previous process, in which a number
-  // belongs to another plugin.
+  // reload, the client stub may be connected to the previous process, in which a number belongs to
+  // another plugin.
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
-  tools_wanted,   // payload: a plugin's id; answered with plugin_named and its lists if the plugin
-                  // exists
-  calls_ended,    // answers calls_draining: only call_cancel frames follow
+  // payload: a plugin's id. If the plugin exists, answered with plugin_named and its lists.
+  tools_wanted,
+  calls_ended,  // answers calls_draining: only call_cancel frames follow
 
-  // Trunk, server stub to client stub. `plugin` is the number that this trunk has assigned to a
+  // Trunk, server stub to client stub. `plugin` is the number that this trunk assigned to a
   // plugin's id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  tools_listed,       // all four lists have been sent; later changes are sent as tools_list +
-                      // tools_changed; code: BH_TOOLS_... bits
-  tools_changed,      // code: list kind
-  call_complete,      // exchange; code: result kind; payload: JSON
-  call_refused,       // exchange; code: status; payload: text
-  call_progress,      // exchange; payload: archived Progress
-  call_event,         // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
-  plugin_failed,      // payload: the reason; this plugin stays unavailable
-  resource_updated,   // payload: URI
-  calls_draining,     // this process ends once its calls have ended; answered by calls_ended
+  // All four lists have been sent. Later changes are sent as tools_list followed by tools_changed.
+  // code: BH_TOOLS_... bits.
+  tools_listed,
+  tools_changed,     // code: list kind
+  call_complete,     // exchange; code: result kind; payload: JSON
+  call_refused,      // exchange; code: status; payload: text
+  call_progress,     // exchange; payload: archived Progress
+  call_event,        // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
+  plugin_failed,     // payload: the reason; this plugin stays unavailable
+  resource_updated,  // payload: URI
+  calls_draining,    // this process ends once its calls have ended; answered by calls_ended
 
   // Lane socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
@@ -52,8 +53,7 @@ enum FrameKind : std::uint16_t {
   lane_down,          // code: status; value: retry after, ms; payload: text
   lane_closed,
 
-  // Policy trunk, client stub to server stub. `exchange` is the number of the request and of its
-  // answer.
+  // Policy trunk, client stub to server stub. A request and its answer have the same `exchange`.
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, followed by the arguments
   policy_observe,      // like policy_decide, with the result instead of the arguments
   policy_filter,       // like policy_decide, without arguments
@@ -62,9 +62,10 @@ enum FrameKind : std::uint16_t {
   // Policy trunk, server stub to client stub.
   policy_needs = 80,  // sent first, unless plugin_failed is; code: BH_POLICY_... bits
   policy_waits,       // the plugin has received the request and answers later
-  policy_verdict,  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed
-                   // by the rewritten text
-  policy_refused,  // payload: the reason why there is no verdict
+  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed by the rewritten
+  // text.
+  policy_verdict,
+  policy_refused,   // payload: the reason why there is no verdict
   policy_filtered,  // code: 1 to list the item
   policy_changed,   // the rules have changed
 
@@ -72,15 +73,15 @@ enum FrameKind : std::uint16_t {
   telemetry_batch = 96,  // code: number of records; payload: that many archived RecordText
 
   // Telemetry trunk, server stub to client stub. telemetry_taken means that records below the
-  // number `exchange` (0: none) are accepted, or committed if the plugin commits. It also shows
-  // that the process is alive. plugin_failed may be sent instead.
+  // number `exchange` (0: none) have been accepted or, if the plugin commits, have been committed.
+  // It also shows that the process is alive. plugin_failed may be sent instead.
   telemetry_taken = 112,
   telemetry_needs,    // sent first, unless plugin_failed is; code: BH_TELEMETRY_... bits
   telemetry_counters  // payload: archived CountersText; sent when a counter has changed
 };
 
-// Returns the code of a lane message: its kind, and the length of the archived HeadersText at the
-// start of the payload.
+// Returns the code of a lane message, which contains the message kind and the length of the
+// archived HeadersText at the start of the payload.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }
@@ -91,10 +92,10 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
   return code >> 8;
 }
 
-// Size limit for the part of a policy frame that is not the client's message.
+// Size limit for the part of a policy frame that does not come from the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
 
-// Size limit for archived headers: two lengths per header, and the number of headers.
+// Size limit for archived headers: two lengths per header, plus the number of headers.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link

@@ -1,4 +1,4 @@
-// Tests message headers on a link, sent by a correct and by a compromised client stub.
+// Tests message headers on a link, sent by correct and by compromised client stubs.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -140,7 +140,7 @@ TEST_CASE("headers cross a link only with their own message") {
   const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
   CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
   CHECK(send(2, BH_LANE_REPEATABLE, "{2}", {}) == BH_OK);
-  // The largest message with the maximum number of headers.
+  // The largest message, with the maximum number of headers.
   const std::string large(link.limits.message_bytes, 'm');
   Pairs most(BH_HEADER_COUNT,
              {"Mcp-Param-A", std::string(BH_HEADER_BYTES / BH_HEADER_COUNT - 11, 'v')});
@@ -171,7 +171,7 @@ TEST_CASE("headers cross a link only with their own message") {
   CHECK_FALSE(heard.down);
 }
 
-TEST_CASE("headers of a compromised client stub are limited and validated") {
+TEST_CASE("headers from a compromised client stub are limited and validated") {
   Link link;
   auto [trunk, server_trunk] = pair();
   Frames on_trunk, on_lane;

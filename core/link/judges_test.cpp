@@ -1,4 +1,4 @@
-// Tests both ends of a policy link and of a telemetry link. The test acts as the opposite end.
+// Tests both ends of a policy link and of a telemetry link. The test acts as the other end.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The opposite end: stores incoming frames and sends frames for the test.
+// The other end: stores incoming frames and sends frames for the test.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -185,7 +185,7 @@ TEST_CASE("client stub: queued events that the policy does not evaluate are allo
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("client stub: unexpected answers and answers of another type are dropped") {
+TEST_CASE("client stub: unexpected answers and answers of the wrong type are dropped") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -299,7 +299,7 @@ TEST_CASE("client stub: texts and queued requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // 1 MiB each
-  // These texts exceed the limit of a message.
+  // These texts exceed the message size limit.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -369,7 +369,7 @@ struct ServerStubWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("server stub: immediate answers of the plugin are sent") {
+TEST_CASE("server stub: the plugin's immediate answers are sent") {
   ServerStubWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);

@@ -93,7 +93,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later turn because the router is inside a call of the table.
+    // Reported in a later turn because the router is inside a table function.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });

@@ -1,9 +1,9 @@
 // The client stub of a policy link: presents another process's policy to the router as a policy
-// that answers every request later.
+// that answers every request with a delay.
 //
-// If that process fails in any way, requests are refused. Requests made before its first start are
-// queued; during a restart, requests are refused immediately. If a request times out before the
-// other process has acknowledged it, the process is reported as unresponsive.
+// If that process fails in any way, requests are refused. Requests made before the process first
+// starts are queued; during a restart, requests are refused immediately. If a request times out
+// before the other process has acknowledged it, the process is reported as unresponsive.
 //
 // Owner: the Host. Runs on the reactor thread.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace bulkhead::link {
 
-// Events for the router. Never called from inside a function of the table.
+// Events for the router. They are never called from inside a table function.
 class PolicyEvents {
  public:
   virtual ~PolicyEvents() = default;
@@ -34,8 +34,8 @@ class PolicyEvents {
 
 class PolicyClientStub {
  public:
-  // In `limits`, message_bytes limits a text, and write_queue_bytes limits the requests that wait
-  // for the other process.
+  // In `limits`, message_bytes limits the size of a text, and write_queue_bytes limits the size of
+  // the requests that wait for the other process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
@@ -44,19 +44,19 @@ class PolicyClientStub {
 
   // Connects a started or restarted process.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Requests are refused with this reason until
-  // attach() is called.
+  // Called if the process will not be restarted. Requests are refused with this reason until the
+  // next attach().
   void give_up(std::string reason);
-  // Called when the router no longer waits for this answer. `late` is true if the answer has timed
+  // Called when the router has stopped waiting for this answer. `late` is true if the request timed
   // out.
   void unanswered(std::uint64_t number, bool late);
 
-  // Returns the table; its `self` is the PolicyClientStub.
+  // Returns the table. The table's `self` is this PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // Returns true if no process of this policy has reported ready or failed yet.
+  // Returns true if no process of this policy has yet reported that it is ready or has failed.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
   // Returns the reason why all requests are refused. Empty if requests are accepted or the state is
-  // not known yet.
+  // unknown.
   const std::string &failure() const noexcept { return failure_; }
 
  private:
@@ -90,7 +90,7 @@ class PolicyClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   bool ready_ = false;     // the process has reported its needs
-  bool was_lost_ = false;  // an earlier process has ended
+  bool was_lost_ = false;  // an earlier process exited
   // All bits are set until the process has reported its needs.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |

@@ -1,5 +1,5 @@
-// The server stub of a policy link: converts the client stub's requests to calls of the plugin, and
-// immediate or delayed verdicts to frames.
+// The server stub of a policy link: converts the client stub's requests to plugin calls, and
+// converts immediate and delayed verdicts to frames.
 //
 // Owner: the compartment. Runs on the reactor thread.
 #pragma once
@@ -27,12 +27,12 @@ class PolicyServerStub {
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // Connects a started or restarted client stub; requests from the previous client stub are
+  // Connects a started or restarted client stub. Requests from the previous client stub are
   // discarded. `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
   // Functions of the plugin's host table; `number` identifies the request. They must not be called
-  // from inside a function of the plugin.
+  // from inside a plugin function.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                std::string_view rewritten);
   void filtered(std::uint64_t number, bool listed);
@@ -56,11 +56,11 @@ class PolicyServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  // Number of the link, a part of the request numbers that the plugin receives. A restarted
-  // endpoint reuses its numbers, so without it an answer for the previous endpoint could match a
-  // request of the current endpoint.
+  // The link's number, which is part of the request numbers that the plugin receives. A restarted
+  // endpoint reuses its numbers, so without the link number an answer for the previous endpoint
+  // could match a request of the current endpoint.
   std::uint64_t link_ = 0;
-  std::unordered_map<std::uint64_t, bool> open_;  // pending answers of the plugin; true: filter
+  std::unordered_map<std::uint64_t, bool> open_;  // the plugin's pending answers; true: filter
 };
 
 }  // namespace bulkhead::link

@@ -10,12 +10,12 @@
 namespace bulkhead::link {
 namespace {
 
-// During a reload, the client stub may name a plugin of the next or the previous process.
+// During a reload, the client stub may refer to a plugin of the next or the previous process.
 std::string absent(const std::string &id) {
   return "this compartment is not running plugin \"" + id + "\"";
 }
 
-// Removes the headers from the front of a message's payload. Returns false if the headers violate
+// Removes the headers from the start of a message's payload. Returns false if the headers violate
 // the protocol.
 bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
   if (bytes == 0) return true;
@@ -81,7 +81,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     const bh_lane lane = handle;
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The plugin's immediate status is sent over the link as a failed exchange.
+    // The plugin's immediate status is reported over the link as a failed exchange.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
@@ -376,7 +376,7 @@ bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   return true;
 }
 
-// Ends all subscriptions when the client stub has disconnected. The next client stub subscribes
+// Ends all subscriptions after the client stub has disconnected. The next client stub subscribes
 // again.
 void ServerStub::end_subscriptions() {
   for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
@@ -415,8 +415,8 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   trunk_->send(refused, bh::text(error));
 }
 
-// Called when the plugin reports that it has called complete(). If it did so on another thread, the
-// result was posted and is processed before the function posted here.
+// Called when the plugin reports that it has called complete(). If it called complete() on another
+// thread, the result was posted and is processed before the function posted here.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

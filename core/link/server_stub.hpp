@@ -1,5 +1,5 @@
-// The server stub of a link: converts the client stub's frames to calls of plugins, and the
-// plugins' calls to frames.
+// The server stub of a link: converts the client stub's frames to plugin calls, and the plugins'
+// calls to frames.
 //
 // Owner: the compartment. Runs on the reactor thread; tools plugins may complete calls on any
 // thread.
@@ -26,7 +26,7 @@
 
 namespace bulkhead::link {
 
-// A plugin of this process as seen by a link. If the tables are null, the plugin has failed; see
+// A plugin of this process as seen by a link. The tables are null if the plugin has failed; see
 // `failure`.
 struct ServedPlugin {
   std::string id;  // the instance id that the client stub uses
@@ -36,13 +36,13 @@ struct ServedPlugin {
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
-  // Returns the counters of a telemetry instance.
+  // Returns a telemetry instance's counters.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
 class ServerStub {
  public:
-  // Limits for a compromised client stub; a correct client stub stays far below them.
+  // Limits for a compromised client stub. A correct client stub stays far below them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
   // `definitions` contains the result of bh_lane_info for each server. The client stub never
@@ -53,10 +53,10 @@ class ServerStub {
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects a started or restarted client stub; lanes and calls of the previous client stub end.
+  // Connects a started or restarted client stub. The previous client stub's lanes and calls end.
   // `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  void close_lanes();  // closes them in order; lanes() returns how many are left
+  void close_lanes();  // closes the lanes in order; lanes() returns the number still open
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
   // Functions of the plugins' host tables. Called on the reactor thread.
@@ -70,10 +70,10 @@ class ServerStub {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Stops starting new calls; the client stub keeps them for the next process.
+  // Stops starting new calls. The client stub keeps them for the next process.
   void drain();
-  // Returns true once the client stub sends no more calls, all started calls have ended, and their
-  // answers have been written to the socket. Also returns true if there is no client stub.
+  // Returns true if there is no client stub, or once the client stub sends no more calls, all
+  // started calls have ended, and their answers have been written to the socket.
   bool drained() const;
 
  private:
@@ -106,7 +106,7 @@ class ServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // In-flight calls. Plugins see numbers assigned by this process, because a restarted client stub
+  // In-flight calls. Plugins see numbers assigned by this process because a restarted client stub
   // may reuse its own numbers.
   struct Call {
     std::uint64_t exchange = 0;
@@ -117,7 +117,7 @@ class ServerStub {
   bool draining_ = false;
   bool calls_ended_ = false;  // the client stub has sent calls_ended on the current trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
-  // Subscriptions of the client stub: plugin number and URI. They end when the client stub
+  // The client stub's subscriptions: plugin number and URI. They end when the client stub
   // disconnects.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };

@@ -102,7 +102,7 @@ void TelemetryClientStub::expect(std::uint32_t needs) {
 }
 
 // Called if the plugin's needs are unknown and no process is expected soon. Has no effect if the
-// profile requires the plugin, because then no call may remain unrecorded.
+// profile requires the plugin, because then every call must be recorded.
 void TelemetryClientStub::assume_no_commits() {
   if (needs_known_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
@@ -198,7 +198,7 @@ void TelemetryClientStub::drop_front() {
 }
 
 // Returns false if the counters are invalid. Counters are kept and displayed even after the process
-// has ended.
+// has exited.
 bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;

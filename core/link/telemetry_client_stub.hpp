@@ -1,7 +1,7 @@
 // The client stub of a telemetry link: presents another process's plugin to the recorder. It
-// accepts records until the limit of unacknowledged records is reached.
+// accepts records until the number of unacknowledged records reaches its limit.
 //
-// Records that were not acknowledged when a process ended are sent to the next process. The stub
+// Records that were not acknowledged when a process exited are sent to the next process. The stub
 // never blocks: records that exceed its limits stay with the recorder, which limits and counts
 // them.
 //
@@ -29,8 +29,8 @@ class TelemetryEvents {
   // Called when there is capacity for more records or needs() has changed. Never called from inside
   // batch().
   virtual void telemetry_taken() = 0;
-  // Called when records below this number have been committed, before telemetry_taken(). Only for a
-  // plugin that commits.
+  // Called when records below this number have been committed, before telemetry_taken(). Called
+  // only for a plugin that commits.
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_unhealthy(const std::string &compartment) = 0;
@@ -42,14 +42,16 @@ class TelemetryClientStub {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   // larger batches are split
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  // If records are pending and none is acknowledged within this time, the process is unresponsive.
+  // If records are pending and none is acknowledged within this time, the process is considered
+  // unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
-  // Until this time has passed, a plugin with unknown needs is assumed to commit.
+  // A plugin with unknown needs is assumed to commit until this time has passed.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
-  // If `required` is set, the plugin is assumed to commit until it or expect() reports otherwise.
-  // If not, this is assumed only for needs_timeout_ms, and not after give_up().
+  // If `required` is set, the plugin is assumed to commit until the plugin or expect() reports
+  // otherwise. If `required` is not set, this is assumed only for needs_timeout_ms, and not after
+  // give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -58,25 +60,25 @@ class TelemetryClientStub {
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
-  // Sets the needs that an earlier process of the plugin reported. Has no effect once the current
-  // process has reported its own needs.
+  // Sets the needs that an earlier plugin process reported. Has no effect once the current process
+  // has reported its own needs.
   void expect(std::uint32_t needs);
 
   // Records below this number are offered again because an endpoint was killed. The other process
-  // may have accepted them already.
+  // may already have accepted them.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
   // Returns the number below which all records have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
-  // Returns the table; its `self` is the TelemetryClientStub.
+  // Returns the table. The table's `self` is this TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
   // Returns the reason why no records are accepted. Empty if records are accepted or the state is
-  // not known yet.
+  // unknown.
   const std::string &failure() const noexcept { return failure_; }
-  // Returns true if no records are waiting for the other process or no process is connected.
+  // Returns true if no process is connected or no records are waiting for it.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // Returns the plugin's counters as last received.
+  // Returns the most recently received plugin counters.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
@@ -112,8 +114,8 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // All bits are set until the plugin's needs are known; the plugin may ignore data that it does
-  // not need. Known needs remain valid during a restart.
+  // All bits are set until the plugin's needs are known, because the plugin may ignore data that it
+  // does not need. Known needs remain valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool needs_known_ = false;  // from this process or an earlier one

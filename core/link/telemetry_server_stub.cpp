@@ -102,7 +102,7 @@ void TelemetryServerStub::send_counters() {
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // Shows that the process is alive, however slow its disk is.
+                             // Shows that the process is alive, even if its disk is slow.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();
@@ -151,7 +151,7 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Reads the records after the first `from` records into records_. These borrow from the payload.
+// Reads the records after the first `from` records into records_, which borrows from the payload.
 // Returns false if the payload is malformed.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();

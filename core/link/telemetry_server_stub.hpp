@@ -1,5 +1,5 @@
-// The server stub of a telemetry link: stores batches, offers them to the plugin until it has
-// accepted them, and acknowledges them.
+// The server stub of a telemetry link: stores batches, offers them to the plugin until the plugin
+// has accepted them, and acknowledges them.
 //
 // Owner: the compartment. Runs on the reactor thread.
 #pragma once
@@ -25,8 +25,8 @@ class TelemetryServerStub {
  public:
   static constexpr std::uint64_t retry_ms = 200;  // after the plugin has accepted only some records
   static constexpr std::uint64_t counters_ms = 500;
-  // Limit for frames that the plugin has not fully accepted: twice the limit of a client stub. The
-  // link of a client stub that exceeds it is closed.
+  // Size limit for frames that the plugin has not fully accepted: twice a client stub's limit. If a
+  // client stub exceeds it, its link is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` must outlive this object.
@@ -38,7 +38,7 @@ class TelemetryServerStub {
   // See PolicyServerStub::attach(). The client stub resends unacknowledged records.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   // Called by the plugin; see bh_host_telemetry. If a plugin commits, its records count as accepted
-  // only after they are committed.
+  // only once they have been committed.
   void committed(std::uint64_t below);
   // Returns BH_TELEMETRY_... bits, or 0 if the plugin has failed.
   std::uint32_t needs() const;
@@ -67,12 +67,12 @@ class TelemetryServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<Waiting> waiting_;      // limited by the unacknowledged records of a client stub
+  std::deque<Waiting> waiting_;      // limited by a client stub's unacknowledged records
   std::size_t waiting_records_ = 0;  // records in waiting_ that have not been accepted
   std::uint64_t waiting_bytes_ = 0;  // size of waiting_, at most max_waiting_bytes
   std::vector<bh_record> records_;   // the records of the frame being offered
-  std::uint64_t taken_ = 0, committed_ = 0;  // records below these numbers are accepted or
-                                             // committed
+  // Records below these numbers have been accepted or committed.
+  std::uint64_t taken_ = 0, committed_ = 0;
   // For previous endpoints: the numbers below which the plugin has accepted and committed records,
   // and the number below which the current endpoint offers those records again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;

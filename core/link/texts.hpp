@@ -13,7 +13,7 @@
 
 namespace bulkhead::link {
 
-// `plugin` is the instance id of the receiving plugin.
+// `plugin` is the receiving plugin's instance id.
 struct LaneText {
   std::string plugin, server;
 };
@@ -73,7 +73,7 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
-// The texts are borrowed from a bh_record or from the frame that contains them.
+// The strings are borrowed from a bh_record or from the frame that contains them.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,

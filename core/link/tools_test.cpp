@@ -1,5 +1,5 @@
-// Tests tools plugins over a link: which plugin receives a call, including while a reload replaces
-// the server stub's process.
+// Tests tools plugins over a link: which plugin receives a call, both normally and while a reload
+// replaces the server stub's process.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -42,8 +42,7 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> began, updates;
 };
 
-// A tools plugin that lists one tool with the plugin's own name, and answers every call with that
-// name.
+// A tools plugin that lists one tool, named like the plugin, and answers every call with that name.
 struct Tool {
   std::string id;
   ServerStub **server = nullptr;
@@ -241,7 +240,7 @@ TEST_CASE("an ending process finishes its calls while the next process receives 
   void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
-  // This call is sent before the client stub knows that the process is draining.
+  // This call is sent before the client stub has learned that the process is draining.
   link.call(notes);
   before.server->drain();
   CHECK(!before.server->drained());
@@ -298,7 +297,7 @@ TEST_CASE("the number of ending processes is limited") {
   CHECK(link.heard.errors.size() == lives - 1 - kept);
 }
 
-TEST_CASE("a process is drained only once a large answer has been written to the socket") {
+TEST_CASE("a process counts as drained only after a large answer has been written to the socket") {
   Link link;
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;

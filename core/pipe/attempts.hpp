@@ -1,4 +1,5 @@
-// Decides when to attempt the next connection and what to log about the attempts. Owner: Route.
+// Decides when to make the next connection attempt and what to log about the attempts. Owner:
+// Route.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,17 @@ class Attempts {
   explicit Attempts(const RouteLimits &limits) : limits_(limits) {}
 
   void start(std::uint64_t now_ns) noexcept { started_ns_ = now_ns; }
-  // Returns true if this failed attempt was the last: there was no connection within start_ms, or
-  // the address is wrong.
+  // Returns true if this failed attempt was the last: either there was no connection within
+  // start_ms, or the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
-  // Called after a failed attempt. The next attempt follows after retry_ms(). Returns the text to
-  // log, or an empty string.
+  // Called after a failed attempt. The next attempt is made after retry_ms(). Returns the message
+  // to log, or an empty string.
   std::string failed(std::uint64_t now_ns, const std::string &endpoint, const Error &error);
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
-  // Returns the text to log, or an empty string.
+  // Returns the message to log, or an empty string.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Returns the delay before the next attempt. The delay is 0 if the connection lasted at least
-  // steady_ms; otherwise it increases each time.
+  // Returns the delay before the next attempt. The delay is 0 if the last connection lasted at
+  // least steady_ms; otherwise it increases with each attempt.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:

@@ -1,5 +1,5 @@
 // Unfinished messages: unanswered client requests, messages that wait for a connection, and
-// unanswered endpoint requests. Owner: Route. Limits: RouteLimits.
+// unanswered endpoint requests. Owner: Route. Limited by RouteLimits.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class Backlog {
   // Returns false if the message would exceed max_waiting_bytes.
   bool keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   Waiting take_first();
-  // Moves the most recently queued message back to the front, because it could not be sent.
+  // Moves the most recently queued message back to the front because it could not be sent.
   void move_last_to_front();
   std::deque<Waiting> take_waiting();
   std::size_t waiting() const noexcept { return waiting_.size(); }
@@ -51,7 +51,7 @@ class Backlog {
   // ---- requests of the endpoint on the current connection ----
   // Drops the oldest request if there are already max_questions.
   void note_question(std::string_view text);
-  // Returns false if the endpoint has not sent this request or it has already been answered.
+  // Returns false if the endpoint did not send this request or it has already been answered.
   bool take_question(std::string_view id);
   void forget_questions() noexcept { questions_.clear(); }
 

@@ -90,7 +90,8 @@ TEST_CASE("queued messages keep their order, even after a failed send") {
   CHECK(w.backlog.waiting_bytes() == 0);
 }
 
-TEST_CASE("an answer needs a request of this connection, and the oldest requests are dropped") {
+TEST_CASE(
+    "an answer must match a request on this connection, and the oldest requests are dropped") {
   World w;
   w.backlog.note_question(question("1"));
   w.backlog.note_question(question("\"2\""));
@@ -109,7 +110,7 @@ TEST_CASE("an answer needs a request of this connection, and the oldest requests
   CHECK_FALSE(w.backlog.take_question("4"));
 }
 
-TEST_CASE("the client is paused at each limit until half of the limit is free") {
+TEST_CASE("reaching any limit pauses the client until half of the limit is free") {
   World w;
   CHECK_FALSE(w.held());
   SECTION("pending requests") {

@@ -1,5 +1,5 @@
-// Decides whether reading from the client is paused: while the lane is full, and after a limit is
-// reached until its use falls below half. Owner: Route.
+// Decides when to pause reading from the client: while the lane is full, and from the time that
+// usage reaches a limit until it falls below half of that limit. Owner: Route.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class ClientHold {
   explicit ClientHold(const RouteLimits &limits) : limits_(limits) {}
 
   void set_lane_full(bool full) noexcept { lane_full_ = full; }
-  // Counts an answer that the route created and that the client has not read yet. Returns true for
+  // Counts an answer that the route created and that the client has not yet read. Returns true for
   // the first such answer.
   bool add_own_answer(std::size_t bytes) noexcept {
     return std::exchange(own_bytes_, own_bytes_ + bytes) == 0;
@@ -34,7 +34,7 @@ class ClientHold {
   }
 
  private:
-  // True from the time when `bound` is reached until less than half of it is used.
+  // True from the time when `bound` is reached until usage falls below half of it.
   class Mark {
    public:
     bool reached(std::size_t n, std::size_t bound) noexcept {

@@ -1,9 +1,9 @@
-// State that the client has set in its session after the handshake: its log level, its
-// subscriptions, and the lists that it has read. A new endpoint does not have this state.
-// Therefore, the requests are repeated on a new connection, and the client receives list_changed
-// for the lists that it has read.
+// Session state that the client has set after the handshake: its log level, its subscriptions, and
+// the lists that it has read. A new endpoint does not have this state. Therefore, the requests are
+// repeated on a new connection, and the client receives list_changed for the lists that it has
+// read.
 //
-// Owner: Route. Limits: max_subscriptions requests with max_subscription_bytes in total; requests
+// Owner: Route. Limits: max_subscriptions requests with a total of max_subscription_bytes; requests
 // above the limits are not repeated.
 #pragma once
 
@@ -31,12 +31,11 @@ class ClientState {
 
   // Sends the recorded requests on a new connection, with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // Returns true if the exchange belongs to a repeated request, whose answer is not forwarded to
-  // the client.
+  // Returns true if the exchange is a repeated request. Its answer is not forwarded to the client.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
   // Sends list_changed to the client for each type of list that it has read.
   void announce_lists(Ends &ends) const;
-  // Called when the connection is lost, so repeated requests will not be answered.
+  // Called when the connection is lost. Pending repeated requests will then not be answered.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:

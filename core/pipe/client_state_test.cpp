@@ -125,7 +125,7 @@ TEST_CASE("the recorded subscriptions are limited in number and bytes") {
   small.state.repeat(small.ends, small.backlog);
   CHECK(small.ends.sent ==
         std::vector<std::string>{subscribe("file:///b"), subscribe("file:///d")});
-  // Requests without a URI, which a host rejects with an error.
+  // Requests without a URI. A host rejects them with an error.
   small.state.on_sent("\"resources/subscribe\"", R"({"id":1,"method":"resources/subscribe"})");
   small.state.on_sent("\"resources/subscribe\"",
                       R"({"id":1,"method":"resources/subscribe","params":[]})");

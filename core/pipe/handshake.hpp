@@ -20,10 +20,10 @@ class Handshake {
   void on_sent(std::uint32_t kind, std::uint64_t exchange, std::string_view method,
                std::string_view text);
   enum class Answer : std::uint8_t { of_client, of_repetition, repetition_refused };
-  // Determines whose request the endpoint has answered. Only answers of type of_client are
-  // forwarded to the client.
+  // Determines who sent the request that the endpoint has answered. Only answers of type of_client
+  // are forwarded to the client.
   Answer on_answer(std::uint64_t exchange, std::string_view text);
-  // Called when the connection is lost, so no answer will arrive.
+  // Called when the connection is lost. Pending answers will then not arrive.
   void on_lost() noexcept { sent_exchange_ = repeated_ = 0; }
 
   // Returns true if the endpoint has accepted a handshake.

@@ -70,7 +70,9 @@ TEST_CASE("an accepted handshake is repeated unchanged") {
   CHECK(w.next.sent == Texts{initialize, initialize, initialized});
 }
 
-TEST_CASE("only the answer to the repeated handshake is withheld from the client, and only once") {
+TEST_CASE(
+    "the answer to the repeated handshake is withheld from the client once, and no other answer "
+    "is") {
   World w;
   w.complete();
   w.handshake.repeat(w.next, 7);
@@ -114,6 +116,6 @@ TEST_CASE("a new handshake must be confirmed again") {
   CHECK(w.next.sent == Texts{initialize});
   w.next.full = true;
   w.send_initialized();
-  w.handshake.repeat(w.next, 8);  // neither the request nor the notification was sent
+  w.handshake.repeat(w.next, 8);  // sends neither the request nor the notification
   CHECK(w.next.sent == Texts{initialize});
 }

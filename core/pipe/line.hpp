@@ -1,4 +1,4 @@
-// Classifies a line's JSON-RPC message as far as forwarding requires.
+// Classifies a line's JSON-RPC message to the extent that forwarding requires.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 namespace bulkhead::pipe {
 
 enum class LineKind : std::uint8_t {
-  request,  // expects an answer; includes text that is not a JSON object, which the host answers
-            // with an error
+  // Expects an answer. Text that is not a JSON object counts as a request, because the host answers
+  // it with an error.
+  request,
   notification,  // an object without an id
   response       // an answer to a request from the host
 };
@@ -25,11 +26,11 @@ struct Line {
 Line classify(std::string_view text) noexcept;
 
 // Returns a JSON-RPC error with code -32001 (the transport could not deliver the message). `id` is
-// a token; an empty id becomes null.
+// a token; if it is empty, null is used.
 std::string lost_answer(std::string_view id, std::string_view message);
 
-// Returns the method's name, unescaped and truncated, for an error message, or "request" if there
-// is none.
+// Returns the method's name for an error message, unescaped and truncated, or "request" if there is
+// none.
 std::string method_name(std::string_view token);
 
 }  // namespace bulkhead::pipe

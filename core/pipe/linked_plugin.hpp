@@ -1,4 +1,4 @@
-// A linked-in plugin and its minimal bh_host: the reactor, the log, and the tables of its owner
+// A linked-in plugin and its minimal bh_host: the reactor, the log, and its owner's tables
 // (host_tables).
 //
 // plugin/Instance is not used: its secrets, folders, sockets, child processes and configuration
@@ -34,7 +34,7 @@ class LinkedPlugin {
   LinkedPlugin(const LinkedPlugin &) = delete;
   LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
-  // Creates, configures and starts the first plugin of the library. Called once.
+  // Creates, configures and starts the library's first plugin. Called once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
   void stop();
 

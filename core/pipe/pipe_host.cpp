@@ -77,7 +77,7 @@ PipeHost::PipeHost(Options options)
       transport_tables_(plugin_limits_) {}
 
 PipeHost::~PipeHost() {
-  // The transport is destroyed first because it still writes pending output for the client.
+  // The transport is destroyed first because it may have pending output for the client.
   transport_.reset();
   connector_.reset();
   route_.reset();
@@ -170,7 +170,7 @@ void PipeHost::to_client(std::string_view message) {
   out.parts = &part;
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
-    // The limits of in-flight requests prevent this.
+    // The limits on in-flight requests prevent this.
     failure_ = Error{status, "the output queue for the client is full, or out of memory"};
   }
 }

@@ -23,8 +23,8 @@ struct Options {
   bh_plugin_entry_fn transport = nullptr, connector = nullptr;
   std::string transport_config = "{}", connector_config = "{}";
   std::string endpoint;  // the other side's name in messages
-  // Returns the connector's definition of the endpoint, as a JSON object. Called for each
-  // connection attempt with the process name that the transport reported.
+  // Returns the connector's definition of the endpoint as a JSON object. Called for each connection
+  // attempt with the process name that the transport reported.
   std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
   std::uint64_t message_bytes = 16u << 20;  // one message of the client
@@ -39,8 +39,8 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until all client requests are answered and the answers written, the client has
-  // disconnected, or request_stop() was called. Returns an error if the host failed.
+  // Runs until request_stop() is called, the client has disconnected, or all client requests have
+  // been answered and the answers written. Returns an error if the host failed.
   Result<void> run();
   // May be called on any thread or in a signal handler.
   void request_stop() noexcept;

@@ -42,7 +42,7 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A response to a request from a previous connection has no recipient, and its id may have been
+  // A response to a request from a previous connection has no recipient. Its id may have been
   // reused.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
@@ -89,8 +89,8 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // No part of this message was sent because the connection is ending, so it is queued for the next
-  // connection.
+  // No part of this message was sent because the connection is ending. The message is queued for
+  // the next connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);
@@ -131,7 +131,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (exchange != 0) check_end();
 }
 
-// If the code is BH_E_CANCELLED, the endpoint sends no answer because the client has cancelled the
+// If the code is BH_E_CANCELLED, the endpoint sends no answer because the client cancelled the
 // request.
 void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
@@ -155,7 +155,7 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Backpressure for these answers applies only to the client. They are counted within one turn of
+// Backpressure for these answers applies only to the client. Answers are counted within one turn of
 // the loop, and for longer if the client does not read them.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {

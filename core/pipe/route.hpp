@@ -1,6 +1,6 @@
-// route = "pipe": connects the one client session of a transport to one lane of a connector and
-// matches answers to requests. It knows only those MCP methods that it repeats on a new connection:
-// the handshake, and the requests that set session state.
+// Implements route = "pipe": connects a transport's only client session to one lane of a connector
+// and matches answers to requests. It interprets only those MCP methods that it repeats on a new
+// connection: the handshake, and the requests that set session state.
 //
 // If the connection is lost, each request that was already sent is answered with error -32001 and
 // is never retried, because it may have been executed. Unsent requests are queued until the first
@@ -44,8 +44,8 @@ class Route {
 
   void start();
 
-  // Receives a message from the client. Returns true if exactly one answer follows or has already
-  // been sent.
+  // Receives a message from the client. Returns true if exactly one answer will be sent or has
+  // already been sent.
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();

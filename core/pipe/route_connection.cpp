@@ -1,4 +1,4 @@
-// Opens, loses and replaces the connections of a route, and ends the route.
+// Opens and replaces a route's connections, handles their loss, and ends the route.
 #include <utility>
 
 #include "pipe/route.hpp"
@@ -61,7 +61,7 @@ void Route::lane_down(bh_lane lane, const Error &error) {
   attempt_failed(error);
 }
 
-// Messages that were already sent are not repeated, because they may have been executed.
+// Messages that have already been sent are not repeated because they may have been executed.
 void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
@@ -98,7 +98,8 @@ void Route::give_up(const Error &error) {
 
 // ---- the end -----------------------------------------------------------------------------------
 
-// Called after the client's input has ended. Closes the other direction and waits for answers.
+// Called after the client's input has ended. Closes the outgoing direction to the endpoint and
+// waits for answers.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

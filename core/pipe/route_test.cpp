@@ -68,7 +68,7 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Runs the loop until the condition is true. If it never is, the test's time-out ends the test.
+  // Runs the loop until the condition is true. If it never becomes true, the test times out.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -118,7 +118,7 @@ TEST_CASE("answers match their requests, and notifications expect no answer") {
         std::vector<std::string>{request(9, "ping"), "second", "first", "pushed"});
 }
 
-TEST_CASE("requests made before the connection is open are sent once it is, in order") {
+TEST_CASE("requests made before the connection is open are sent in order once it is open") {
   World w;
   w.route.from_client(request(1, "initialize"));
   w.route.from_client(R"({"method":"notifications/initialized"})");
@@ -337,7 +337,7 @@ TEST_CASE("end of input before the connection is open: requests are still sent")
   CHECK(w.ends.finishes == 1);
 }
 
-TEST_CASE("a request that the client has cancelled ends without an answer") {
+TEST_CASE("a request that the client cancels ends without an answer") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -365,7 +365,7 @@ TEST_CASE("messages above the limits are answered with errors") {
   }
 }
 
-TEST_CASE("messages of a previous lane are ignored") {
+TEST_CASE("messages from a previous lane are ignored") {
   World w;
   w.connect();
   const bh_lane old = w.lane();
@@ -377,7 +377,7 @@ TEST_CASE("messages of a previous lane are ignored") {
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("an answer is sent only to the connection of its request") {
+TEST_CASE("an answer is sent only on the connection of its request") {
   World w;
   w.connect();
   const std::string question = request(7, "elicitation/create");

@@ -37,14 +37,14 @@ std::unexpected<Error> failed(const std::string &path) {
 }
 
 // Locks the folder while the key is created or a list is written, because several gateways may use
-// it.
+// the folder.
 Result<OwnedFd> lock(const std::string &folder) {
   OwnedFd fd(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd || ::flock(fd.get(), LOCK_EX) != 0) return failed(folder + "/.lock");
   return fd;
 }
 
-// Returns the secret key, which is 64 bytes long.
+// Returns the secret key (64 bytes).
 Result<std::string> audit_key(const std::string &state_dir) {
   const auto folder = private_folder(state_dir, "secrets", "@audit");
   if (!folder) return std::unexpected(folder.error());
@@ -107,7 +107,7 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// Thins a full list: for each chain, keeps the first position of each period and the last position.
+// Thins a full list. For each chain, keeps the first position in each period and the last position.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
   std::map<std::uint32_t, std::size_t> last;  // index of each chain's last position
@@ -188,7 +188,7 @@ std::vector<SignedPlace> places_in(std::string_view text) {
   return out;
 }
 
-// Returns the last signed position of this chain. Its seq is 0 if there is none.
+// Returns this chain's last signed position. Its seq is 0 if there is none.
 SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   for (const std::uint64_t most : {std::uint64_t{64} << 10, 2 * max_audit_list_bytes}) {
     bool all = false;
@@ -201,8 +201,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// Adds a position to the list. A position before the last signed position is rejected, so each
-// position has at most one signature.
+// Adds a position to the list. A position that precedes the last signed position is rejected, so
+// each position has at most one signature.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -231,7 +231,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   return append_line(path, line);
 }
 
-// Publishes the public key for verifiers.
+// Publishes the public key so signatures can be verified.
 Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto folder = private_folder(state_dir, "audit", "supervisor");
   if (!folder) return std::unexpected(folder.error());

@@ -18,8 +18,8 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of one instance's list. A full list is thinned: of the older lines, only the first
-// of each hour is kept, or the first of each day if that is not enough.
+// Maximum size of an instance's list. A full list is thinned: only the first of the older lines in
+// each hour is kept, or the first in each day if that is not enough.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
 
@@ -34,8 +34,8 @@ void archive(Ar &ar, AuditSignature &v) {
 }
 
 // Signs a statement. A statement about a chain ("chain C seq N head HASH") is also added to the
-// instance's list. Returns BH_E_DENIED if its position is before the last signed position. Returns
-// BH_E_INVALID if the statement is too long, is not printable ASCII, or is about a chain but has
+// instance's list. Returns BH_E_DENIED if its position precedes the last signed position. Returns
+// BH_E_INVALID if the statement is too long, is not printable ASCII, or refers to a chain but has
 // another format. If the list cannot be written, nothing is signed and the error is returned.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
@@ -47,7 +47,7 @@ struct SignedPlace {
   std::string head;  // 64 hex digits
 };
 std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without line ending
-// Returns an instance's list in the order of signing, or an empty vector if there is no list. An
+// Returns an instance's list in signing order, or an empty vector if there is no list. An
 // incomplete line is omitted.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
 // Returns the instances that have a list.

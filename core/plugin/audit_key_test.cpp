@@ -56,7 +56,7 @@ TEST_CASE("a statement is signed with the instance's name and the time, and list
   CHECK(again->public_key == made->public_key);
 }
 
-TEST_CASE("a statement that is not a line of text is rejected") {
+TEST_CASE("a statement that is not a single line of text is rejected") {
   testing::TestFolder folder;
   CHECK(sign_for_audit(folder.path(), "book", "").error().code == BH_E_INVALID);
   CHECK(sign_for_audit(folder.path(), "book", "a\nb").error().code == BH_E_INVALID);

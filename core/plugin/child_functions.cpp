@@ -1,4 +1,4 @@
-// Implements bh.host.spawn/1: forwards calls to the host's Spawner for instances that may start
+// Implements bh.host.spawn/1. Forwards calls to the host's Spawner for instances that may start
 // child processes.
 #include "plugin/host_functions.hpp"
 

@@ -26,7 +26,7 @@ constexpr std::size_t max_depth = 64;
 constexpr unsigned parse_flags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-// Returns an error for text that RapidJSON must not read, or null. RapidJSON 1.1.0 computes
+// Returns null, or an error for text that RapidJSON must not read. RapidJSON 1.1.0 computes
 // exponents in an int that can overflow (CVE-2024-38517), and its validator visits every open level
 // for every value.
 const char *beyond_bounds(std::string_view json) noexcept {
@@ -89,8 +89,8 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
 
-// Returns true if the configuration has rules but the schema does not name their member. The policy
-// would silently ignore the rules.
+// Returns true if the configuration has rules but the schema does not list them. The policy would
+// silently ignore the rules.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
          find(find(schema, "properties"), rules_member) == nullptr;
@@ -142,7 +142,7 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds one error after another. After each error, the invalid member is removed from the
+// Finds errors one at a time. After each error, the invalid member is removed from the
 // configuration; if a member is missing, its requirement is removed from the schema.
 class FaultFinder {
  public:
@@ -195,7 +195,7 @@ class FaultFinder {
     return text;
   }
 
-  // Removes the member that contains the error. Array elements are not removed, because this would
+  // Removes the member that contains the error. Array elements are not removed because that would
   // change the indexes of later elements.
   template <class Pointer>
   bool take_out(const Pointer &where) {

@@ -18,12 +18,12 @@ namespace bulkhead {
 // and BH_E_ABI if the schema itself is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
-// One error: its path ("guests[0].port"; empty for the object itself) and the allowed values.
+// One error: the allowed values and the path ("guests[0].port"; empty for the object itself).
 struct ConfigFault {
   std::string path, what;
 };
-// Returns at most 64 errors, and only the first error of each array. Returns an empty vector if
-// there are none or the schema is invalid; check_config() reports an invalid schema.
+// Returns at most 64 errors, with no more than the first error in each array. Returns an empty
+// vector if there are none or if the schema is invalid; check_config() reports an invalid schema.
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

@@ -47,7 +47,7 @@ TEST_CASE("an error contains the path and the allowed values") {
              Contains("config/limits/byte: unknown key; known keys: bytes"));
 }
 
-TEST_CASE("rules of the profile are rejected if the plugin's schema does not name them") {
+TEST_CASE("the profile's rules are rejected if the plugin's schema does not list them") {
   const std::string rules = R"({"profile_rules":[]})";
   const auto refused = Contains("does not evaluate them: use \"policy-rules\"");
   CHECK_THAT(why(rules, R"({"type":"object","additionalProperties":false})"), refused);

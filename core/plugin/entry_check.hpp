@@ -10,13 +10,13 @@
 
 namespace bulkhead {
 
-// The host's copy of a descriptor. Members that an older plugin lacks are empty.
+// The host's copy of a descriptor. Members that an older plugin does not have are empty.
 struct PluginDescription {
   std::string id, name, version, vendor, config_schema;
   std::vector<std::string> provides;
 };
 
-// Rejects a plugin that has a different ABI major version or needs a newer minor version than
+// Rejects a plugin that has a different ABI major version or requires a newer minor version than
 // `host_minor`. The error contains both versions and the remedy.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 

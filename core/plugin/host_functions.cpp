@@ -86,7 +86,7 @@ std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept 
   return context.log && level >= context.log_level ? 1 : 0;
 }
 
-// Returns true and logs the call if its arguments are invalid.
+// If the arguments are invalid, logs the call and returns true.
 bool HostFunctions::misused(const Instance &instance, bool wrong, const char *function) noexcept {
   return wrong && instance.report_misuse(function) != BH_OK;
 }

@@ -1,4 +1,4 @@
-// The bh_host functions of an instance: services common to all plugins.
+// An instance's bh_host functions: services common to all plugins.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"
@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 struct HostFunctions {
-  // Returns the bh_host of `instance`, which must not move afterwards.
+  // Returns the bh_host of `instance`. The instance must not move afterwards.
   static bh_host host_of(Instance &instance);
 
   // bh_host

@@ -26,7 +26,7 @@ bh_error empty_error() noexcept {
   return error;
 }
 
-// Calls a function of the plugin and converts an exception to a plugin error.
+// Calls a plugin function and converts an exception to a plugin error.
 template <class F>
 bh_status call(bh_error *error, F &&f) noexcept {
   try {
@@ -93,8 +93,8 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
   return made;
 }
 
-// Copies the plugin's table. Functions that an older plugin lacks are replaced by functions without
-// effect.
+// Copies the plugin's table. Functions that an older plugin lacks are replaced by functions that do
+// nothing.
 Result<void> Instance::adopt(const bh_plugin *plugin) {
   bh_error none = empty_error();
   if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
@@ -196,7 +196,7 @@ void Instance::stop() {
 void Instance::release_held() noexcept {
   ended_.store(true, std::memory_order_release);
   Reactor::Held held = context_->reactor->held(this);
-  // Work that stop() has cancelled needs some time to end.
+  // Work that stop() has cancelled takes some time to end.
   for (int ms = 0; held.blocking != 0 && ms < max_job_end_ms; ++ms) {
     ::usleep(1000);
     held = context_->reactor->held(this);
@@ -211,7 +211,7 @@ void Instance::release_held() noexcept {
   abandoned_ = held.blocking != 0;
 }
 
-// Stops the instance if necessary and destroys it, unless a pool thread is still running its code.
+// Stops the instance if necessary, then destroys it unless a pool thread is still running its code.
 void Instance::end() noexcept {
   using enum InstanceState;
   if (state_ == started || state_ == draining) stop();

@@ -1,7 +1,7 @@
 // One plugin instance and its bh_host.
 //
 // Owner: the Host. An instance passes through the states created -> configured -> started ->
-// draining -> stopped -> destroyed, each once. stop() logs the resources that the plugin has not
+// draining -> stopped -> destroyed once each. stop() logs the resources that the plugin has not
 // released.
 #pragma once
 
@@ -27,7 +27,7 @@ class Instance;
 }
 
 // Stops and destroys the instance. If a pool thread is still running the instance's work, this is
-// logged, and the instance and its library stay in memory, because the thread may use them.
+// logged, and the instance and its library stay in memory because the thread may use them.
 template <>
 struct std::default_delete<bulkhead::Instance> {
   void operator()(bulkhead::Instance *instance) const;
@@ -55,19 +55,19 @@ struct HostContext {
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   HostServices services;
-  // Returns a host extension's table for an instance and id, or null. Used for extensions beyond
-  // the common services (transport, connector ...). The table's first argument is the instance's
-  // ctx.
+  // Returns an instance's host extension table for an id, or null. Used for extensions beyond the
+  // common services (transport, connector ...). The first argument of the table's functions is the
+  // instance's ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
-  // Returns true if this instance may have statements signed (bh.host.sign/1). If the function is
-  // empty, no instance may.
+  // Returns true if this instance may have statements signed (bh.host.sign/1). If no function is
+  // set, no instance may.
   std::function<bool(const class Instance &)> signs;
-  // Returns the secrets to mask for this instance (bh.host.mask/1). If the function is empty or
-  // returns null, there are none. Called on any thread.
+  // Returns the secrets to mask for this instance (bh.host.mask/1). If no function is set or it
+  // returns null, there are no secrets. Called on any thread.
   std::function<std::shared_ptr<const SecretPrints>(const class Instance &)> prints;
-  // Returns the spawner for this instance's child processes. If the function is empty or returns
-  // null, the instance may not start any. It is called at each use, so its result must not change
-  // while children exist.
+  // Returns the spawner for this instance's child processes. If no function is set or it returns
+  // null, the instance may not start any. The function is called at each use, so its result must
+  // not change while child processes exist.
   std::function<Spawner *(const class Instance &)> children;
 };
 
@@ -79,23 +79,23 @@ class Instance {
   static constexpr int max_job_end_ms = 500;  // how long stop() waits for blocking work
 
   // `id` is [A-Za-z0-9_.-]{1,64} but not "." or "..", because it is used as a folder name. Errors
-  // name the plugin and the instance. `user` is set before the plugin's code runs. All functions
-  // run on the reactor thread unless stated otherwise.
+  // name the plugin and the instance. `user` is set before the plugin's code runs. Unless stated
+  // otherwise, all functions run on the reactor thread.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // Each function is called once, in this order. A call out of order does not reach the plugin: it
-  // returns BH_E_INVALID, or logs a line if the function has no result. After a failed configure or
-  // start, the instance can only be destroyed. configure() first validates the configuration
-  // against the plugin's config_schema.
+  // Each function is called once, in this order. A call that is out of order does not reach the
+  // plugin: it returns BH_E_INVALID, or logs a line if the function has no result. After configure
+  // or start has failed, the instance can only be destroyed. configure() first validates the
+  // configuration against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
   // Returns BH_OK if ready, BH_PENDING while starting, or another status if the instance has
-  // failed. *error is then the reason.
+  // failed. In that case, *error is the reason.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.
@@ -117,17 +117,17 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // Returns true if pool work was still running after stop(). The instance then stays in memory,
-  // and the work may still call the host.
+  // Returns true if pool work was running when stop() returned. The instance then stays in memory,
+  // and the work may call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
 
-  // Returns the instance of a bh_host.ctx.
+  // Returns the instance to which a bh_host.ctx belongs.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
   Reactor &reactor() const noexcept { return *context_->reactor; }
-  // Returns BH_OK or the reason to reject a plugin's call: BH_E_INVALID if `wrong` (logged), or
+  // Checks a plugin's call. Returns BH_OK, BH_E_INVALID if `wrong` is set (which is logged), or
   // BH_STALE if the instance has been stopped. Thread-safe.
   bh_status check_call(bool wrong, const char *function) const noexcept {
     if (wrong) return report_misuse(function);

@@ -106,7 +106,7 @@ TEST_CASE("after a failed configuration or start, an instance can only be destro
     const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
-    // The plugin's ESC character has been removed.
+    // The plugin's ESC character is removed.
     CHECK_THAT(refused.error().text,
                Contains("plugin good, instance mine") && Contains("an object [31m is wanted"));
     CHECK_FALSE(instance->start().has_value());
@@ -187,7 +187,7 @@ TEST_CASE("timers, watches and pool work run through the instance's host") {
   CHECK(world.logged("5 mine: fd.watch was called with invalid arguments"));
 }
 
-TEST_CASE("an instance with running blocking work stays in memory, together with its host") {
+TEST_CASE("an instance whose blocking work is running stays in memory, together with its host") {
   World world;
   static std::atomic<bool> go{false};
   static bool done = false;
@@ -339,7 +339,8 @@ TEST_CASE("instance ids that could escape their folder are rejected") {
   CHECK(world.make("good", "..a").has_value());
 }
 
-TEST_CASE("tables of an older or newer plugin are used as far as both sides know their members") {
+TEST_CASE(
+    "tables of an older or newer plugin are used up to the last member that both sides know") {
   World world;
   CHECK(world.make("shorter", "s").value()->ext<char>("test.ext/1") == nullptr);
   CHECK(world.make("bigger", "b").value()->ext<char>("test.ext/1") != nullptr);

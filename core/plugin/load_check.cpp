@@ -1,5 +1,5 @@
 // load_check FOLDER PLUGIN [TOOL ARGUMENTS]...: loads a plugin like the host, takes it through its
-// states and calls its tools. Each call must be answered. Used by the tests of the SDK package.
+// states, and calls its tools. Each call must be answered. Used by the SDK package tests.
 #include <cstdio>
 #include <map>
 #include <string>

@@ -23,7 +23,8 @@ namespace {
 enum class Phase : std::uint8_t { constructors, entry, init };
 
 // State shared by the helper thread and the waiting thread. A helper thread that does not return
-// keeps it. Once `abandoned` is set, no pointer in it may refer to data of the waiting thread.
+// keeps this state alive. Once `abandoned` is set, no pointer in it may refer to the waiting
+// thread's data.
 struct Attempt {
   std::string plugin;
   OwnedFd fd;  // the plugin file; empty for a linked-in plugin
@@ -70,12 +71,12 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Returns false if the attempt was abandoned, so no more code of the plugin may run.
+// Returns false if the attempt was abandoned. In that case, no more plugin code may run.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)
-    set_stuck({});  // the constructors were only
-                    // slow
+    // The constructors were only slow.
+    set_stuck({});
   a.phase = phase;
   return !a.abandoned;
 }
@@ -193,7 +194,7 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // lstat() also finds symbolic links, which are rejected later rather than skipped.
+    // lstat() also finds symbolic links, so they are rejected later rather than skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -280,7 +281,7 @@ struct LibraryMaker {
   }
 
   // Creates the library of a finished attempt; `id` selects one of its plugins. If the library is
-  // rejected, its destructor de-initializes it.
+  // rejected, its destructor deinitializes it.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);

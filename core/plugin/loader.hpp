@@ -2,8 +2,8 @@
 //
 // A library is opened once; symbolic links and group- or world-writable files are rejected. Its
 // manifest and exports are read before any of its code runs, and the checked file itself is mapped.
-// Loading and init run on a helper thread with a time-out, so a plugin that hangs is reported and
-// does not block the host.
+// Loading and init run on a helper thread with a time-out, so a hanging plugin is reported and does
+// not block the host.
 #pragma once
 
 #include <sys/stat.h>
@@ -37,10 +37,10 @@ struct LoadOptions {
   std::string sha256;                     // required digest in hex; empty: any digest
 };
 
-// An opened and checked library file whose code has not run yet. It is mapped later through its
-// descriptor, even if its path has become inaccessible. A process can therefore check its plugins,
-// confine itself (with a rule for fd()), and only then run their code. The process's user must be
-// allowed to read the file when it is mapped.
+// A library file that has been opened and checked but whose code has not run. It is later mapped
+// through its descriptor, even if its path has become inaccessible. A process can therefore check
+// its plugins, confine itself (with a rule for fd()), and only then run their code. When the file
+// is mapped, the process's user must be allowed to read it.
 struct CheckedLibrary {
   Manifest manifest;
   std::string path;
@@ -51,8 +51,8 @@ struct CheckedLibrary {
 };
 
 // Returns the config_schema stored in the file (BH_SCHEMA_SECTION). If the result is empty, the
-// schema is known only after the code has run. Returns BH_E_INVALID or BH_E_LIMIT if the section is
-// invalid.
+// schema is available only after the code has run. Returns BH_E_INVALID or BH_E_LIMIT if the
+// section is invalid.
 Result<std::string> schema_of(const CheckedLibrary &checked);
 
 // Returns a copy for another instance of the same plugin. Returns BH_E_LIMIT if no descriptors are
@@ -80,8 +80,8 @@ class Library {
   // Runs on the control thread. Blocks for at most init_timeout_ms.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // Loads in two steps. check() uses `dirs` and `sha256` and returns the errors listed above except
-  // BH_E_TIMEOUT; load() uses `init_timeout_ms`.
+  // Loading takes two steps. check() uses `dirs` and `sha256` and returns the errors listed above
+  // except BH_E_TIMEOUT. load() uses `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
@@ -110,19 +110,18 @@ class Library {
   std::shared_ptr<void> init_host_;  // the bh_host passed to init; plugins may keep the pointer
 };
 
-// Loads the plugin's file from `checked` or, if it is not there, from the folders.
+// Loads the plugin's file from `checked` or, if it is not listed there, from the folders.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);
 
-// One manifest found in the folders, for `plugin list`. `error` is set if the manifest is
-// unreadable.
+// A manifest found in the folders, for `plugin list`. `error` is set if the manifest is unreadable.
 struct FoundPlugin {
   std::string path, error;
   Manifest manifest;
 };
 std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs);
-// Describes the plugin of this library file, using the manifest beside it.
+// Describes the plugin in this library file, using the manifest in the same folder.
 FoundPlugin describe_plugin(const std::string &path);
 
 }  // namespace bulkhead

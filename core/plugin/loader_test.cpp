@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// Returns the error of a load that must fail.
+// Returns the error from a load that must fail.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());
@@ -222,7 +222,7 @@ TEST_CASE("symbolic links and special files are rejected rather than followed or
   CHECK_THAT(error.text, Contains("not a regular file"));
 }
 
-TEST_CASE("a manifest that is missing, unreadable or of another plugin is rejected") {
+TEST_CASE("a manifest that is missing, unreadable or belongs to another plugin is rejected") {
   testing::TestFolder folder;
   folder.copy("good");
   const std::string manifest = "good.plugin.toml";
@@ -315,7 +315,7 @@ TEST_CASE("a plugin that hangs in init is reported and abandoned") {
   CHECK(Library::load("good", nullptr, from(TEST_PLUGINS)).has_value());
 }
 
-TEST_CASE("structs of another size are read as far as both sides know their members") {
+TEST_CASE("structs of another size are read up to the last member that both sides know") {
   for (const char *plugin : {"bigger", "shorter"}) {
     auto library = Library::load(plugin, nullptr, from(TEST_PLUGINS));
     if (!library) FAIL(library.error().text);
@@ -374,7 +374,7 @@ TEST_CASE("a linked-in plugin is loaded like a file") {
   CHECK_FALSE(Library::from_entry("other", fn, nullptr, {}).has_value());
 }
 
-TEST_CASE("list_plugins returns valid plugins, and the errors of invalid plugins") {
+TEST_CASE("list_plugins returns valid plugins, and errors for invalid plugins") {
   testing::TestFolder folder;
   folder.copy("good");
   folder.write(

@@ -37,7 +37,8 @@ Result<std::string> read_all(int fd, const std::string &path) {
   }
 }
 
-// Reads a string or an integer in 0..2^32-1. Returns false if it is missing or has another type.
+// Reads a string or an integer in the range 0 to 2^32-1. Returns false if it is missing or has
+// another type.
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;

@@ -15,7 +15,7 @@
 
 namespace bulkhead {
 
-// Maps the checked file behind `fd`, unless it is already mapped, and returns its entry function.
+// Maps the checked file behind `fd` unless it is already mapped, and returns its entry function.
 // Runs the library's static constructors, so it may be slow or hang. An error message begins with a
 // verb and is appended to the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);

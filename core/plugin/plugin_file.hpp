@@ -16,19 +16,20 @@
 
 namespace bulkhead {
 
-// Opens a folder that only root and this user can change. Symbolic links in its path are followed.
+// Opens a folder that can be changed only by root and this user. Symbolic links in its path are
+// followed.
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
 
-// Opens a regular file that only root and this user can change. Symbolic links are rejected. Stores
-// the result of fstat in `status`. Returns BH_E_NOT_FOUND if there is no such file.
+// Opens a regular file that can be changed only by root and this user. Symbolic links are rejected.
+// Stores the result of fstat in `status`. Returns BH_E_NOT_FOUND if there is no such file.
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status);
 
-// Checks that the file is a complete shared library for this machine. With a truncated file,
-// accessing the missing pages would terminate the process with SIGBUS long after dlopen().
+// Checks that the file is a complete shared library for this machine. If a truncated file were
+// mapped, accessing the missing pages would terminate the process with SIGBUS long after dlopen().
 Result<void> check_elf(int fd, std::uint64_t size);
 
-// Returns the names that the library exports, without running its code. Must be called after
+// Returns the names that the library exports without running its code. Must be called after
 // check_elf().
 Result<std::vector<std::string>> read_exports(int fd);
 

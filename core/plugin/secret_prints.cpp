@@ -19,7 +19,7 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-// Hashes the 8 bytes at this position to a 16-bit number.
+// Hashes the 8 bytes at this position to a 16-bit value.
 std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -51,8 +51,8 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// Adds the value both as given and unescaped. It may contain text that only looks like an escape,
-// so unescaping may remove one layer too many.
+// Adds the value both as given and unescaped. A value may contain text that only looks like an
+// escape, so unescaping may remove one layer too many.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);
@@ -84,8 +84,8 @@ void SecretPrints::note_begins() {
   }
 }
 
-// Returns the length of the longest value with which the text begins, or 0 if there is none.
-// Returns nullopt if more than *budget bytes would have to be hashed.
+// Returns the length of the longest value at the start of the text, or 0 if there is none. Returns
+// nullopt if more than *budget bytes would have to be hashed.
 std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::uint16_t begin,
                                                    std::uint64_t *budget) const {
   auto at = std::lower_bound(prints_.begin(), prints_.end(), begin,
@@ -94,7 +94,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::size_t hashed = 0;
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
-    // The last bytes are also compared, because attackers can write the common beginning of tokens.
+    // The last bytes are also compared, because attackers can write text with the common prefix of
+    // tokens.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;

@@ -17,26 +17,25 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Shorter values would also match unrelated text.
+  // Values below this length would match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  static constexpr std::size_t max_prints = 2'048;  // one to three per value; additional values are
-                                                    // ignored
+  static constexpr std::size_t max_prints = 2'048;  // one to three per value; others are ignored
   // Limits on hashed bytes. A text with so many matches that it exceeds them is masked completely.
   static constexpr std::uint64_t hashed_per_byte = 32, hashed_at_least = 64 << 10;
 
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // Maximum number of removed escape layers, for example for a URL inside JSON inside a JSON
-  // string. Deeper layers are not searched.
+  // Maximum number of escape layers that are removed, for example for a URL inside JSON inside a
+  // JSON string. Deeper layers are not searched.
   static constexpr unsigned max_layers = 8;
 
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
   // Returns the text with each value replaced by "***", and adds the number of replacements to
-  // *count. Values are found unescaped and with JSON (\u003d, \/) or URL (%3D) escapes, in upper
-  // and lower case. The cost is one pass per escape layer in the text, regardless of the number of
-  // values, plus a limited number of hashed bytes.
+  // *count. Values are found unescaped and with JSON (\u003d, \/) or URL (%3D) escapes, with
+  // hexadecimal digits in upper or lower case. The cost is one pass per escape layer in the text,
+  // regardless of the number of values, plus a limited number of hashed bytes.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -46,8 +45,8 @@ class SecretPrints {
 
   struct Print {
     std::uint32_t bytes = 0;
-    std::uint16_t begin = 0, end = 0;  // first and last 8 bytes; the value is hashed only if they
-                                       // match
+    // The first and last 8 bytes. The value is hashed only if they match.
+    std::uint16_t begin = 0, end = 0;
     std::string hash;
     bool operator==(const Print &) const = default;
   };
@@ -71,9 +70,9 @@ class SecretPrints {
   std::uint64_t factor() const noexcept;
 
   std::string key_;
-  std::vector<Print> prints_;                  // sorted by begin, then longest first
-  std::array<std::uint64_t, 1'024> begins_{};  // set of all `begin` values, tested once per
-                                               // position
+  std::vector<Print> prints_;  // sorted by begin, then longest first
+  // The set of all `begin` values, tested once per position.
+  std::array<std::uint64_t, 1'024> begins_{};
 };
 
 }  // namespace bulkhead

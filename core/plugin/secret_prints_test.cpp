@@ -58,7 +58,7 @@ TEST_CASE("prints do not contain the values, and can be passed to another proces
   CHECK(masked(SecretPrints(), "tango-7-foxtrot", 0) == "tango-7-foxtrot");
 }
 
-TEST_CASE("values with the same beginning are found, the longest first") {
+TEST_CASE("values with the same prefix are found, longest first") {
   SecretPrints prints(key);
   for (const char *value : {"password-one", "password-one-and-more", "password-two", "password"}) {
     prints.add(value);
@@ -101,7 +101,7 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
   }
   const std::string begins = repeated("eyJhbGci");  // known to attackers, and not hashed
   CHECK(masked(tokens, begins, 0) == begins);
-  // The author of a credential can write text that matches both its beginning and its end.
+  // The author of a credential can write text that matches both its first and its last bytes.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");

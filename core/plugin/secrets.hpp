@@ -1,4 +1,4 @@
-// Private directories of plugin instances, and the small secrets in them.
+// Private directories of plugin instances, and the small secrets in these directories.
 //
 // Runs on the control thread. Every file has mode 0600. Every folder has mode 0700 and is owned by
 // this user. Symbolic links are rejected.
@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// Creates <state_dir>/<kind>/<instance> with its parents and returns its absolute path.
+// Creates <state_dir>/<kind>/<instance> and its parents, and returns its absolute path.
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
                                    const std::string &instance);
 

@@ -1,6 +1,6 @@
 // Host services for plugins. Another process may provide them, because a compartment cannot access
-// the secrets folder, cannot bind, and can access a storage folder only if it was created before
-// the confinement.
+// the secrets folder or bind sockets, and can access a storage folder only if the folder was
+// created before confinement.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace bulkhead {
 
-// Users who may connect to a Unix socket through its file.
+// The users who may connect to a Unix socket through its file.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
 
 // If a function is empty, this process provides the service itself. dial and sign are called on any
-// thread, the other functions on the control thread.
+// thread; the other functions are called on the control thread.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,

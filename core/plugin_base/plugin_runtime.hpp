@@ -1,8 +1,8 @@
-// Loads, starts and stops the plugins of a host. The runtime owns the objects that all plugin
-// instances of one host share: the bh_host services, the spawner for child processes, and the
+// Loads, starts and stops a host's plugins. The runtime owns the objects that all of the host's
+// plugin instances share: the bh_host services, the spawner for child processes, and the
 // fingerprints of secrets. The host selects its tables (host_tables).
 //
-// Owner: HostImpl, or the PluginHost of a compartment. Runs on the reactor thread, except prints().
+// Owner: HostImpl, or a compartment's PluginHost. Runs on the reactor thread, except prints().
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace bulkhead {
 
-// The host's state for one plugin instance. Instance::user points here.
+// The host's state for one plugin instance. Instance::user points to it.
 struct PluginPart {
   PluginUse use;
   bool starts_children = false;  // has bh.host.spawn/1, as a connector of stdio servers
@@ -46,8 +46,8 @@ struct PluginRuntimeOptions {
   std::int32_t log_level = 1;
   // Returns the host's table for an extension, or null.
   std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
-  bool spawns = false;  // whether parts may start child processes; the next members configure the
-                        // spawner
+  // Whether parts may start child processes. The next members configure the spawner.
+  bool spawns = false;
   bool adopt_orphans = false;
   std::shared_ptr<ServerGroups> groups;
   std::function<void()> on_servers_missing;
@@ -55,7 +55,7 @@ struct PluginRuntimeOptions {
 
 class PluginRuntime {
  public:
-  // `profile` is read at each load because a reload may change its folders and limits.
+  // `profile` is read at each load because a reload may change the profile's folders and limits.
   PluginRuntime(Reactor &reactor, const Profile &profile, PluginRuntimeOptions options);
   PluginRuntime(const PluginRuntime &) = delete;
   PluginRuntime &operator=(const PluginRuntime &) = delete;
@@ -63,11 +63,11 @@ class PluginRuntime {
   // Loads the library of part.use, then creates and configures the instance. On failure there is no
   // instance. The part must not move afterwards.
   Result<void> load(PluginPart &part);
-  // Starts a loaded part. If load() or start() fails, the part stores the reason.
+  // Starts a loaded part. If load() or start() fails, the reason is stored in the part.
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);
-  // Stops all parts in reverse order. `parts` is a container of pointers.
+  // Stops all parts in reverse order. `parts` is a container of pointers to parts.
   template <class Parts>
   static void stop_all(Parts &parts) {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);
@@ -90,7 +90,7 @@ class PluginRuntime {
   HostContext context_;
 };
 
-// Returns the HTTP client of the first running part that provides one, or null.
+// Returns the HTTP client of the first running part that provides an HTTP client, or null.
 const bh_http_service *http_service_of(const PluginPart &part, void **self);
 template <class Parts>
 const bh_http_service *find_http_service(const Parts &parts, void **self) {

@@ -57,7 +57,7 @@ bool has(std::size_t instance, const char *id) {
 
 }  // namespace
 
-TEST_CASE("runtime: a part is loaded, started and stopped, each once") {
+TEST_CASE("runtime: a part is loaded, started and stopped once each") {
   World world;
   PluginPart &part = world.part("a");
   CHECK_FALSE(part.runs());
@@ -82,7 +82,7 @@ TEST_CASE("runtime: parts stop in reverse order; a part that was not started is 
   CHECK(seen()[2].steps.back() == "stop");
 }
 
-TEST_CASE("runtime: the reason for a failure is stored in the part") {
+TEST_CASE("runtime: the reason for a part's failure is stored in the part") {
   World world;
   SECTION("no such plugin") {
     PluginPart &part = world.part("a");

@@ -1,4 +1,5 @@
-// A plugin linked into tests of hosts. Records its lifecycle steps and the host's tables.
+// A plugin that is linked into tests of hosts. It records its lifecycle steps and the host's
+// tables.
 #pragma once
 
 #define BH_STATIC_PLUGIN

@@ -1,4 +1,4 @@
-// Collects the errors and notes of one load, and reads typed values. Internal to the profile
+// Collects the errors and notes from one load, and reads typed values. Internal to the profile
 // libraries.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::string_view kLocked = "locked";
 inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
-// Formats text for one line of a terminal: control characters become '?', and text above `most`
+// Formats text for one terminal line: control characters become '?', and text longer than `most`
 // bytes is truncated.
 std::string printable(std::string_view text, std::size_t most = 80);
 std::string in_quotes(std::string_view text);  // printable(), in double quotes
@@ -29,7 +29,7 @@ std::string in_quotes(std::string_view text);  // printable(), in double quotes
 // is none.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// One of several allowed words, and its value.
+// One of several allowed words, with its value.
 struct Word {
   std::string_view text;
   int value;
@@ -69,8 +69,8 @@ class Diagnostics {
   bool lenient(const Place &place) const;
   // Returns true if `place` is in the corporation's layer.
   bool corp(const Place &place) const;
-  // Removes the errors after the first `kept` and returns the text of the first removed error. At
-  // least one error must be removed.
+  // Removes all errors after the first `kept` errors and returns the text of the first removed
+  // error. There must be at least one error to remove.
   std::string retract_errors(std::size_t kept);
   std::vector<ProfileError> take_errors();  // in the order of layers and lines
   std::vector<std::string> take_notes() { return std::move(notes_); }

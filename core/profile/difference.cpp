@@ -13,14 +13,14 @@ constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
 
 // Plugins point to these limits or have copied them. stderr_bytes is part of each server's
-// definition, which its connector already has.
+// definition, which the connector has already received.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// Describes which policy decides until the restart, so that users do not assume that the new policy
-// is in force.
+// Describes which policy decides until the restart, so users do not assume that the new policy is
+// in force.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not used until then";
   if (is == nullptr) return "; it stays in force until then";
@@ -35,7 +35,7 @@ const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id)
   return at == uses.end() ? nullptr : &*at;
 }
 
-// Returns the use with the same id and plugin, or null.
+// Returns the plugin use with the same id and plugin, or null.
 const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
   const PluginUse *was = find(uses, use.id);
   return was != nullptr && was->plugin == use.plugin ? was : nullptr;
@@ -95,7 +95,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
     if (find(*next, use.id) == nullptr) note(&use, nullptr);
   }
   const auto same_id = [](const PluginUse &a, const PluginUse &b) { return a.id == b.id; };
-  // The order matters because policies are evaluated in order.
+  // The order is significant because policies are evaluated in order.
   const bool same_order = group != "policies" ||
                           std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
   if (out->size() == before && !same_order) {
@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the uses in *next that differ from the running uses only in their configuration, and
-// resets them in *next.
+// Returns the plugin uses in *next that differ from the running uses only in their configuration,
+// and resets them in *next.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
@@ -131,7 +131,7 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// A reload can add a server type, but cannot change the plugin of an existing type.
+// A reload can add a server type but cannot change the plugin of an existing type.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];

@@ -1,4 +1,4 @@
-// Tests that the documentation lists the keys and limits of the code.
+// Tests that the documentation lists the keys and limits that the code defines.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -21,7 +21,7 @@ std::string document(const char *name) {
   return text.str();
 }
 
-// Formats "1800000" as "1,800,000", and bytes as KiB or MiB.
+// Formats "1800000" as "1,800,000", and byte counts in KiB or MiB.
 std::string default_text(std::string_view name, std::uint64_t value) {
   if (name.find("bytes") != name.npos)
     return value % (1u << 20) == 0 ? std::to_string(value >> 20) + " MiB"
@@ -50,8 +50,8 @@ TEST_CASE("docs/limits.md lists every limit once, with its default") {
 }
 
 TEST_CASE("every member of Limits has its key") {
-  // One name for each member of Limits. If a member is added, this line does not compile until it
-  // has a name here.
+  // One name for each member of Limits. If a member is added, this line does not compile until a
+  // name is added here.
   const auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
                ac, ad, ae, af, ag, ah, ai, aj] = Limits{};
   (void)std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,

@@ -1,4 +1,4 @@
-// Tests the location, code and message of each type of error in profiles.
+// Tests the location, code and message of each type of profile error.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -407,9 +407,9 @@ TEST_CASE("files that are missing, unreadable, folders or too large are errors")
   CHECK(empty->name == "user");
 }
 
-// A TOML multi-line string may contain one or two quotes just before its end. A parser that takes
-// them for the start of another string ignores the rest of the line.
-TEST_CASE("no text of a project file bypasses the limit of dotted keys") {
+// A TOML multi-line string may contain one or two quotes just before its end. A parser that
+// mistakes them for the start of another string ignores the rest of the line.
+TEST_CASE("no text in a project file bypasses the limit of dotted keys") {
   std::string key = "b";
   for (int i = 0; i < 400'000; ++i) key += ".b";
   for (const char *before :
@@ -425,7 +425,7 @@ TEST_CASE("no text of a project file bypasses the limit of dotted keys") {
     CHECK(has(bad({{"file", "p.toml", text}}).at(0).what, "more than 100 dots"));
 }
 
-TEST_CASE("a server is disabled if a variable that it needs is not set") {
+TEST_CASE("a server is disabled if a variable that it uses is not set") {
   const struct {
     const char *definition, *why;
   } cases[] = {
@@ -440,7 +440,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
       {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
        "the environment variable unset_x is not set; set it, or use bearerToken"},
-      // The variable has an unusable value.
+      // The variable's value is unusable.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
       {"url = '${PLAIN}'", "url, set by the environment: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
@@ -477,7 +477,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
                           "timeout = -1\n"}});
   REQUIRE(both.size() == 1);
   CHECK(both[0].path == "mcpServers.a.timeout");
-  // The variables of a disabled server may be unset.
+  // Variables used by disabled servers may be unset.
   const Profile off =
       good({{"file", "a.toml",
              "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"
@@ -529,7 +529,7 @@ TEST_CASE("variables that plugins and the corporation's servers use must be set"
   CHECK(profile.policies.at(0).config_json == R"({"headers":{"A":"Bearer ${env:unset_2}"}})");
   CHECK(profile.notes.size() == 7);
   CHECK(has(profile.notes[0], "a.toml:3: transports.t.token: the environment variable unset_1"));
-  // An error in the file is reported even if the profile is only shown.
+  // An error in the file is reported even if the profile is only displayed.
   CHECK(errors(ProfileUse::none, {{"f", "a.toml", "[tools.o]\nplugin = 'x'\nk = '${env:1}'\n"}}) ==
         "tools.o.k invalid_schema\n");
 }

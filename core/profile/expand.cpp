@@ -19,7 +19,7 @@ bool variable_name(std::string_view name) {
   return true;
 }
 
-// Returns true for variables of VS Code that are not environment variables.
+// Returns true for VS Code variables that are not environment variables.
 bool editor_word(std::string_view name) {
   for (const std::string_view word : {"workspaceFolder", "workspaceFolderBasename", "userHome",
                                       "cwd", "pathSeparator", "file", "fileDirname"})
@@ -27,7 +27,7 @@ bool editor_word(std::string_view name) {
   return false;
 }
 
-// Formats a reference for a message. A text with other characters is hidden, because it may be a
+// Formats a reference for a message. Text with unexpected characters is hidden because it may be a
 // credential that contains "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
@@ -42,7 +42,7 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
-// Reads a value for which an editor would prompt from an environment variable.
+// Reads a value from an environment variable, where an editor would prompt for it.
 void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);

@@ -1,4 +1,4 @@
-// Expands references to variables in values. Internal to the profile libraries.
+// Expands variable references in values. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct Expanded {
   std::vector<Problem> problems;
 };
 
-// Expands references in one pass: values of variables are not expanded again. Problems contain
-// names of variables, never values. ${input:ID} reads the variable that variable_for() returns for
+// Expands references in one pass: the values of variables are not expanded again. Problems contain
+// variable names, never values. ${input:ID} reads the variable that variable_for() returns for
 // `server`.
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});

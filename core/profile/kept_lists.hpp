@@ -1,6 +1,6 @@
-// Stored lists from the last run of lazy servers, so that listing does not start the servers. The
-// program that stores the lists does not interpret their text, which comes from the servers;
-// core/route/kept_list.hpp does.
+// Stored lists from earlier runs of lazy servers, so listing does not start the servers. The
+// program that stores the lists does not interpret their text, which comes from the servers.
+// core/route/kept_list.hpp interprets it.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ struct ListNews {
   KeptList list;
 };
 
-// A longer list is not stored; the server is started for listing instead.
+// Longer lists are not stored; the server is started for listing instead.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
 inline constexpr std::size_t most_kept_lists = 4;               // for each server
 inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;  // for all servers of a profile
 
-// Replaces the list for the same capabilities, and drops the oldest lists above the limit. An empty
-// text removes the list for these capabilities.
+// Replaces the list for the same capabilities, then drops the oldest lists that exceed the limits.
+// An empty text removes the list for these capabilities.
 void merge_kept_list(KeptLists *kept, KeptList list);
 
 }  // namespace bulkhead

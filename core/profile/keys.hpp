@@ -1,6 +1,6 @@
-// Tables of keys: one row for each key of a table of the profile. A row reads a value into its
-// member. The rows are also used to detect unknown keys, for `profile show`, and to test the
-// documentation. Internal to the profile libraries.
+// Key tables: one row for each key of a profile table. A row reads a value into its member. The
+// rows are also used to detect unknown keys, for `profile show`, and to test the documentation.
+// Internal to the profile libraries.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace bulkhead::profiles {
 
-// One member of a table during reading.
+// A table member while it is being read.
 struct KeyValue {
   const Member &member;
   const std::string &path;  // "naming.prefix"
@@ -38,15 +38,13 @@ template <class T>
 struct Key {
   std::string_view name;
   void (*read)(const Key &key, const KeyValue &input, T &target) = nullptr;
-  // Formats the member in the syntax of the profile. Null if `profile show` displays no default for
-  // it.
+  // Formats the member in profile syntax. Null if `profile show` displays no default for the key.
   std::string (*show)(const Key &key, const T &source) = nullptr;
   void (*copy)(const T &from, T &to) = nullptr;  // for numbers
   std::uint64_t least = 0, most = 0;             // for numbers; for lists, the number of entries
   std::span<const Word> words = {};              // for choices
-  std::string (*refused)(const std::string &text) = nullptr;  // for strings: returns the reason why
-                                                              // the text is invalid, or an empty
-                                                              // string
+  // For strings: returns the reason why the text is invalid, or an empty string.
+  std::string (*refused)(const std::string &text) = nullptr;
 };
 
 template <class T>
@@ -61,13 +59,14 @@ using ClassOf = typename MemberPointer<decltype(member)>::Class;
 template <auto member>
 using ValueOf = typename MemberPointer<decltype(member)>::Value;
 
-// Returns the member of a target. The target is an object of the member's class or converts to one.
+// Returns the member of a target. The target either belongs to the member's class or converts to
+// it.
 template <auto member, class T>
 ValueOf<member> &member_of(T &target) {
   return static_cast<ClassOf<member> &>(target).*member;
 }
 
-// A key that is true or false.
+// A key whose value is true or false.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> flag(std::string_view name) {
   Key<T> key{name};
@@ -82,7 +81,7 @@ constexpr Key<T> flag(std::string_view name) {
   return key;
 }
 
-// A key for a whole number.
+// A key whose value is an integer.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_t most) {
   Key<T> key{name};
@@ -99,7 +98,8 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// A key for one of several words. The member may have any type to which the words' values convert.
+// A key whose value is one of several words. The member may have any type to which the words'
+// values convert.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
@@ -115,7 +115,8 @@ constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   return key;
 }
 
-// A key for a string. `refused` returns the reason why a text is invalid, or an empty string.
+// A key whose value is a string. `refused` returns the reason why the string is invalid, or an
+// empty string.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
   Key<T> key{name};
@@ -133,7 +134,7 @@ constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::s
   return key;
 }
 
-// A key for an array of at most `most` strings.
+// A key whose value is an array of at most `most` strings.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> texts(std::string_view name, std::size_t most) {
   Key<T> key{name};
@@ -149,7 +150,7 @@ constexpr Key<T> texts(std::string_view name, std::size_t most) {
   return key;
 }
 
-// A key for any other value.
+// A key whose value has any other type.
 template <class T>
 constexpr Key<T> custom(std::string_view name,
                         void (*read)(const Key<T> &key, const KeyValue &input, T &target)) {
@@ -163,7 +164,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads the members of a table with their rows, and reports unknown members.
+// Reads a table's members with their rows, and reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

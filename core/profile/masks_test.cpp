@@ -1,4 +1,4 @@
-// Tests that no credential appears in output for users: `shown`, notes and errors.
+// Tests that credentials do not appear in output for users: `shown`, notes and errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -27,7 +27,7 @@ void no_canary(const std::vector<ProfileError> &errors) {
 
 }  // namespace
 
-TEST_CASE("shown values contain no credentials, neither from variables nor literal") {
+TEST_CASE("shown values contain no credentials, whether from variables or literal") {
   const Profile profile = good({{"file", "a.toml", R"(
 [transports.http]
 plugin = "t"

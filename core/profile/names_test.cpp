@@ -1,4 +1,4 @@
-// Tests names of servers: A17 (invalid names do not affect other servers), F03 (strict), G09, G16.
+// Tests server names: A17 (invalid names do not affect other servers), F03 (strict), G09, G16.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -32,7 +32,7 @@ TEST_CASE("servers with invalid names are skipped with the reason, and other ser
 }
 
 // A name is used as a cache folder (".." would be the folder of all servers, or the state folder)
-// and as an argument of commands that users copy ("--yes" would be an option).
+// and as an argument in commands that users copy ("--yes" would be an option).
 TEST_CASE("names that denote another folder or an option are invalid") {
   for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
     const Profile profile = good({with({name})});
@@ -60,7 +60,7 @@ TEST_CASE("common names are accepted") {
   CHECK(names(good({with({std::string(65, 'x')})})).empty());
 }
 
-TEST_CASE("strict_names restricts names of servers") {
+TEST_CASE("strict_names restricts server names") {
   const std::vector<std::string> refused = {"Weather",  "9a",    "a_b",  "fs-read",
                                             "fs-write", "fetch", "ha:x", "host:x"};
   const auto errors = bad({with(refused, R"({"names": "strict", "bad_names": "error"})")});

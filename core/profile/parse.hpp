@@ -1,4 +1,4 @@
-// Parses text to a tree. Internal to the profile libraries.
+// Parses text into a tree. Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ struct ParseOptions {
   bool duplicates = false;  // allow duplicate names in an object; the last one is used
 };
 
-// Parses a layer's text to a table. Returns false if errors were reported to `diagnostics`.
+// Parses a layer's text into a table. Returns false if errors were reported to `diagnostics`.
 bool parse_layer(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                  Node *out, Diagnostics &diagnostics);
 
-// The parsers of the two formats. Callers have checked the size and that the text has no NUL byte.
+// The parsers for the two formats. Callers must check the size and ensure that the text has no NUL
+// byte.
 bool parse_json(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                 Node *out, Diagnostics &diagnostics);
 bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,

@@ -1,4 +1,4 @@
-// Parses JSON with comments and trailing commas (as in VS Code's files). RapidJSON's reader fills a
+// Parses JSON with comments and trailing commas (as in VS Code files). RapidJSON's reader fills a
 // tree of values with locations.
 #include <algorithm>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position is visible during parsing. (RapidJSON copies its own string stream.)
+// A stream whose position can be read during parsing. (RapidJSON copies its own string stream.)
 class Stream {
  public:
   using Ch = char;
@@ -19,7 +19,7 @@ class Stream {
   Ch Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   Ch Take() { return at_ < text_.size() ? text_[at_++] : '\0'; }
   std::size_t Tell() const { return at_; }
-  // Required by the reader's templates, but used only by in-situ parsing.
+  // Required by the reader's templates but used only for in-situ parsing.
   Ch *PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -225,7 +225,7 @@ class Handler {
 };
 
 // Returns the offset of a number that RapidJSON 1.1.0 must not parse, or npos. (CVE-2024-38517
-// needs a long exponent; long digit sequences are slow.)
+// involves a long exponent; long digit sequences are slow.)
 std::size_t oversized_number(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {

@@ -19,8 +19,8 @@ struct PinRules {
   bool operator==(const PinRules &) const = default;
 };
 
-// One tool of one server of the profile. Hashes are 32 hex digits. A shape is the hash of the
-// definition without the tool's name; it is used to detect renamed tools.
+// One tool of a server in the profile. Hashes are 32 hex digits. A shape is the hash of the
+// definition without the tool's name, and is used to detect renamed tools.
 struct ToolPin {
   std::string server, tool;      // the server's name in the profile, the tool's original name
   std::string hash, shape;       // approved definition; empty if never approved

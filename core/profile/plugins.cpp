@@ -1,4 +1,4 @@
-// Reads the tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
+// Reads the plugin instance tables: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +33,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kMaxPolicies = 8;
-// A group of plugin tables, and its list in the profile.
+// A group of plugin tables, with its list in the profile.
 struct Group {
   std::string_view name;
   std::vector<PluginUse> Profile::*uses;
@@ -97,7 +97,7 @@ unsigned set_of(std::string_view group) {
   return 0;
 }
 
-// Reads one instance. Keys that the host does not know belong to the plugin.
+// Reads one instance. Keys unknown to the host belong to the plugin.
 struct PluginReader {
   const unsigned group;
   PluginUse use{};
@@ -129,8 +129,8 @@ void read_with_rules(const PluginKey &, const KeyValue &input, PluginReader &rea
 }
 
 void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
-  input.diagnostics().boolean(input.value(), input.path);  // checks the type only; give_rules()
-                                                           // uses the value
+  // Only checks the type; give_rules() uses the value.
+  input.diagnostics().boolean(input.value(), input.path);
 }
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
@@ -264,8 +264,7 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// The policies of the highest layer replace those of lower layers. They are evaluated in file
-// order.
+// The highest layer's policies replace those of lower layers. They are evaluated in file order.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

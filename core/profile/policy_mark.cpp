@@ -17,8 +17,8 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Writes objects with their members sorted by name, so the order in a file does not matter.
-// kProfileDepth limits the recursion.
+// Writes objects with their members sorted by name, so file order does not matter. kProfileDepth
+// limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
   if (node.kind == Kind::table) {
     std::vector<const Member *> members;
@@ -121,7 +121,7 @@ Contents contents_of(const PluginUse &use) {
   std::vector<ProfileLayer> layers(1);
   layers[0].text = use.config_json;
   ParseOptions options;
-  // Each key of the rules occurs a second time with its line number.
+  // Each rule key occurs a second time with its line number.
   options.max_values = 4 * kProfileValues;
   Diagnostics diagnostics(layers);
   Node config;
@@ -133,7 +133,7 @@ Contents contents_of(const PluginUse &use) {
   return out;
 }
 
-// Returns the plugin and the conditions under which it runs.
+// Returns the plugin with the conditions under which it runs.
 std::string terms_of(const PluginUse &use) {
   std::string out;
   for (const std::string &text : {use.id, use.plugin, use.sha256, use.compartment}) {

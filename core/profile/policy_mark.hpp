@@ -20,13 +20,13 @@ namespace bulkhead {
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
 // Returns the mark of the policies that replace `was`: `mark` itself if nothing differs, otherwise
-// the next generation. Its `changes` list the differences: "3 rules added", "policies.lists:
-// configuration changed".
+// `mark` with the next generation. Its `changes` list the differences: "3 rules added",
+// "policies.lists: configuration changed".
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 
-// Returns "3 rules added, 1 rule removed; in force now: 5 rules", or an empty string for the first
-// generation.
+// Returns a summary such as "3 rules added, 1 rule removed; in force now: 5 rules", or an empty
+// string for the first generation.
 std::string describe_changes(const PolicyMark &mark);
 
 }  // namespace bulkhead

@@ -42,7 +42,7 @@ TEST_CASE("the digest covers the rules, but not their locations in files") {
   CHECK(mark.changes.empty());
   CHECK(describe_changes(mark).empty());
   CHECK(first_policy_mark(policies("\n# note\n" + b + "\n" + a)).digest == mark.digest);
-  // Another layer may have another priority, so the rule differs.
+  // Another layer may have a different priority, so the rule differs.
   CHECK(first_policy_mark(policies(a + b, "user")).digest != mark.digest);
   CHECK(first_policy_mark(policies(a)).digest != mark.digest);
   CHECK(first_policy_mark(policies("")).rules == 0);
@@ -72,12 +72,12 @@ TEST_CASE("changes of a policy itself are listed") {
   CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
   CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
   CHECK(changes(lists + more, more + lists) == Lines{"the order of the policies changed"});
-  // Each of several policies receives the rules, but the change is reported once.
+  // Each of the policies receives the rules, but the change is reported once.
   const std::string both = lists + "[policies.second]\nplugin = \"other\"\n";
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }
 
-TEST_CASE("a digest covers no credentials of policies") {
+TEST_CASE("a digest does not cover policy credentials") {
   const std::string use = "[policies.default]\nplugin = \"judge\"\ntoken = ";
   CHECK(first_policy_mark(policies(use + "\"one\"\n")).digest ==
         first_policy_mark(policies(use + "\"two\"\n")).digest);

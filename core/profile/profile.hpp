@@ -1,7 +1,8 @@
 // The profile: the configuration of a process, read from TOML or JSON. The reader is strict and
-// reports all errors with their locations. Values record the layer that they come from.
+// reports all errors with their locations. Each value records the layer from which it came.
 //
-// Used on the control thread only. The functions here do not use the network or start processes.
+// Used only on the control thread. The functions declared here do not use the network or start
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace bulkhead {
 
-// The location where a value was written. `line` is 0 if the value is not from a file.
+// The location at which a value was written. `line` is 0 if the value did not come from a file.
 struct Origin {
   std::string layer;  // "builtin", "user", "file", "project", "command line"
   std::string file;
@@ -41,7 +42,7 @@ std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
-// How a server gets MCP roots. off: the capability is not declared. static_list: the gateway
+// How a server obtains MCP roots. off: the capability is not declared. static_list: the gateway
 // answers roots/list with ServerDef::root_folders. per_client: the client answers, and clients that
 // declare roots have separate connections.
 enum class RootsMode : std::uint8_t { off, static_list, per_client };
@@ -74,7 +75,7 @@ struct SandboxRules {
   bool operator==(const SandboxRules &) const = default;
 };
 
-// One upstream server, with resolved references (${env:..}).
+// One upstream server with resolved references (${env:..}).
 struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
   std::string type;  // "stdio", "http", "sse", or a type from [connectors]
@@ -108,14 +109,16 @@ struct ServerDef {
   std::string compartment;  // "own" or a shared name; empty: its connector's compartment
   Origin origin;
   std::string source;  // the plugin that added it, shown to users; empty: the profile
-  // Additional members of to_json(), set by the core ("stderr_file"): name -> value as JSON text.
+  // Additional members for the output of to_json(), set by the core ("stderr_file"): name -> value
+  // as JSON text.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // of a lazy server
-  // Number of requested restarts while the gateway runs (`bulkhead mcp restart`). A different
-  // number requires a new connection. Not part of to_json().
+  // Number of restarts requested while the gateway has been running (`bulkhead mcp restart`). If
+  // the number changes, a new connection is required. Not part of to_json().
   std::uint64_t restarts = 0;
 
-  // Without `roots`, returns per_client if each client has its own connection, otherwise off.
+  // If `roots` is not set, returns per_client if each client has its own connection, and off
+  // otherwise.
   RootsMode roots_mode() const noexcept {
     const bool own = session == SessionScope::per_client;
     return roots.value_or(own ? RootsMode::per_client : RootsMode::off);
@@ -133,27 +136,26 @@ struct Naming {
   std::string separator = "__";
   bool prefix = true;               // "always"; false: "never"
   std::string scheme = "bulkhead";  // of composed resource URIs
-  bool shorten = true;              // true: names over max_length are shortened; false: they are an
-                                    // error
+  bool shorten = true;              // if false, names over max_length are errors
   std::uint32_t max_length = 64;
-  bool strict_names = false;     // server names must match ^[a-z][a-z0-9-]*$, and more names are
-                                 // reserved
+  // Server names must match ^[a-z][a-z0-9-]*$, and more names are reserved.
+  bool strict_names = false;
   bool bad_names_error = false;  // false: a server with an invalid name is skipped, with a note
-  // Aliases of tools: accepted name -> listed name. At most max_aliases.
+  // Tool aliases: accepted name -> listed name. At most max_aliases.
   std::map<std::string, std::string, std::less<>> aliases;
   static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
 };
 
 // The features of the merged servers that clients can use. A disabled feature is not announced, and
-// requests for it fail with -32601.
+// requests for it fail with error -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
   bool list_changed = true, subscribe = true;
   bool operator==(const Expose &) const = default;
 };
 
-// All limits of the gateway. docs/limits.md must list the same limits.
+// All gateway limits. docs/limits.md must list the same limits.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -193,8 +195,8 @@ struct Limits {
   std::uint64_t stderr_bytes = 1ull << 20;  // a child process's log before it is rotated
 };
 
-// The library file of a plugin when the profile was read. Set by the program; the profile's text
-// has no key for it.
+// The plugin's library file at the time when the profile was read. Set by the program; the profile
+// text has no key for it.
 struct PluginFile {
   std::string mark;        // changes when the file changes; empty: unknown, or pinned by digest
   bool exclusive = false;  // from the manifest; not compared
@@ -208,8 +210,8 @@ struct PluginUse {
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
   bool required = true;     // if false, the program runs without it when it fails to load
-  std::string compartment;  // "own", a shared name, or (policies and telemetry only) "endpoint";
-                            // empty: the default
+  // "own", a shared name, or "endpoint" (only for policies and telemetry). Empty: the default.
+  std::string compartment;
   // Optional permissions: "control", "network[:PORT]".
   std::vector<std::string> grants;
   PluginFile file;
@@ -235,22 +237,21 @@ struct Isolation {
   bool require = false;  // false: start even if the kernel lacks a feature, and report it
 };
 
-// Who may approve calls, besides a terminal that watches approvals.
+// The approvers of calls, in addition to a terminal that watches approvals.
 struct Approvers {
   bool elicitation = false;  // the client itself, if it supports MCP elicitation
   bool api = false;          // the service API, even without a watcher
   bool operator==(const Approvers &) const = default;
 };
 
-// The owner of the gateway, for the session database. Set by the loader; the profile has no key for
-// it.
+// The gateway's owner, for the session database. Set by the loader; the profile has no key for it.
 struct Identity {
   std::string profile, user;
 };
 
-// A part of the profile that some sources cannot set: the corporation's layer protects it from
-// higher layers, or a layer with editable.mcpServers = false protects it from servers that plugins
-// add.
+// A part of the profile that some sources cannot set. The corporation's layer protects it from
+// higher layers, or a layer with editable.mcpServers = false protects it from servers added by
+// plugins.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top level; "*": any key
   bool forbids = false;           // true: the part must not exist; false: it cannot be changed
@@ -261,7 +262,7 @@ struct ProfileHold {
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
-// How requests to a server are handled if their params have members that are not in MCP's schema.
+// How requests to a server are handled if their params have members that are not in the MCP schema.
 enum class UnknownParams : std::uint8_t { forward, drop, refuse };
 std::string_view to_string(UnknownParams value) noexcept;  // as in the profile
 
@@ -289,17 +290,18 @@ struct Profile {
   std::vector<std::string> own_paths;  // files and folders of the gateway, hidden from all servers
   std::vector<std::string> notes;      // warnings for the operator, in order
 
-  // The corporation's holds on mcpServers. They apply to servers that are added at run time.
+  // The corporation's holds on mcpServers. They apply to servers added at run time.
   std::vector<ProfileHold> server_holds;
 
-  // Known definitions of the tools of `servers`. They do not come from the profile's files.
+  // Known tool definitions of `servers`. They do not come from the profile's files.
   std::vector<ToolPin> pinned;
 
-  // The mark of `policies`, set by the process that has the configurations of all policies. If the
+  // The mark of `policies`, set by the process that has all policy configurations. If the
   // generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // Every leaf value with its layer, for `profile show --origin`. Credentials are masked.
+  // Every leaf value with the layer from which it came, for `profile show --origin`. Credentials
+  // are masked.
   struct Shown {
     std::string path, value;
     Origin origin;

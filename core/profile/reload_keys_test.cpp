@@ -1,5 +1,5 @@
-// Tests that, for every key of a profile, a reload either applies and reports the new value, or
-// reports that a restart is needed.
+// Tests that, for every profile key, a reload either applies and reports the new value or reports
+// that a restart is needed.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// Returns the report of a reload that adds `more` to the base profile.
+// Returns the report from a reload that adds `more` to the base profile.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);
@@ -45,7 +45,7 @@ bool names_it(const std::vector<std::string> &lines, const std::string &section,
   });
 }
 
-// Returns the keys of a section, as the loader lists them in an error.
+// Returns the keys of a section as the loader lists them in an error.
 std::set<std::string> known_keys(const std::string &section) {
   const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
   constexpr std::string_view before = "Known keys: ";
@@ -97,7 +97,8 @@ const std::map<std::string, Values> &values() {
   return all;
 }
 
-// A section whose members can have any name, with an example and the line that reports it.
+// A section whose members can have any name, with an example and the line with which the reload
+// reports it.
 struct Whole {
   std::string section, example, line;
 };
@@ -211,8 +212,8 @@ TEST_CASE("a reload reports every changed section") {
         std::vector<std::string>{"connectors.odd: needs a restart"});
   covered.insert("connectors");
   // Servers and tools plugins are compared individually during the reload. [policy], [corp],
-  // [profiles] and [default] are read into `policies`. The other sections concern the files
-  // themselves.
+  // [profiles] and [default] are read into `policies`. The other sections control how the files
+  // themselves are read.
   for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
                               "schema", "id", "revision", "editable", "detect_servers"})
     covered.insert(section);

@@ -1,4 +1,4 @@
-// Reads the keys of a server for MCP roots.
+// Reads a server's keys for MCP roots.
 #include <filesystem>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Tests the keys `roots` and `root_folders` of a server.
+// Tests a server's `roots` and `root_folders` keys.
 #include <catch2/catch.hpp>
 
 #include "layers/profile_test_util.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("invalid roots are errors with their locations") {
   CHECK(has(error_of(many + "]\n"), "more than 100 entries"));
 }
 
-TEST_CASE("a change of root folders needs no new connection; a change of mode does") {
+TEST_CASE("a change of root folders does not require a new connection, but a change of mode does") {
   ServerDef was, is;
   was.roots = is.roots = RootsMode::static_list;
   was.root_folders = {"/a"};

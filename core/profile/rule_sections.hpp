@@ -25,11 +25,11 @@ struct RuleLayer {
 // Appends the rule sections of `layer`.
 void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer> *out);
 
-// Adds the rules to the configuration of the policies. `table` is the policies section, or null;
+// Adds the rules to the configurations of the policies. `table` is the policies section, or null;
 // policies that have rules = false in it are skipped. Called after the plugins have been read.
 // Reports an error if no policy receives the rules.
 //
-//  "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
+// "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
 //                     "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},
 //                     "lines": {"security.rules.mcp.x": 3, "security.rules.mcp.x.if": 4}}, ...]
 //

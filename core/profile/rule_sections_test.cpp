@@ -77,7 +77,8 @@ TEST_CASE("a repository's file cannot contain policies") {
   CHECK(has(profile.notes[0], "skipped: security"));
 }
 
-TEST_CASE("policies keep the file order, and the profile selects the policies that get the rules") {
+TEST_CASE(
+    "policies keep their file order, and the profile selects the policies that receive the rules") {
   const Profile profile = good({base, {"file", "a.toml", R"(
 [policies.zebra]
 plugin = "z"

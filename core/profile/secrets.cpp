@@ -22,7 +22,7 @@ constexpr std::string_view kValueStarts[] = {
     "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
 };
 
-// Returns true if a ':' is not followed by a port, as in "user:pass" from "user:pass/word@host".
+// Returns true if a ':' is not followed by a port, as in "user:pass" in "user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
   const std::size_t colon = authority.find(':');
   return colon != std::string_view::npos && !authority.starts_with('[') &&
@@ -72,7 +72,7 @@ std::string masked_query(std::string_view query) {
   }
 }
 
-// Removes the defaults of references (${NAME:-default}), which may be credentials.
+// Removes the default values of references (${NAME:-default}), which may be credentials.
 std::string without_defaults(std::string_view text) {
   std::string out;
   while (true) {

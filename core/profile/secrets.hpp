@@ -17,19 +17,19 @@ bool credential_name(std::string_view name);
 // "Bearer ...".
 bool credential_value(std::string_view value);
 
-// Detects a path segment or part of a query that is long and has several digits.
+// Detects a path segment or a query part that is long and has several digits.
 bool token_like(std::string_view part);
 
-// Masks a URL for display: user:password, values in the query, and path segments that look like
-// tokens become "***". References (${env:...}) are kept. Accepts any text.
+// Masks a URL for display: user:password, query values, and path segments that look like tokens
+// become "***". References (${env:...}) are kept. Accepts any text.
 std::string masked_url(std::string_view url);
 // Masks a command line for display: values of options whose names look like credentials become
 // "***".
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
-// Returns the name of the environment variable for a prompted value of a server: SERVER_KEY, or KEY
-// if it starts with SERVER_. Letters become upper case, and other characters except digits become
-// '_'. Never empty.
+// Returns the name of the environment variable that replaces a value for which an editor would
+// prompt: SERVER_KEY, or KEY if it starts with SERVER_. Letters become upper case, and all other
+// characters except digits become '_'. Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 
 }  // namespace bulkhead::profiles

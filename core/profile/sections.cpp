@@ -11,8 +11,8 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kSchema = "bulkhead.profile/1";
-constexpr std::size_t kForeignKeys = 8;  // with more unknown keys, the file is assumed to belong to
-                                         // another program
+// A file with more unknown keys than this is assumed to belong to another program.
+constexpr std::size_t kForeignKeys = 8;
 
 void read_schema(const Node &node, Context &context) {
   const auto text = context.diagnostics.string(node, "schema");
@@ -59,7 +59,7 @@ void read_plugin_dirs(const Node &array, Context &context) {
   if (!dirs) return;
   context.profile.plugin_dirs.clear();
   for (std::size_t i = 0; i < dirs->size(); ++i) {
-    // The items may belong to different layers.
+    // The items may come from different layers.
     const std::string &dir = (*dirs)[i];
     const Place &place = array.items[i].place;
     if (dir.empty())
@@ -80,8 +80,8 @@ void read_state_dir(const Node &text, Context &context) {
 
 struct Section {
   std::string_view name;
-  void (*read)(const Node &node, Context &context) = nullptr;  // null if the section is read
-                                                               // elsewhere
+  // Null if the section is read elsewhere.
+  void (*read)(const Node &node, Context &context) = nullptr;
 };
 
 // Messages list the sections in this order. Sections without a reader here depend on other sections

@@ -104,7 +104,7 @@ void ServerReader::read_switches() {
   }
 }
 
-// Reads the type, or derives it from the command or the url.
+// Reads the type, or derives it from the command or the URL.
 void ServerReader::read_type() {
   const Member *command = find("command");
   const Member *url = find("url");
@@ -170,7 +170,7 @@ void ServerReader::reject_env_file(const Member &file) {
          "gateway");
 }
 
-// Expands ${input:...}, the only references that are expanded in arguments.
+// Expands ${input:...}. No other references are expanded in arguments.
 void ServerReader::expand_inputs(std::vector<std::string> *args) {
   if (context_.literal) return;
   for (std::string &arg : *args) {
@@ -207,8 +207,8 @@ void ServerReader::read_env(const Member &env) {
   }
 }
 
-// Resolves references, except those of a disabled server: it may be disabled because its variables
-// are missing.
+// Resolves references, except those of a disabled server, which may be disabled because its
+// variables are not set.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {
@@ -231,14 +231,15 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
   return std::nullopt;
 }
 
-// Returns false for values in the corporation's layer: if one is unset, the gateway does not start.
+// Returns false for values in the corporation's layer: if one of its variables is unset, the
+// gateway does not start.
 bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
 // Reports an unusable value as an error in the file. If the value comes from the environment, only
-// this server is disabled, as with a missing variable.
+// this server is disabled, as for a missing variable.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
@@ -334,7 +335,7 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Reads Codex's syntax: the name of the variable, without a default.
+// Reads Codex syntax: a variable name without a default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";

@@ -1,4 +1,4 @@
-// Reads one entry of mcpServers. Internal to the profile libraries.
+// Reads a single mcpServers entry. Internal to the profile libraries.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::profiles {
 
-// Returns the canonical name of a key ("httpUrl" -> "url"), or an empty view if servers have no
-// such key.
+// Returns a key's canonical name ("httpUrl" -> "url"), or an empty view if servers have no such
+// key.
 std::string_view server_key(std::string_view spelling);
 // Returns the canonical names of all keys.
 std::span<const std::string_view> server_keys();
@@ -22,11 +22,11 @@ std::string_view canonical_type(std::string_view type);
 
 // Returns true for headers that the gateway sets itself. Ignores case.
 bool reserved_header(std::string_view name);
-// Returns the reason why a URL is invalid for a server, or an empty string. The reason does not
-// repeat the URL.
+// Returns the reason why a server URL is invalid, or an empty string. The reason does not contain
+// the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
-// Returns "http" or "stdio", for listing a server whose definition is not read completely.
+// Returns "http" or "stdio", used to list a server whose definition is not completely read.
 std::string listed_type(const Node &server);
 
 // Adds the server to the profile, or reports its errors.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t max_number_bytes = 64;
 
-// Returns true for members that are dropped: the name, which is stored separately, and lists of the
-// API that have no effect if empty.
+// Returns true for members that are dropped: the name, which is stored separately, and API lists
+// that have no effect if empty.
 bool drops(const Member &member) {
   const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
   return member.name == "id" ||

@@ -1,5 +1,5 @@
-// A server's definition as values. The process that parses a request sends them to the process that
-// has the profile, so the text is not parsed again.
+// A server's definition as values. The process that parses a request sends these values to the
+// process that has the profile, so the text is not parsed again.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ void archive(Ar &ar, ServerEntry &v) {
   ar(id, values);
 }
 
-// Reads one JSON object: "id" (the server's name) and the members of a server of mcpServers.
+// Reads a JSON object with "id" (the server's name) and the members of an mcpServers entry.
 // "allowed_tools" means allowTools, except that an empty list allows all tools. Returns
 // BH_E_INVALID if the text is not such an object. load_profile() validates the server.
 Result<ServerEntry> read_server_entry(std::string_view json);

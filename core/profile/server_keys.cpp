@@ -1,4 +1,4 @@
-// The keys of a server: one row for each, with its aliases, reader and limits.
+// Server keys: one row for each, with its aliases, reader and limits.
 #include <algorithm>
 
 #include "profile/keys.hpp"

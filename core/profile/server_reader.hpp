@@ -1,4 +1,4 @@
-// Reads one entry of mcpServers. Internal to core/profile.
+// Reads a single mcpServers entry. Internal to core/profile.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class ServerReader {
   operator ServerDef &() { return server_; }
   operator SandboxRules &() { return server_.sandbox; }
 
-  // Readers of single keys; see server_keys.cpp.
+  // Each function reads one key; see server_keys.cpp.
   void read_command(const Member &command);
   void read_args(const Member &args);
   void read_cwd(const Member &cwd);
@@ -48,7 +48,7 @@ class ServerReader {
   void reject_env_file(const Member &file);
 
  private:
-  // A value with its references resolved.
+  // A value with resolved references.
   struct Value {
     std::string text;
     bool referred = false;    // comes partly or completely from the environment

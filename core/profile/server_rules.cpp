@@ -1,4 +1,4 @@
-// Rules for the values of a server: keys of other programs, types, headers, URLs.
+// Rules for server values: other programs' keys, types, headers, URLs.
 #include <algorithm>
 #include <charconv>
 
@@ -46,7 +46,7 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Headers that belong to the connection. A configuration that sets them would break framing or
+// Headers that belong to the connection. Setting them in the configuration would break framing or
 // sessions.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",     "mcp-session-id", "last-event-id",

@@ -1,4 +1,4 @@
-// Reads the section mcpServers: names, and conflicts with tools plugins.
+// Reads the mcpServers section: names, and conflicts with tools plugins.
 #include <string_view>
 #include <unordered_map>
 
@@ -19,8 +19,8 @@ Places places_of(const Node *tools, const Profile &profile) {
   return out;
 }
 
-// Resolves a name that a server and a tools plugin share. The server replaces a tools plugin of a
-// lower layer; in the same layer, the name is an error.
+// Resolves a conflict between a server and a tools plugin with the same name. The server replaces a
+// tools plugin of a lower layer; in the same layer, the name is an error.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
@@ -43,7 +43,7 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
   return true;
 }
 
-// Adds an invalid server of a lenient layer as disabled, with the error as the reason.
+// Adds an invalid server from a lenient layer as a disabled server, with the error as the reason.
 void add_invalid(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;

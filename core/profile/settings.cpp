@@ -69,7 +69,7 @@ std::string refused_listen(const std::string &address) {
              : "must be an IP address and a port, e.g. 127.0.0.1:9464 or [::1]:9464";
 }
 
-// docs/limits.md documents these rows; a test compares both.
+// These rows are documented in docs/limits.md; a test compares them.
 constexpr Key<Limits> kLimits[] = {
     number<&Limits::message_bytes>("message_bytes", 1024, kGiB),
     number<&Limits::header_bytes>("header_bytes", 1024, 1ull << 20),

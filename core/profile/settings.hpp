@@ -26,7 +26,7 @@ struct Setting {
   std::string_view section, key;
   std::optional<std::string> value;  // in the syntax of the profile; nullopt: not a single value
 };
-// Returns every key of these sections, with its value in this profile.
+// Returns every key in these sections with its value in this profile.
 std::vector<Setting> settings_of(const Profile &profile);
 
 }  // namespace bulkhead::profiles

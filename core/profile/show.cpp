@@ -37,8 +37,8 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // Shows the settings of a plugin or the gateway. `secret` is set if a parent's name looks like a
-  // credential.
+  // Shows the settings of a plugin or of the gateway. `secret` is set if a parent's name looks like
+  // a credential.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)

@@ -5,8 +5,8 @@
 
 namespace bulkhead::profiles {
 
-// Fills profile.shown from the merged tree. Defaults have the layer "default". References are shown
-// as written, and credentials as "***".
+// Fills profile.shown from the merged tree. Defaults are attributed to the layer "default".
+// References are shown as written, and credentials as "***".
 void show(const Node &root, Context &context);
 
 }  // namespace bulkhead::profiles

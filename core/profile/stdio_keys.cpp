@@ -1,4 +1,4 @@
-// Reads the keys of stdio servers: sandbox, start and idle stop.
+// Reads the keys for stdio servers: sandbox, start and idle stop.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -15,8 +15,8 @@ constexpr Word kModes[] = {{"home-read-only", static_cast<int>(SandboxMode::home
                            {"strict", static_cast<int>(SandboxMode::strict)},
                            {"off", static_cast<int>(SandboxMode::off)}};
 
-// Returns the server key that corresponds to a member of the table "sandbox", or an empty view if
-// there is none. (A table "network" belongs to VS Code.)
+// Returns the server key that corresponds to a member of the "sandbox" table, or an empty view if
+// there is none. (A "network" table belongs to VS Code.)
 std::string_view key_beside(const Member &member) {
   static constexpr std::pair<std::string_view, std::string_view> kStdioKeys[] = {
       {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
@@ -40,7 +40,7 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
     server_.sandbox.mode = static_cast<SandboxMode>(*value);
 }
 
-// Reads a word, or a table with "mode" and "ipc". VS Code has a different table of this name. A
+// Reads a word, or a table with "mode" and "ipc". VS Code has a different table with this name. A
 // member that would restrict the server is an error; the message names the correct key.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
@@ -120,7 +120,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
-// Reports keys that have no effect because there is no sandbox.
+// Reports keys that have no effect without a sandbox.
 void ServerReader::check_sandbox() {
   if (server_.sandbox.mode != SandboxMode::off) return;
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {

@@ -1,6 +1,6 @@
-// toml++ with one set of settings for the entire program: two sets would violate the one-definition
-// rule. A file that includes this header is compiled with the patched copy of toml++
-// (cmake/BulkheadToml.cmake) and catches UnexpectedToml. Internal to core/.
+// toml++ with the same settings for the entire program, because different settings would violate
+// the one-definition rule. A file that includes this header is compiled with the patched copy of
+// toml++ (cmake/BulkheadToml.cmake) and must catch UnexpectedToml. Internal to core/.
 #pragma once
 
 namespace bulkhead::profiles {
@@ -14,13 +14,13 @@ struct UnexpectedToml {};
 
 // toml++ asserts its assumptions about the text (with NDEBUG, the compiler relies on them). Text
 // that violates them must not terminate the program, so a failed assertion throws an exception that
-// ends the parse. The parser owns everything that it builds, so nothing is leaked.
+// ends parsing. The parser owns everything that it builds, so nothing leaks.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// At most 32 nested values and 101 names per key (cmake/BulkheadToml.cmake) limit the recursion of
-// the parser and of its destructors.
+// Values are nested at most 32 levels deep, and keys have at most 101 names
+// (cmake/BulkheadToml.cmake). These limits bound the recursion in the parser and its destructors.
 #define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>

@@ -14,8 +14,8 @@ std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
 std::string toml_string(std::string_view text);  // on one line
 std::string toml_key(std::string_view name);     // unquoted if possible
-// Formats the value on one line, with inline tables. Returns an empty string if TOML has no such
-// value (null, or a table that contains null).
+// Formats the value on one line, using inline tables. Returns an empty string if TOML cannot
+// represent the value (null, or a table that contains null).
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

@@ -67,8 +67,8 @@ void merge_tables(Node &base, Node &&over) {
   }
 }
 
-// Does not use the SDK's writer: digests of rules are computed from this text, so its escapes must
-// not change.
+// Does not use the SDK's writer: rule digests are computed from this text, so its escaping must not
+// change.
 void append_json_string(std::string &out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';

@@ -1,4 +1,4 @@
-// The document tree of a profile, for TOML and JSON. Each value has its location. Internal to the
+// The document tree of a profile, for TOML and JSON. Each value has a location. Internal to the
 // profile libraries.
 #pragma once
 
@@ -47,11 +47,11 @@ struct Member {
 // Returns true for a server or a plugin with `disabled = true` or `enabled = false`.
 bool is_disabled(const Node &entry);
 
-// Merges table `over` into table `base`: members that are tables in both are merged, others are
-// replaced.
+// Merges the table `over` into the table `base`: members that are tables in both are merged, and
+// others are replaced.
 void merge_tables(Node &base, Node &&over);
 
-// Appends JSON. The readers of a tree limit its depth (kProfileDepth).
+// Appends JSON. Tree readers limit the depth (kProfileDepth).
 void append_json(std::string &out, const Node &node);
 void append_json_string(std::string &out, std::string_view text);
 

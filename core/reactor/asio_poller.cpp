@@ -1,8 +1,8 @@
 // Implements the Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
-// io_context is edge-triggered and has no persistent watches. After each event, the wait for the
-// descriptor must be restarted, which costs one epoll_ctl; finding more ready descriptors costs one
-// more epoll_wait. Timers and posted functions stay in the Reactor because wake() must be
+// io_context is edge-triggered and has no persistent watches. After each event, the wait on the
+// descriptor must be restarted, which costs one epoll_ctl; finding further ready descriptors costs
+// another epoll_wait. Timers and posted functions stay in the Reactor because wake() must be
 // async-signal-safe and the order within a turn is part of the loop's contract.
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Memory for one pending wait of one descriptor, so waiting does not allocate.
+// Memory for one pending wait on one descriptor, so waiting does not allocate memory.
 class WaitMemory {
  public:
   void *allocate(std::size_t size) {
@@ -83,7 +83,7 @@ struct Poller::State {
     Watched(std::uint64_t h, asio::io_context &io) : handle(h), descriptor(io) {}
   };
 
-  // Runs on one thread; no other thread posts to it.
+  // Runs on one thread; no other thread posts to this io_context.
   asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched;
   std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has ended their waits
@@ -126,7 +126,7 @@ struct Poller::State {
     }
   }
 
-  // Restarts the waits of descriptors that the last wait() reported and that are still watched.
+  // Restarts waits on descriptors that the last wait() reported and that are still watched.
   void arm_reported() {
     for (Watched *w : reported) {
       w->ready = 0;
@@ -170,8 +170,7 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for an event that is no longer wanted is kept. Its completion is not reported
-  // (see wait()).
+  // A pending wait for an unwanted event is kept. Its completion is not reported (see wait()).
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);
   return BH_OK;

@@ -23,8 +23,8 @@ bh_status BlockingPool::submit(const Job &job) {
   const std::lock_guard lock(mutex_);
   if (ending_ || waiting_.size() >= max_waiting_) return BH_E_LIMIT;
   waiting_.push_back(job);
-  // Compares pending jobs with idle threads, because a woken thread counts as idle until it has the
-  // lock.
+  // Compares pending jobs with idle threads because a woken thread counts as idle until it holds
+  // the lock.
   if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
     // Signals are handled only on the program's own threads.
     sigset_t all, before;

@@ -1,5 +1,5 @@
-// Implements the Poller with epoll. Watched descriptors stay registered, level-triggered, so an
-// event costs no system call besides epoll_wait.
+// Implements the Poller with epoll. Watched descriptors stay registered, level-triggered, so the
+// only system call for an event is epoll_wait.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Runs a function once in a later turn, however often it is requested until then. Runs on the
-// reactor thread.
+// Runs a function once in a later turn, no matter how often it is requested before then. Runs on
+// the reactor thread.
 #pragma once
 
 #include <functional>

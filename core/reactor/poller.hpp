@@ -18,7 +18,7 @@ namespace bulkhead {
 
 class Poller {
  public:
-  // The readiness of one descriptor. `events` are BH_FD_... bits. A hang-up or an error sets
+  // A descriptor's readiness. `events` contains BH_FD_... bits. A hang-up or an error sets
   // BH_FD_ERROR and each requested direction.
   struct Ready {
     std::uint64_t handle;
@@ -39,7 +39,7 @@ class Poller {
   // Must be called before the descriptor is closed. The descriptor is not reported afterwards.
   void remove(std::uint64_t handle, int fd) noexcept;
 
-  // Waits until a descriptor is ready, wake() is called, or timeout_ms have passed (-1: no limit),
+  // Waits until a descriptor is ready, wake() is called, or timeout_ms has passed (-1: no limit),
   // and replaces the contents of `ready`. Returns true if a descriptor was ready or wake() was
   // called.
   bool wait(int timeout_ms, std::vector<Ready> &ready);

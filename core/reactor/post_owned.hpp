@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 // Runs f in a later turn. f must own the data that it captures. If the reactor ends or forgets
-// `owner` first, f never runs.
+// `owner` first, f does not run.
 template <class F>
 bh_status post_owned(Reactor &reactor, const void *owner, F f) {
   auto task = std::make_unique<F>(std::move(f));

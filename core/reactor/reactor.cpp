@@ -141,7 +141,7 @@ struct Reactor::State {
 
   void run_events() {
     for (const Poller::Ready &event : ready) {
-      // Looked up for each event because an earlier handler may have removed the watch.
+      // Looked up for each event because a previous handler may have removed the watch.
       const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
       const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
@@ -175,7 +175,8 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Deferred tasks may defer more tasks. After a few rounds, the rest runs in the next turn.
+    // Deferred tasks may defer further tasks. After a few rounds, the remaining tasks run in the
+    // next turn.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);
@@ -256,8 +257,8 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until they are due, but are removed if they outnumber the
-  // active timers.
+  // Cancelled timers stay in the heap until they are due, but are removed if they outnumber active
+  // timers.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());

@@ -32,7 +32,7 @@ class Reactor {
   Reactor(const Reactor &) = delete;
   Reactor &operator=(const Reactor &) = delete;
 
-  // Runs until stop(). Handlers run one after another and are never nested.
+  // Runs until stop(). Handlers run one after another, never nested.
   void run();
   // Runs one turn. Waits at most timeout_ms for an event (-1: no limit).
   void poll(int timeout_ms);
@@ -51,8 +51,8 @@ class Reactor {
   std::uint64_t now_ns() const noexcept;
 
   // These functions are specified by bh_host_executor and bh_host_fd; `owner` groups entries for
-  // forget(). If fn will never run, because of forget() or the end of the reactor, `drop` frees
-  // `arg` unless it is null.
+  // forget(). If fn will never run, because of forget() or because the reactor ends, `drop` (unless
+  // null) frees `arg`.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
@@ -62,7 +62,7 @@ class Reactor {
   bh_status modify(std::uint64_t watch, std::uint32_t events);
   bh_status unwatch(std::uint64_t watch);
   bh_status run_blocking(const void *owner, Callback work, Callback done, void *arg);
-  // The same functions with typed callbacks.
+  // Versions of these functions with typed callbacks.
   bh_status post(const void *owner, bh::Callback call) { return post(owner, call.fn, call.arg); }
   void defer(const void *owner, bh::Callback call) { defer(owner, call.fn, call.arg); }
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, bh::Callback call) {

@@ -350,7 +350,7 @@ TEST_CASE("two jobs of one turn run in parallel even if one thread is already id
                   std::unique_lock lock(m.mutex);
                   ++m.there;
                   m.wake.notify_all();
-                  // If the jobs ran one after another, the first would time out.
+                  // If the jobs ran sequentially, the first would time out.
                   const auto both = [&] { return m.there == 2; };
                   if (m.wake.wait_for(lock, std::chrono::seconds(10), both)) ++m.met;
                 },
@@ -373,7 +373,7 @@ TEST_CASE("an idle period is reported once, and a timer does not end it") {
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(idle_calls == 1);
-  // A message starts a new idle period, which must be longer.
+  // A message starts a new idle period. This period must be longer.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);
@@ -393,7 +393,7 @@ TEST_CASE("a process keeps working after releasing idle memory") {
   }
 }
 
-TEST_CASE("forget() removes everything of one owner and nothing else") {
+TEST_CASE("forget() removes all entries of one owner and no others") {
   auto reactor = make();
   Pipe pipe;
   int owner = 0, other = 0, calls = 0;

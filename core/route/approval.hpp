@@ -1,4 +1,4 @@
-// Types of human approval: questions, answers, scopes and outcomes.
+// Human approval types: questions, answers, scopes and outcomes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 namespace bulkhead {
 
 // The calls that an answer covers: one call; calls with the same digest until the session ends; or,
-// for some minutes, calls with the same digest from the same client (principal and transport). With
-// `tool`, an answer covers calls of the same tool with any arguments, but only in the same session.
+// for some minutes, calls with the same digest from the same client (principal and transport). If
+// `tool` is set, an answer covers calls to the same tool with any arguments, but only in the same
+// session.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
@@ -32,8 +33,8 @@ std::string to_string(const ApprovalScope &scope);
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
-// An approval question. Its texts come from clients, servers and rules. Hidden characters are made
-// visible, but a program that displays the texts must escape the characters that its display
+// An approval question. Its strings come from clients, servers and rules. Hidden characters are
+// made visible, but a program that displays the strings must escape the characters that its display
 // interprets.
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
@@ -45,16 +46,17 @@ struct ApprovalQuestion {
   std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0;  // size in the message
-  // _meta without progress token and trace, formatted like the arguments; may be empty. Truncated
-  // to max_meta bytes, with a note.
+  // _meta without the progress token and trace, formatted like the arguments; may be empty.
+  // Truncated to max_meta bytes, with a note.
   std::string meta;
   // The other members of params (mcp::extra_params), formatted like _meta.
   std::string extra;
-  // SHA-256 in hex over method, server, name, and the bytes of the arguments, `meta` and `extra`.
+  // Hexadecimal SHA-256 over method, server, name, and the bytes of the arguments, `meta` and
+  // `extra`.
   std::string digest;
-  // tool_digest is the same hash over method, server, name and `extra`; definition is the hash of
-  // the listed definition. Both are empty if the target is not a listed tool. It then cannot be
-  // approved for any arguments.
+  // tool_digest is the same hash over method, server, name and `extra`. `definition` is the hash of
+  // the listed definition. Both are empty if the target is not a listed tool. Such a target cannot
+  // be approved for any arguments.
   std::string tool_digest, definition;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
@@ -67,8 +69,8 @@ struct ApprovalQuestion {
 struct ApprovalGrant {
   static constexpr std::size_t max_arguments = 256;
   // The answered question, with its id. Its arguments are truncated, and _meta and the other
-  // members are empty. Its expiry time is that of the grant, or 0 if the grant lasts until the
-  // session ends.
+  // members are empty. Its expiry time is the time at which the grant ends, or 0 if the grant lasts
+  // until the session ends.
   ApprovalQuestion question;
   ApprovalScope scope;
   std::uint64_t until_ns = 0;  // 0: until the session ends
@@ -90,7 +92,8 @@ struct ApprovalAnswer {
   bool revoke = false;  // ends the grant with this id, without allowing or denying a call
 };
 
-// How a question ended. withdrawn: the call was cancelled, or its client or server is gone.
+// How a question ended. `withdrawn` means that the call was cancelled, or that its client or server
+// is gone.
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
@@ -101,8 +104,8 @@ struct ApprovalOutcome {
   ApprovalScope scope;      // set for allowed
   std::uint64_t ended_unix_ms;
 };
-// Returns, for example, "allowed by terminal (once): tools/call "x" at "files", rule r1, digest
-// ..., asked for 12 s".
+// Returns a description such as "allowed by terminal (once): tools/call "x" at "files", rule r1,
+// digest ..., asked for 12 s".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

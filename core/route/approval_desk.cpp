@@ -13,7 +13,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if the policy evaluates all params of the request, and an approval covers them. This
+// Returns true if the policy evaluates all params of the request, so an approval covers them. This
 // is the case for completions.
 bool covers_params(const mcp::Scan &scan) {
   return scan.method == mcp::Method::completion_complete;
@@ -33,8 +33,7 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
-// Formats a name that the client chooses, on one line: a line break would start a separate line in
-// a form.
+// Formats a client-chosen name on one line: a line break would start a separate line in a form.
 std::string shown_line(std::string_view text, std::size_t max) {
   std::string out;
   for (const char c : shown_text(text, max)) {
@@ -73,7 +72,7 @@ bool ApprovalDesk::somebody_watches() const {
   return needs_.profile.approval.api || approvals_.watched(needs_.reactor.now_ns());
 }
 
-// Fills in the question, except members that are only displayed to approvers.
+// Fills in the question, except for members that are only displayed to approvers.
 ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts &texts,
                                            const Gate::Decision &decision) const {
   ApprovalQuestion q;
@@ -92,7 +91,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   return q;
 }
 
-// Returns the reason why no approver can be asked, or an empty string if one can.
+// Returns the reason why no approver can be asked, or an empty string if an approver can be asked.
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
@@ -249,7 +248,7 @@ void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
   bh::json::append_member(&detail, "digest", question.digest);
   const bool answered = outcome != nullptr && outcome->surface != ApprovalSurface::none;
   if (answered) bh::json::append_member(&detail, "surface", to_string(outcome->surface));
-  // Also recorded when a grant ends.
+  // The scope is recorded when a call is allowed and when a grant ends.
   if (outcome != nullptr &&
       (outcome->end == ApprovalEnd::allowed || outcome->scope.kind != ApprovalScope::Kind::once)) {
     bh::json::append_member(&detail, "scope", to_string(outcome->scope));

@@ -34,7 +34,7 @@ class ApprovalDesk {
     RouterCounters &counters;
     Asks &asks;
     ClientAnswers &answers;
-    // Called when a question has ended. The function must only record the outcome.
+    // Called when a question has ended. The function may only record the outcome.
     std::function<void(const ApprovalOutcome &)> on_outcome;
     std::string hint;  // explains how to approve; sent to the client if no approver is present
   };
@@ -49,24 +49,25 @@ class ApprovalDesk {
   // `definition` is the hash of the tool's listed definition.
   Asked ask(Call &call, const Message &message, const DefinitionHash &definition,
             const Gate::Decision &decision, Gate::Decision *refusal);
-  // Sends the approval form to the client on the stream of the call, if the client supports forms.
-  // The client may answer during this call.
+  // If the client supports forms, sends it the approval form on the stream of the call. The client
+  // may answer during this call.
   void ask_client(const Call &call);
   // Ends the question about the call: withdraws its form from the client and records the outcome.
-  // Returns nullopt if the call had no question.
+  // Returns nullopt if the call has no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
-  // Allows more calls within the scope of the answer.
+  // Allows further calls within the scope of the answer.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope);
-  // Composes the refusal of a call that needs approval; `why` follows "needs approval, ".
+  // Composes the refusal message for a call that needs approval; `why` follows "needs approval, ".
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
   // ---- approvers ----
   // Lists pending questions. If watch_ms is not 0, the caller is an approver that lists again
-  // within this time, at most Approvals::max_watch_ms. If it is 0, the caller only reads.
+  // within this time, at most Approvals::max_watch_ms. If watch_ms is 0, the caller only reads the
+  // list.
   ApprovalList list(std::uint64_t watch_ms);
-  // Returns the call that this answer is for. Returns BH_E_NOT_FOUND if the question is not
+  // Returns the call to which this answer applies. Returns BH_E_NOT_FOUND if the question is not
   // pending, and BH_E_INVALID if the scope is unknown or not valid for this call.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
   // Ends a grant. Returns BH_E_NOT_FOUND if there is no grant with this id.
@@ -78,9 +79,9 @@ class ApprovalDesk {
     return approvals_.waiting_of(session);
   }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
-  // Called when the server was removed or its definition has changed.
+  // Called when the server was removed or its definition changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
-  // Called when the rules have changed. Ends the grants that allow any arguments of a tool.
+  // Called when the rules have changed. Ends grants that allow any arguments of a tool.
   void rules_changed();
 
  private:

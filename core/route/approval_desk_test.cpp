@@ -96,8 +96,8 @@ TEST_CASE("a call is refused without waiting if there is no approver") {
   CHECK(w.refusal.rule == "r");
   CHECK(w.desk.size() == 0);
   CHECK(w.counters.approvals_asked == 0);
-  // A program that lists questions is an approver only until its watch time has passed. Without a
-  // watch time, it is not an approver.
+  // A program that lists questions is an approver only until its watch time has passed. If it
+  // specifies no watch time, it is not an approver.
   CHECK(w.desk.list(0).questions.empty());
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   w.desk.list(1);
@@ -166,7 +166,7 @@ TEST_CASE("an approval covers the parts that are truncated in the question") {
   CHECK(w.desk.list(0).questions[0].arguments == shown.arguments);
 }
 
-TEST_CASE("texts of a question are limited, and hidden characters are visible") {
+TEST_CASE("question texts are limited in size, and hidden characters are visible") {
   World w;
   const std::string reversed = "\xE2\x80\xAE";  // right-to-left override
   Asking asking;
@@ -276,13 +276,13 @@ TEST_CASE("a client that cannot display a form is not an approver") {
     w.first.open_asks = w.profile.limits.asks_per_session;
   }
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
-  // If there is another approver, the question is pending and the client receives no form.
+  // If there is another approver, the question is pending and the client does not receive a form.
   w.profile.approval.api = true;
   w.desk.ask_client(w.asked(w.first));
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
 }
 
-TEST_CASE("an answer is rejected without a pending question or with an invalid scope") {
+TEST_CASE("an answer is rejected if there is no pending question or the scope is invalid") {
   World w;
   const Call &one = w.asked(w.first), &two = w.asked(w.second);
   const auto questions = w.desk.list(0).questions;

@@ -6,7 +6,7 @@
 namespace bulkhead {
 namespace {
 
-// Clients display a form in a dialog. Longer arguments can be reviewed only on the other surfaces.
+// Clients display forms in a dialog. Longer arguments can be reviewed only on the other surfaces.
 constexpr std::size_t max_arguments = 4096;
 
 constexpr std::string_view schema =
@@ -52,8 +52,8 @@ std::string text_member(std::string_view object, std::string_view name) {
 
 bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept {
   if (revision < elicitation_revision || (caps & cap::elicitation) == 0) return false;
-  // An empty elicitation object means that forms are supported. An object that names other modes
-  // supports only those modes.
+  // An empty elicitation object means that forms are supported. An object that names modes supports
+  // only those modes.
   return (caps & cap::elicitation_form) != 0 || (caps & cap::elicitation_url) == 0;
 }
 

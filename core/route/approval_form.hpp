@@ -11,20 +11,20 @@
 
 namespace bulkhead {
 
-// The first revision with elicitation, and the first revision whose requests name a mode.
+// The first revision with elicitation, and the first revision whose requests specify a mode.
 inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revision = 3;
 
 // Returns true if a client of this revision with these capabilities can display a form.
 bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept;
 
-// Composes the elicitation/create request with this id: a form with a decision (allow, deny) and an
+// Composes an elicitation/create request with this id: a form with a decision (allow, deny) and an
 // optional scope (once, session).
 std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                           std::uint64_t timeout_ms, std::uint8_t revision);
 
 struct FormAnswer {
-  bool shown = true;  // false if the client answered with an error because it could not display the
-                      // form
+  // False if the client answered with an error because it could not display the form.
+  bool shown = true;
   bool allow = false;
   ApprovalScope scope;
 };

@@ -33,7 +33,7 @@ std::size_t size_of(const ApprovalQuestion &q) {
 }
 
 void add_part(std::string *out, std::string_view part) {
-  // The length is written first, so different calls always produce different texts.
+  // The length is written first, so different calls always produce different strings.
   out->append(std::to_string(part.size())).append(":").append(part);
 }
 

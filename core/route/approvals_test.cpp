@@ -1,4 +1,4 @@
-// Tests the queue of questions, the calls that an approval covers, and the texts displayed to an
+// Tests the question queue, the calls that an approval covers, and the texts displayed to an
 // approver.
 #include "route/approvals.hpp"
 
@@ -69,7 +69,7 @@ TEST_CASE("pending questions have three limits, and each refusal names the limit
   CHECK(a.size() == 2);
 }
 
-TEST_CASE("question ids are long and unique, and find only their question") {
+TEST_CASE("question ids are long and unique, and each id finds only its own question") {
   Approvals a;
   std::set<std::string> ids;
   for (std::uint64_t i = 1; i <= 200; ++i) ids.insert(a.add(waiting(i))->id);
@@ -183,8 +183,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not part of the grant, because it is not
-                                                         // verified
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not verified, so not part of it
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;

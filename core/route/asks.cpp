@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the capability that a client must have declared for this ask, or 0 if clients cannot be
-// asked.
+// Returns the capability that a client must have declared to receive this ask, or 0 if clients
+// cannot be asked.
 ClientCaps capability_for(mcp::Method method) {
   if (method == mcp::Method::roots_list) return cap::roots;
   if (method == mcp::Method::sampling_create_message) return cap::sampling;
@@ -46,8 +46,8 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
   ask_client(lane, hint, message, judges ? Judged::no : Judged::yes);
 }
 
-// Answers with the gateway's own list, without asking a client. Returns false if the request must
-// be handled like other asks.
+// Answers with the gateway's own list without asking a client. Returns false if the request must be
+// handled like other asks.
 bool Asks::answer_roots(Lane &lane, const Message &message) {
   const RootsMode mode = lane.upstream().def().roots_mode();
   if (mode == RootsMode::off) lane.upstream().requested_roots = true;
@@ -131,8 +131,8 @@ void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
   refuse(lane, id, method, Refusal::by_policy);
 }
 
-// Refuses an ask that cannot be attributed to a client, needs a capability that was not offered to
-// the server, is refused by the policy, or has an invalid progress token.
+// Refuses an ask that cannot be attributed to a client, requires a capability that was not offered
+// to the server, is refused by the policy, or has an invalid progress token.
 void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
   ++needs_.counters.refused_asks;
   std::string tail;
@@ -207,7 +207,7 @@ void Asks::answer_refused(std::uint64_t handle) {
   refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
 }
 
-// Forwards the answer to the server that asked, under the server's id.
+// Forwards the answer to the requesting server, under the server's id.
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
@@ -233,8 +233,8 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 // ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  constexpr std::uint64_t longer_ms = 5'000;  // the form outlives the question, so the question
-                                              // expires first
+  // The form outlives the question, so the question expires first.
+  constexpr std::uint64_t longer_ms = 5'000;
   Ask ask;
   ask.session = session.handle;
   ask.method = mcp::Method::elicitation_create;
@@ -260,8 +260,8 @@ void Asks::suspend(std::uint64_t call) {
   if (waits->stage == Stage::at_server) waits->stage = Stage::suspended;
 }
 
-// Called when the server is working again. The call's full time-out starts again, because the
-// user's answer may have used up the previous time-out.
+// Called when the server has resumed work. The call's full time-out starts again because waiting
+// for the user may have used up the previous time-out.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
@@ -315,7 +315,7 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  // Removed from the table first, because the notified party may act on this ask.
+  // Removed from the table first, because the notified party may change this ask.
   const Ask ask = *found;
   remove(handle);
   const bool tell_server = tell != Tell::client;
@@ -331,7 +331,7 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }
 
-// Returns the destination of notifications to the client about an ask: the stream of a call that
+// Returns the destination for notifications to the client about an ask: the stream of a call that
 // may have caused it.
 ReplyTo Asks::asked_of(const Ask &ask) {
   const Call *call = needs_.calls.get(ask.call);

@@ -2,8 +2,9 @@
 // answers.
 //
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
-// determined, the ask is refused. On a pipe, several calls of a client may have caused the ask. It
-// stays open until all of these calls have ended, and suspends the deadlines of all of them.
+// determined, the ask is refused. On a pipe, several calls from one client may have caused the ask.
+// The ask then stays open until all of these calls have ended, and suspends the deadlines of all of
+// them.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: limits.asks_per_session,
 // limits.ask_timeout_ms.
@@ -27,7 +28,7 @@ namespace bulkhead {
 
 class Asks {
  public:
-  // Receives the answers to the approval forms that the gateway sends to clients.
+  // Receives the answers to approval forms that the gateway has sent to clients.
   class Forms {
    public:
     virtual ~Forms() = default;
@@ -50,7 +51,7 @@ class Asks {
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
     Forms &forms;
   };
-  // first_generation is the generation of the request ids that clients receive; see
+  // first_generation is the generation for the request ids that clients receive; see
   // random_generation().
   Asks(std::uint32_t first_generation, Needs needs);
   ~Asks();
@@ -62,13 +63,13 @@ class Asks {
   void request(Lane &lane, std::uint64_t hint, const Message &message);
   // Called when the server has cancelled one of its requests.
   void cancelled(Lane &lane, const Message &message);
-  // Refuses a request that has an invalid progress token.
+  // Refuses a request with an invalid progress token.
   void refuse_malformed(Lane &lane, const Message &message);
 
   // ---- from clients ----
   void answered(Session &session, const Message &message);
-  // The destination of progress on an ask: its server, under the server's own token. `lane` is null
-  // if there is no such ask or its server did not request progress.
+  // The destination for progress on an ask: its server, under the server's own token. `lane` is
+  // null if there is no such ask or its server did not request progress.
   struct Progress {
     Lane *lane;
     std::string token;
@@ -84,16 +85,17 @@ class Asks {
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // Withdraws the form from the client, because the question was answered elsewhere or withdrawn.
+  // Withdraws the form from the client because the question was answered elsewhere or was
+  // withdrawn.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
   // Called when a call has ended. Ends the asks that no other call can have caused. If tell_server
   // is true, their servers receive an answer.
   void call_ended(std::uint64_t call, bool tell_server);
-  // Called when the client no longer answers. The servers receive errors.
+  // Called when the client can no longer answer. The servers receive errors.
   void session_ended(bh_session session);
-  // Called when the lane's connection was lost. The server's asks end, and their clients are
+  // Called when the lane's connection is lost. The server's asks end, and their clients are
   // notified.
   void connection_lost(Lane &lane);
 

@@ -58,7 +58,7 @@ TEST_CASE(
   CHECK(w.counters.stray_answers == 2);
 }
 
-TEST_CASE("a request that no client can answer is refused in the format of its method") {
+TEST_CASE("a request that no client can answer is refused in the format that its method requires") {
   World w;
   struct Case {
     const char *method, *member, *text;
@@ -123,7 +123,7 @@ TEST_CASE("the gateway answers requests for static roots without asking a client
   CHECK_FALSE(w.upstream.requested_roots);
 }
 
-TEST_CASE("a server that requests roots while roots are off is remembered") {
+TEST_CASE("a server's request for roots while roots are off is shown in its status") {
   World w;
   w.first.caps |= cap::roots;
   w.call_of(w.first);
@@ -186,7 +186,7 @@ TEST_CASE("a request ends with its client, its server, or its cancellation") {
   CHECK(w.first.open_asks == 0);
 }
 
-TEST_CASE("a policy that judges input evaluates the request and the answer") {
+TEST_CASE("a policy that evaluates input receives both the request and the answer") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT;
   w.gate.use(&policy_table, &w.policy);

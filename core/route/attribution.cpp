@@ -6,17 +6,17 @@ namespace bulkhead {
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
   *call = nullptr;
-  // On a lane of one client, every message is for that client.
+  // On a lane that belongs to one client, every message is for that client.
   Session *const owner = lane.session() != 0 ? sessions_.find(lane.session()) : nullptr;
   if (hint != 0) {
     Exchange *e = exchanges_.get(hint);
-    // The stream identifies the call. If that call has ended, the message belongs to no other
-    // client.
+    // The stream identifies the call. If that call has ended, the message does not belong to any
+    // other client.
     if (e == nullptr || e->lane != &lane || e->call == nullptr) return owner;
     *call = e->call;
     return e->call->session;
   }
-  // If all calls belong to one client, it does not matter which of them caused the message; the
+  // If all calls belong to one client, it does not matter which of them caused the message. The
   // newest call's stream is used.
   Session *only = nullptr;
   Call *newest = nullptr;
@@ -57,7 +57,7 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
 }
 
-// Removes the oldest entry. Only its client is remembered, but not its call.
+// Removes the oldest entry. The client is remembered, but the call is not.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

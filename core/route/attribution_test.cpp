@@ -45,8 +45,8 @@ TEST_CASE("a stream identifies the call even if other clients have calls there")
   CHECK(w.client_of(of_first.id) == &w.first);
   CHECK(w.call == of_first.call);
   CHECK(w.client_of(of_second.id) == &w.second);
-  CHECK(w.client_of(12345) == nullptr);  // the call has ended, and the message belongs to no other
-                                         // client
+  // The call has ended, and the message does not belong to any other client.
+  CHECK(w.client_of(12345) == nullptr);
   FakeLane elsewhere(w.host, w.upstream, 0, 0);
   CHECK(w.client_of(w.call_of(w.first, elsewhere).id) == nullptr);
 }

@@ -21,7 +21,7 @@ struct Exchange;
 class Lane;
 struct Session;
 
-// The data for the record of a call; filled in by the Recorder.
+// The data for a call's record, filled in by the Recorder.
 struct Account {
   std::string request;  // params, truncated to BH_RECORD_TEXT_BYTES
   std::string response, trace_id, rule, reason;
@@ -92,11 +92,11 @@ using CallTable = NumberedTable<Call>;
 
 // Returns the lane that has the call, or null.
 Lane *lane_of(const Call &call) noexcept;
-// Parks the call, with its message, in the queue of its lane. take_from_lane() removes the call
-// when it may be sent.
+// Parks the call, with its message, in its lane's queue. take_from_lane() removes the call when it
+// may be sent.
 void queue_in_lane(Call &call, const CallInHand &hand);
 std::unique_ptr<ParkedCall> take_from_lane(Call &call);
-// Returns true if the call was passed to a connector, so its server may have executed it.
+// Returns true if the call was passed to a connector, so the server may have executed it.
 bool was_sent(const Call &call) noexcept;
 
 }  // namespace bulkhead

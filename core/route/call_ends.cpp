@@ -9,7 +9,7 @@
 namespace bulkhead {
 namespace {
 
-// Names the operation that failed, for clients that display only the message of -32603.
+// Names the operation that failed, for clients that display only the message of error -32603.
 std::string_view failed_part(mcp::Method method) {
   using enum mcp::Method;
   switch (method) {
@@ -69,7 +69,7 @@ void CallEnds::drop(Exchange &exchange) {
 
 // ---- the end ---------------------------------------------------------------------------------
 
-// Informs the approver and the policy that the call no longer waits for them.
+// Informs the approver and the policy that the call has stopped waiting for them.
 void CallEnds::release(Call &call) {
   const Stage stage = call.stage;
   if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
@@ -93,7 +93,7 @@ void CallEnds::free(Call &call) {
 
 void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,
                       std::string_view rule, std::string_view error, std::string_view response) {
-  // Done before the record, so the record can state how the question ended.
+  // Done before recording, so the record can include how the question ended.
   if (call.stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
   record(call, {outcome, needs_.reactor.now_ns(), bytes_out, rule, error, response});
   Lane *const watches = call.watches;

@@ -40,8 +40,8 @@ class CallEnds {
     const Attribution &attribution;
     Subscriptions &subscriptions;
     Draining &draining;
-    // Called when the policy's answer with this number is no longer needed. `late` is true if it
-    // has timed out.
+    // Called when the policy decision for request `number` is no longer needed. `late` is true if
+    // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
@@ -52,8 +52,8 @@ class CallEnds {
   // Called when the client is gone. The servers are notified so that they can stop. Unless a step
   // is running, the session has no calls when this function returns.
   void end_session(Session &session);
-  // Called when the call cannot finish because its server was removed. The client receives the
-  // text, and the server is notified.
+  // Called when the call cannot finish because its server was removed. The client receives `text`,
+  // and the server is notified.
   void end_drained(Call &call, std::string_view text);
   // Called when the gateway is stopping. Every call is answered with an error that states whether
   // it may have run.
@@ -62,14 +62,15 @@ class CallEnds {
   void handle(Call &call, CallEvent event);
 
   // ---- called inside steps ----
-  // Ends the exchange of the call and releases it from its lane.
+  // Ends the call's exchange and releases it from its lane.
   void detach(Call &call);
   // Calls detach() for a call that its server has completed. The lane then sends its next call.
   void leave_lane(Call &call);
-  // Records the end and frees the call after the step. Sends nothing to the client.
+  // Records the end, and frees the call after the step. Sends nothing to the client.
   void finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out, std::string_view rule,
               std::string_view error, std::string_view response = {});
-  // Only records the end, once. Used before the answer is sent if records are written first.
+  // Records the end, at most once, without freeing the call. Used before the answer is sent if
+  // records are written first.
   void record(Call &call, const Recorder::End &end);
   // Sends an error to the client, then calls finish().
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
@@ -81,9 +82,10 @@ class CallEnds {
   void drop(Exchange &exchange);
 
   std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
-  // Returns true if any call is in flight. Calls that only wait for a human approver do not count.
+  // Returns true if any calls are in flight. Calls that only wait for a human approver do not
+  // count.
   bool busy() const;
-  // Returns the calls that are parked before they reach this lane.
+  // Returns the parked calls that have not yet reached this lane.
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const;
 
  private:

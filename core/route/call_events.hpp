@@ -3,7 +3,7 @@
 // are queued on their call and handled after the step; see CallLoop.
 //
 // Limit: one event of each kind, CallEvents::max in total. A second event of the same kind is
-// dropped, because the first one ends the wait that both concern. The queue is part of the call,
+// dropped because the first event ends the wait that both concern. The queue is part of the call,
 // and the data of an event is in EventDetails. The call's slot in the table creates the
 // EventDetails for its first queued event and keeps it, so nothing is allocated in steady state.
 //
@@ -42,7 +42,7 @@ enum class CallEvent : std::uint8_t {
   count       // not an event
 };
 
-// A failure of a call, with the text for its client.
+// A failed call, with the error message for its client.
 struct CallFailure {
   std::int32_t error_code = 0;
   std::uint32_t outcome = 0;  // BH_OUTCOME_...
@@ -71,7 +71,7 @@ class CallEvents {
 
   bool empty() const noexcept { return size_ == 0; }
   bool has(CallEvent event) const noexcept { return (kinds_ & bit(event)) != 0; }
-  // Returns true if one of the queued events ends the call in any stage.
+  // Returns true if a queued event ends the call in any stage.
   bool ends_call() const noexcept {
     return (kinds_ & (bit(CallEvent::cancelled) | bit(CallEvent::gone) | bit(CallEvent::ended) |
                       bit(CallEvent::failed) | bit(CallEvent::timed_out))) != 0;

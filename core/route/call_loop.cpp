@@ -62,7 +62,7 @@ void CallLoop::post_cancellation(Call &call, const Message &notification) {
 }
 
 // Handles the queued events of each call, including calls that start during the loop. Ended calls
-// are freed between two calls, so slots are reused however long the loop continues.
+// are freed between calls, so slots are reused no matter how long the loop continues.
 void CallLoop::handle_queued() {
   while (first_ != nullptr) {
     Call &call = *first_;

@@ -1,7 +1,7 @@
-// The loop of the request pipeline. It runs the steps of calls one at a time and never nests them:
-// an event that arrives while a step runs is queued on its call (CallEvents) and handled after the
-// step. Ended calls are freed when no step is running, so a step may use its call after each
-// callback. Call::ended() shows whether the call has ended.
+// The request pipeline loop. It runs the steps of calls one at a time and never nests them: an
+// event that arrives while a step is running is queued on its call (CallEvents) and handled after
+// the step. Ended calls are freed only when no step is running, so a step may use its call after
+// each callback. Call::ended() returns true if the call has ended.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -24,7 +24,7 @@ class CallLoop {
   };
   CallLoop(CallTable &calls, Handler &handler) : calls_(calls), handler_(handler) {}
 
-  // The scope in which steps run. At the end of the outermost scope, queued events are handled and
+  // The scope in which steps run. When the outermost scope ends, queued events are handled and
   // ended calls are freed.
   class Run {
    public:
@@ -57,7 +57,7 @@ class CallLoop {
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
-  // Frees a retired call (NumberedTable::retire()) when no step is running.
+  // Frees a retired call (NumberedTable::retire()) once no step is running.
   void free_later(Call &call) noexcept {
     call.ended_next = ended_;
     ended_ = &call;

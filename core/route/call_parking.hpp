@@ -1,5 +1,4 @@
-// Parks waiting calls: copies their message once, counts its bytes, and arms the deadline of the
-// stage.
+// Parks waiting calls: copies the message once, counts its bytes, and arms the stage's deadline.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -19,8 +18,8 @@ class CallParking {
   CallParking(const Limits &limits, Deadlines &deadlines, WaitingBytes &waiting)
       : limits_(limits), deadlines_(deadlines), waiting_(waiting) {}
 
-  // Returns false, without any change, if limits.policy_waiting_bytes is reached. Calls that wait
-  // for human approval do not count; the ApprovalDesk limits them.
+  // If limits.policy_waiting_bytes has been reached, returns false and changes nothing. Calls that
+  // wait for human approval do not count; the ApprovalDesk limits them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
   // Ends the wait and returns the call to the stage `open`.

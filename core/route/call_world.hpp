@@ -1,5 +1,5 @@
-// Shared by the tests of the request pipeline: the parts of the pipeline, with a policy, a
-// telemetry plugin, a lane and a client that the test controls.
+// Shared by the request pipeline tests: the parts of the pipeline, with a policy, a telemetry
+// plugin, a lane and a client that are controlled by the test.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -75,7 +75,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
-  // Runs the loop until texts that the pool is still checking are freed.
+  // Runs the loop until the pool has checked and freed all texts.
   ~World() override {
     for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
@@ -183,7 +183,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     }
     return out;
   }
-  // Returns the result of the test's last step: a stage, or the text for the client.
+  // Returns the result of the test's last step: a stage, or the message for the client.
   std::string outcome() {
     recorder.set_committed(&telemetry, recorder.barrier());
     answers.records_committed();
@@ -288,7 +288,7 @@ inline const std::map<std::string, std::function<void(World &)>> stages = {
      }},
 };
 
-// The events that can happen in a stage.
+// The events that can occur in a stage.
 inline const std::vector<std::pair<std::string, std::function<void(World &)>>> happenings = {
     {"allowed", [](World &w) { w.decide(allow()); }},
     {"blocked", [](World &w) { w.decide(block()); }},

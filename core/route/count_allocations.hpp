@@ -1,5 +1,5 @@
-// Counts operator new calls in a test that is linked with count_allocations.cpp. The count is
-// always 0 under ThreadSanitizer, which defines the operators itself.
+// Counts calls to operator new in a test that is linked with count_allocations.cpp. Under
+// ThreadSanitizer, which defines the operators itself, the count is always 0.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Counters since the start, for status and metrics. Owner: the Router. Used on the reactor thread.
+// Counters since the gateway started, for status and metrics. Owner: the Router. Used on the
+// reactor thread.
 #pragma once
 
 #include <cstdint>

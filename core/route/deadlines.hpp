@@ -1,4 +1,4 @@
-// Deadlines of calls and of the lanes' own requests, with one timer.
+// Deadlines for calls and for the lanes' own requests, using a single timer.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -15,8 +15,8 @@ namespace bulkhead {
 
 class Deadlines {
  public:
-  // Each function receives an object whose deadline has passed. The object has been disarmed, and
-  // the function may end it.
+  // Each function receives an object whose deadline has passed. The object has already been
+  // disarmed, and the function may end it.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;
@@ -28,7 +28,7 @@ class Deadlines {
 
   // Replaces the deadline; the resolution is CallTable::tick_ms.
   void arm(Call &call, std::uint64_t timeout_ms);
-  // For a lane's own exchange; the exchange of a call uses the deadline of the call.
+  // Used for a lane's own exchange. The exchange of a call uses the call's deadline.
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
   // Removes the deadline until the call is armed again.
   void suspend(Call &call) { calls_.disarm(call); }

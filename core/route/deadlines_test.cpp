@@ -1,4 +1,4 @@
-// Tests deadlines of calls and of lanes' own exchanges.
+// Tests the deadlines of calls and of lanes' own exchanges.
 #include "route/deadlines.hpp"
 
 #include <catch2/catch.hpp>

@@ -62,7 +62,8 @@ void Draining::look() {
   for (const auto &upstream : list_) {
     std::vector<Lane *> done;
     for (const auto &lane : upstream->lanes()) {
-      // A lane that has lost its connection will not get a new one, so its calls cannot continue.
+      // A draining lane that has lost its connection is not reconnected, so its calls cannot
+      // continue.
       const bool over = now >= upstream->drain_until_ns || lane->state() == LaneState::waiting;
       if (over) end_calls(*lane);
       if (!is_busy(*lane)) done.push_back(lane.get());

@@ -1,4 +1,5 @@
-// Servers that a reload has removed or changed. They are in no view and end after their last call.
+// Servers that a reload has removed or changed. They are not in any view, and end after their last
+// call.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.
 #pragma once
@@ -20,12 +21,12 @@ class Draining {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Returns the calls that are parked before they reach this lane.
+    // Returns the parked calls that have not yet reached this lane.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
     // Fails a call that has exceeded limits.drain_ms or cannot finish, and notifies its server.
     virtual void end_drained(Call &call, Lane &lane) = 0;
-    // Called when the last lane of a server has ended, from the event loop and never from inside
-    // another call.
+    // Called from the event loop when a server's last lane has ended, never from inside another
+    // call.
     virtual void drained() = 0;
   };
   Draining(const Limits &limits, Reactor &reactor, CallTable &calls, Owner &owner)
@@ -36,7 +37,7 @@ class Draining {
 
   // Adds servers that have been removed from all views.
   void add(Upstreams::List gone);
-  // Called when a call has ended or left its lane. The check runs in a later turn, because the
+  // Called when a call has ended or left its lane. The check runs in a later turn because the
   // caller may be inside a function of that lane.
   void look_later();
   // Ends all draining servers now.

@@ -1,4 +1,4 @@
-// Tests removed servers, which end after their last call or at the time limit.
+// Tests that removed servers end after their last call or at the time limit.
 #include "route/draining.hpp"
 
 #include <catch2/catch.hpp>
@@ -79,7 +79,9 @@ TEST_CASE("a removed server without calls ends in the next turn") {
   CHECK(w.gone == 1);
 }
 
-TEST_CASE("a removed server stays until its calls have ended, including calls on their way to it") {
+TEST_CASE(
+    "a removed server stays until its calls have ended, including calls that have not yet reached "
+    "it") {
   World w;
   auto servers = w.server();
   Call &running = w.call_at_server();

@@ -1,4 +1,4 @@
-// Removes members of a message that rules and approvers would not see. Thread-safe.
+// Removes the members of a message that rules and approvers would not see. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace bulkhead {
 
-// Removes these members from a scanned message and scans the result. *room stores the result and
-// must outlive its use. Returns the number of removed members.
+// Removes these members from a scanned message and scans the result. *room stores the resulting
+// message and must outlive its use. Returns the number of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;
@@ -21,8 +21,8 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  mcp::scan(*message, scan, &error);  // the remaining members were valid before, so this cannot
-                                      // fail
+  // Cannot fail, because the remaining members have already been scanned.
+  mcp::scan(*message, scan, &error);
   return dropped;
 }
 

@@ -1,5 +1,5 @@
-// Checks large texts for objects with duplicate members on the blocking pool, before a policy
-// evaluates them.
+// Checks large texts for objects with duplicate members on the blocking pool before a policy
+// evaluates the texts.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace bulkhead {
 
-// The text of a parked message. The pool may still read it after the call has ended.
+// The text of a parked message. The pool may read it even after the call has ended.
 using KeptText = std::shared_ptr<const std::string>;
 inline KeptText kept(std::string_view text) {
   return std::make_shared<const std::string>(text);
@@ -26,8 +26,7 @@ class DuplicateChecks {
   // Texts up to this size are checked on the reactor thread. This takes a few hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
-  // Called on the reactor thread once for each started check, unless this object has been
-  // destroyed.
+  // Called on the reactor thread once for each started check unless this object has been destroyed.
   using Found = std::function<void(std::uint64_t number, bool duplicates)>;
   DuplicateChecks(Reactor &reactor, Found found);
   ~DuplicateChecks();

@@ -13,7 +13,7 @@ KeptText large(std::string_view more) {
 
 }  // namespace
 
-TEST_CASE("duplicate members are found on another thread and reported on the loop") {
+TEST_CASE("duplicate members are found on another thread and reported on the reactor thread") {
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
   std::map<std::uint64_t, bool> found;

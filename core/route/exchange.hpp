@@ -1,9 +1,9 @@
-// An exchange: one request to a server, with a number of the gateway as its JSON-RPC id. The server
-// also receives this number as the progress token.
+// An exchange: one request to a server. Its JSON-RPC id is a number that the gateway assigns; the
+// server also receives this number as the progress token.
 //
-// An exchange belongs to a call, or to its lane (handshake, list, subscription for several
-// clients). A call that is submitted again, for example because the rules changed while it was
-// queued, gets a new exchange.
+// An exchange belongs to a call or to its lane (handshake, list, subscription for several clients).
+// A call that is submitted again, for example because the rules changed while it was queued, gets a
+// new exchange.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

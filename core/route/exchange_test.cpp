@@ -27,7 +27,7 @@ TEST_CASE("an exchange's number is rejected once it has ended, even if its slot 
   CHECK(table.get(~0ull) == nullptr);
 }
 
-TEST_CASE("numbers stay below 2^53, however often slots are reused") {
+TEST_CASE("numbers stay below 2^53, no matter how often slots are reused") {
   ExchangeTable table;
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 10'000; ++i) {
@@ -85,7 +85,7 @@ TEST_CASE("arming again moves the deadline") {
   CHECK(due.size() == 1);
 }
 
-TEST_CASE("the intrusive lists keep every member through removals in any order") {
+TEST_CASE("the intrusive lists keep the remaining members through removals in any order") {
   ExchangeTable table;
   LaneExchanges list;
   std::vector<Exchange *> all;
@@ -197,7 +197,7 @@ TEST_CASE("ids of answers are digits, optionally in quotes") {
   }
 }
 
-TEST_CASE("client capabilities are unchanged after parsing and composing") {
+TEST_CASE("client capabilities are unchanged by parsing and composing") {
   const ClientCaps caps = parse_client_caps(
       R"({"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}})");
   CHECK(caps == (cap::roots | cap::roots_changed | cap::sampling | cap::sampling_tools |

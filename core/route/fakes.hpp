@@ -46,7 +46,7 @@ inline std::string joined(const bh_str *parts, std::uint32_t count) {
   return out;
 }
 
-// Runs the loop until the condition is true, for at most five seconds. Returns whether it became
+// Runs the loop for at most five seconds, until the condition is true. Returns whether it became
 // true.
 inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
@@ -119,7 +119,7 @@ inline const bh_telemetry telemetry_table = {
     },
 };
 
-// The rest of the route, as lanes see it. Stores the lanes' reports.
+// The rest of the route, from a lane's point of view. Stores the lanes' reports.
 struct FakeLaneHost : LaneHost {
   Limits own_limits{};
   std::unique_ptr<Reactor> loop = *Reactor::create();
@@ -179,7 +179,7 @@ struct FakeLaneHost : LaneHost {
   }
 };
 
-// Sends the calls that it receives, or queues them for turn().
+// Sends the calls that it receives immediately, or queues them for turn().
 struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;

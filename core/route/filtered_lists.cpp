@@ -11,7 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Marks the number of a policy request. It must differ from exchange numbers, which have 50 bits.
+// Marks a policy request's number. The result must differ from exchange numbers, which have 50
+// bits.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -115,7 +116,7 @@ void FilteredLists::answered(std::uint64_t question, bool listed) {
   needs_.on_ready(*list.view);
 }
 
-// Builds the catalogue from the answers of this round and ends the round.
+// Builds the catalogue from this round's answers and ends the round.
 void FilteredLists::build(const View &view, FilteredList &list) {
   std::size_t item = 0;
   const auto keep = [&](ItemKind, std::uint32_t, std::string_view, std::string_view) {
@@ -126,7 +127,7 @@ void FilteredLists::build(const View &view, FilteredList &list) {
   list.shown = {};
 }
 
-// Hides undecided items in the answers to waiting requests.
+// Hides undecided items in the answers to pending requests.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {
@@ -143,8 +144,8 @@ void FilteredLists::timed_out(FilteredList &list) {
   for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    ++view.version;  // invalidates cursors, because the next list may have other items at their
-                     // positions
+    // Invalidates cursors because the next list may have other items at their positions.
+    ++view.version;
   }
 }
 

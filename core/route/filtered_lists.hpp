@@ -31,10 +31,10 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer with this number is no longer needed. `late` is true if it
-    // has timed out.
+    // Called when the policy decision for request `number` is no longer needed. `late` is true if
+    // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Called when the view's waiting requests can be served, because all items have been decided or
+    // Called when the view's pending requests can be served because all items have been decided or
     // have timed out.
     std::function<void(View &view)> on_ready;
     // Called in a later turn if lists were discarded while clients were waiting for them. The lists
@@ -47,13 +47,13 @@ class FilteredLists {
   FilteredLists &operator=(const FilteredLists &) = delete;
 
   bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
-  // Returns the part of the view that the session's principal may see, or null if it is not
-  // completely decided.
+  // Returns the part of the view that the session's principal may see, or null if some of its items
+  // are undecided.
   const Catalogue *of(View &view, const Session &session);
 
-  // Receives the policy's answer about an item. Numbers of other requests are ignored.
+  // Receives the policy's answer for an item. Numbers of other requests are ignored.
   void answered(std::uint64_t question, bool listed);
-  // Called when the items or the rules have changed. Waiting requests keep their deadline and wait
+  // Called when the items or the rules have changed. Pending requests keep their deadline and wait
   // for new decisions.
   void forget(View &view);
   // Called when the view ends.
@@ -71,7 +71,7 @@ class FilteredLists {
   void again_later();
 
   const Needs needs_;
-  // Undecided lists, by the number of their round of requests.
+  // Undecided lists, keyed by the number of their round of requests.
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;

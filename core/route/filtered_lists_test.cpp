@@ -1,4 +1,4 @@
-// Tests lists that a policy filters, item by item.
+// Tests lists that a policy filters item by item.
 #include "route/filtered_lists.hpp"
 
 #include <catch2/catch.hpp>
@@ -61,7 +61,9 @@ TEST_CASE("a list is available once each of its items is decided") {
   CHECK_FALSE(has(w.seen(), "a__x"));
 }
 
-TEST_CASE("items without a decision in time are hidden and asked about again for the next list") {
+TEST_CASE(
+    "items that receive no decision in time are hidden, and are asked about again for the next "
+    "list") {
   World w;
   w.policy.shows = BH_PENDING;
   w.profile.limits.policy_timeout_ms = 1;
@@ -74,7 +76,7 @@ TEST_CASE("items without a decision in time are hidden and asked about again for
   CHECK(w.policy.questions.size() == 4);
 }
 
-TEST_CASE("answers about a list that has changed or ended are no longer awaited") {
+TEST_CASE("pending answers are abandoned when their list has changed or ended") {
   World w;
   w.policy.shows = BH_PENDING;
   CHECK(w.seen() == "pending");
@@ -97,7 +99,7 @@ TEST_CASE("answers about a list that has changed or ended are no longer awaited"
   CHECK(w.policy.questions.size() == 4);
 }
 
-TEST_CASE("no list is filtered without pins and without a policy that filters lists") {
+TEST_CASE("lists are not filtered if there are no pins and no policy filters lists") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.gate.use(&policy_table, &w.policy);

@@ -24,8 +24,7 @@ class Gate {
     std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0 if no policy has decided
     bool warned = false;
     bool asks = false;    // for a refusal: human approval could allow the call
-    bool unread = false;  // for a rewrite: too large to be checked on the reactor thread; see
-                          // look_at()
+    bool unread = false;  // a rewrite too large for the reactor thread; see look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
@@ -59,7 +58,7 @@ class Gate {
   // Returns the decision for a verdict that arrives through bh_host_policy.decided. A rewritten
   // text larger than DuplicateChecks::at_once is returned as unread.
   static Decision from(const bh_verdict &verdict);
-  // Checks a rewritten text like any other input: if it is not valid JSON or has duplicate members,
+  // Checks a rewritten text like any other input. If it is not valid JSON or has duplicate members,
   // the decision becomes a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
@@ -67,7 +66,7 @@ class Gate {
   // policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Without this function, large rewritten texts are also checked on the reactor thread.
+  // If this function is not set, large rewritten texts are also checked on the reactor thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

@@ -34,7 +34,7 @@ HeldAnswers::~HeldAnswers() {
   reactor_.forget(this);
 }
 
-// Keeps the order: an answer behind a held answer is also held.
+// Preserves the order: an answer behind a held answer is also held.
 bool HeldAnswers::must_hold() const {
   return !held_.empty() || !recorder_.is_committed(recorder_.barrier());
 }

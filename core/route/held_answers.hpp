@@ -1,5 +1,5 @@
 // Answers that are held until their records are committed, if a telemetry plugin requires this
-// (BH_TELEMETRY_COMMITS). They are sent in order of arrival.
+// (BH_TELEMETRY_COMMITS). Answers are sent in order of arrival.
 //
 // Owner: ClientAnswers. Runs on the reactor thread.
 #pragma once
@@ -22,7 +22,7 @@ class HeldAnswers {
   // If this limit is exceeded, new requests are refused; see full().
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
-  // Sends an answer. If `withheld` is true, its record was not committed within
+  // Sends an answer. If `withheld` is true, the answer's record was not committed within
   // BH_TELEMETRY_COMMIT_MS, and an error replaces the answer. If there are no parts, the request
   // has ended without an answer.
   using Release = std::function<void(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
@@ -34,7 +34,7 @@ class HeldAnswers {
 
   // Returns true if a new answer must be held.
   bool must_hold() const;
-  // may_have_run is true if a server may have executed the request. The error reports this.
+  // may_have_run is true if a server may have executed the request, which the error then reports.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
   // Sends the answers whose records have been committed.

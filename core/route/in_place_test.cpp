@@ -1,5 +1,5 @@
-// Tests the router with a tools plugin in the process and a policy that answers later: lists that
-// fail or change, subscriptions, results, and other protocol generations.
+// Tests the router with a tools plugin in the process and a policy whose answers are delayed: lists
+// that fail or change, subscriptions, results, and other protocol generations.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.upstream->status().reason.empty());
 }
 
-TEST_CASE("answers of the policy about a list that has changed are no longer awaited") {
+TEST_CASE("the policy's pending answers are abandoned when their list changes") {
   Alone w;
   w.start();
   w.router->parts().policy.gate.use(&policy_table, &w.asked);
@@ -96,7 +96,9 @@ TEST_CASE("a subscription that the plugin refuses has no effect") {
   CHECK(w.got.empty());
 }
 
-TEST_CASE("a restarted plugin receives its subscriptions again, and they stay even if it refuses") {
+TEST_CASE(
+    "a restarted plugin receives its subscriptions again, and they remain even if it refuses "
+    "them") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -128,7 +130,7 @@ TEST_CASE("a subscription ends when its client disconnects") {
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 
-TEST_CASE("a result must be one JSON object, and cannot add members to the enclosing message") {
+TEST_CASE("a result must be a single JSON object and cannot add members to the enclosing message") {
   Alone w;
   w.start();
   const auto call = [&](std::string_view json) {

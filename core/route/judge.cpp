@@ -14,7 +14,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the currently listed definition, or an empty view if it is not listed or has changed.
+// Returns the currently listed definition, or an empty view if the tool is not listed or its
+// definition has changed.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
@@ -29,11 +30,11 @@ bool has_number(std::string_view token) {
 }
 
 // Converts a server's error to a result for policies that read results: the error's message becomes
-// the text, and its data the structured content. If any part has no equivalent in a result, the
-// complete error is also included.
+// the text, and the error's data becomes the structured content. If any part has no equivalent in a
+// result, the complete error is also included.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  // A code that is a plain number contains no text for the policy to evaluate.
+  // A plain number contains no text for the policy to evaluate.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// Marks the numbers of requests about events. They use a round number that list requests never use.
+// Marks the numbers of event requests. They use a round number that list requests never use.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -32,7 +32,7 @@ std::uint32_t event_of(JudgedEvent::Kind kind) {
 
 std::uint32_t flags_of(JudgedEvent::Kind kind) {
   if (kind == JudgedEvent::Kind::to_server) return BH_REQUEST_TO_SERVER;
-  // The call that made the subscription has already been counted.
+  // The call that created the subscription has already been counted.
   return kind == JudgedEvent::Kind::subscription ? BH_REQUEST_AGAIN : 0;
 }
 
@@ -65,7 +65,8 @@ bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Sessi
 bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_view body) {
   const std::uint64_t number = next_number();
   event.to.session = session.handle;
-  // A policy that judges events always reads their body, regardless of what it reads of calls.
+  // A policy that evaluates events always reads their body, regardless of which parts of calls it
+  // reads.
   if (body.size() > DuplicateChecks::at_once) {
     Waiting *waiting = keep(std::move(event), number);
     if (waiting == nullptr) return false;
@@ -89,7 +90,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
   return false;
 }
 
-// Returns null if the event is refused because too much data is waiting.
+// Returns null if the event is refused because too much data is pending.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
     refuse(event, Gate::failed("too much data is waiting for the policy"));
@@ -152,7 +153,7 @@ void JudgedEvents::record(const JudgedEvent &event, const Gate::Decision &decisi
   const std::string_view why = decision.verdict == Gate::Verdict::refuse
                                    ? std::string_view(decision.reason)
                                    : std::string_view("this cannot be rewritten");
-  // Servers may send any number of such messages, so no space is reserved for their records.
+  // Servers may send any number of these messages, so no space is reserved for their records.
   needs_.recorder.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
                          false);
 }

@@ -1,5 +1,5 @@
 // Policy evaluation of messages other than calls: server-initiated requests, the clients' answers,
-// and notifications in both directions. A message is not forwarded before the policy has decided.
+// and notifications in both directions. Messages are forwarded only after the policy has decided.
 // These messages do not count as calls, cannot require approval, and are recorded only if they are
 // refused.
 //
@@ -50,14 +50,14 @@ struct JudgedEvent {
 
 class JudgedEvents {
  public:
-  // Receives events that were decided later or refused.
+  // Receives events that were refused or for which the decision was delayed.
   class Outcome {
    public:
     virtual ~Outcome() = default;
     // Called if the event may be forwarded. Its sender or receiver may have ended since the event
     // was received.
     virtual void pass(const JudgedEvent &event) = 0;
-    // Called if the event was refused and recorded; its sender must be notified.
+    // Called if the event was refused and recorded. The event's sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;
     // Returns true if the profile contains the server.
     virtual bool serves(std::string_view server) const = 0;
@@ -72,8 +72,8 @@ class JudgedEvents {
     const Limits &limits;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer with this number is no longer needed. `late` is true if it
-    // has timed out.
+    // Called when the policy decision for request `number` is no longer needed. `late` is true if
+    // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     Outcome &outcome;
   };
@@ -82,12 +82,12 @@ class JudgedEvents {
   JudgedEvents(const JudgedEvents &) = delete;
   JudgedEvents &operator=(const JudgedEvents &) = delete;
 
-  // Returns true if the event may be forwarded now, and false if it was refused or the decision is
+  // Returns true if the event may be forwarded now, and false if it was refused or its decision is
   // pending. `session` is the client's session. `body` contains the params or the result that the
   // policy reads.
   bool judge(JudgedEvent event, const Session &session, std::string_view body);
 
-  // Returns true if the number belongs to an event, not to a call.
+  // Returns true if the number belongs to an event rather than a call.
   bool has(std::uint64_t number) const { return waiting_.contains(number); }
   void checked(std::uint64_t number, bool duplicates);
   void decided(std::uint64_t number, const Gate::Decision &decision);

@@ -121,7 +121,7 @@ TEST_CASE("a large message whose client or server is gone is dropped") {
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("messages that wait too long or exceed the byte limit are refused") {
+TEST_CASE("messages that time out or exceed the byte limit are refused") {
   World w;
   w.policy.decides = BH_PENDING;
   SECTION("too long") {
@@ -142,7 +142,7 @@ TEST_CASE("messages that wait too long or exceed the byte limit are refused") {
   }
 }
 
-TEST_CASE("a request that its server has cancelled is no longer forwarded") {
+TEST_CASE("a request that its server has cancelled is not forwarded") {
   World w;
   w.policy.decides = BH_PENDING;
   CHECK_FALSE(w.judge("a", "{}", 7));

@@ -1,5 +1,5 @@
 // Handles messages other than calls after the policy has decided: forwards them, or notifies the
-// sender of the refusal.
+// sender of a refusal.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

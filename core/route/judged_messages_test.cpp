@@ -1,5 +1,5 @@
-// Tests messages other than calls after the policy's decision, when their sender or receiver may be
-// gone.
+// Tests messages other than calls after the policy has decided, including messages whose sender or
+// receiver is gone.
 #include "route/judged_messages.hpp"
 
 #include <catch2/catch.hpp>
@@ -99,7 +99,7 @@ TEST_CASE("an allowed server-initiated request reaches its client without a seco
   CHECK(w.lane.messages.empty());
 }
 
-TEST_CASE("a request whose client or server has ended during the decision is not forwarded") {
+TEST_CASE("a request whose client or server ended during the decision is not forwarded") {
   World w;
   Call &call = w.call_of(w.first);
   SECTION("the client: its server gets an error under its own id") {
@@ -161,7 +161,7 @@ TEST_CASE("a client's answer is forwarded or refused once, under the server's id
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("a refused subscription ends only if it has not been replaced meanwhile") {
+TEST_CASE("a refused subscription ends only if it has not been replaced in the meantime") {
   World w;
   for (Session *session : {&w.first, &w.second}) {
     for (const char *uri : {"n:///1", "n:///2"}) {
@@ -189,7 +189,7 @@ TEST_CASE("a refused subscription ends only if it has not been replaced meanwhil
   CHECK(w.second.subscriptions.size() == 2);
 }
 
-TEST_CASE("serves() returns true for servers of the profile") {
+TEST_CASE("serves() returns true for servers in the profile") {
   World w;
   for (const char *name : {"a", "b"}) {
     w.servers.add(std::make_unique<Upstream>(w, server_named(name)));

@@ -1,5 +1,5 @@
 // A lane: the conversation with one server for one group of clients. A lane outlives its
-// connections: if a connection is lost, the lane reconnects, and its clients continue to use the
+// connections. If a connection is lost, the lane reconnects, and its clients continue to use the
 // same names.
 //
 // Owner: the Upstream. Runs on the reactor thread.
@@ -51,16 +51,16 @@ class Lane {
   // when this function returns.
   virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
   // Notifies the server that an exchange was cancelled, timed out or lost its client. The exchange
-  // must have been detached. `reason` is the client's cancelled notification, or empty if there is
-  // none.
+  // must already have been detached. `reason` is the client's cancelled notification, or empty if
+  // there is none.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
   // Called when the exchange's answer is no longer needed. The server is not notified.
   virtual void abandon(std::uint64_t exchange) = 0;
-  // Returns the handle of the current connection, or 0 if there is none or the lane does not need
-  // one.
+  // Returns the current connection's handle, or 0 if there is no connection or the lane does not
+  // need one.
   virtual bh_lane handle() const noexcept { return 0; }
-  // Called when an exchange of this lane has ended. Sends the next queued call.
+  // Called when one of this lane's exchanges has ended. Sends the next queued call.
   virtual void pump() {}
   // Sends a notification or a response. It is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
@@ -69,41 +69,42 @@ class Lane {
   // Sends a request on behalf of all clients of this lane, if the server takes it. Its answer is
   // discarded.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
-  // Called when the server was removed from the profile or changed. Calls in flight may finish, no
-  // new calls arrive, and a lost connection is not replaced.
+  // Called when the server was removed from the profile or changed. In-flight calls may finish, no
+  // new calls are accepted, and a lost connection is not replaced.
   void drain() noexcept { draining_ = true; }
   bool draining() const noexcept { return draining_; }
-  // For limits.grace_ms, lists the items of the lane that this lane replaces, so the tools of a
+  // Lists the items of the lane that this lane replaces for limits.grace_ms, so the tools of a
   // server that restarts quickly stay listed. Must be called before start().
   virtual void inherit(const Lane &) {}
-  // Called when the definition has changed in a way that needs no new connection (tool lists,
-  // limits).
+  // Called when the definition has changed in a way that does not require a new connection (tool
+  // lists, limits).
   virtual void redefined() {}
   // Returns true if the server has received the client's `initialized`, so notifications can be
   // sent.
   virtual bool opened() const { return state_ == LaneState::ready; }
-  // Returns true if the server starts at first use, not with the gateway.
+  // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
-  // Returns true if the server is lazy and not running, and its lists are unknown until it starts.
+  // Returns true if the server is lazy and not running, and its lists will be unknown until it
+  // starts.
   virtual bool unknown() const { return false; }
-  // Lists the stored items of a lazy server, if there are any. Must be called before
-  // settle_unstarted().
+  // Lists a lazy server's stored items, if any. Must be called before settle_unstarted().
   virtual void recall() {}
-  // Marks a lazy server that has not been started as settled.
+  // Marks a lazy server as settled if it has not been started.
   void settle_unstarted() noexcept { settled_ = true; }
-  // Called before the lane is started, so clients wait for its list.
+  // Called before the lane is started, so that clients wait for its list.
   void expect() noexcept { settled_ = false; }
   // Returns true if the server is lazy and does not connect until the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
-  // Returns true if the first attempt to connect has succeeded or failed.
+  // Returns true if the first connection attempt has succeeded or failed.
   bool settled() const noexcept { return settled_; }
-  // Returns true if the lane's items are listed: it is ready, or was ready within limits.grace_ms.
+  // Returns true if the lane's items are listed: either it is ready, or it was ready within the
+  // last limits.grace_ms.
   bool listed() const noexcept { return listed_; }
-  // Returns true if the listed items are stored items, because the server has not listed its items
-  // since the start.
+  // Returns true if the listed items are stored items because the server has not listed its items
+  // since the gateway started.
   bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
   const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
@@ -115,7 +116,7 @@ class Lane {
   std::uint32_t restarts() const noexcept { return restarts_; }
 
   // The lane whose calls this lane shares as an additional connection, or null. An additional
-  // connection is in no view.
+  // connection does not appear in any view.
   Lane *pool_of = nullptr;
 
   void attach(Exchange &exchange) {
@@ -135,15 +136,14 @@ class Lane {
   std::vector<View *> views;
   std::uint64_t idle_since_ns = 0;  // time since which no view uses the lane, or 0
   int log_level_sent = -1;          // on the current connection
-  // A call that has ended for its client, but on which the server may still be working; see
-  // Attribution.
+  // A call that has ended for its client although the server may be working on it; see Attribution.
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
-  // The latest call that did not fit into `retracted`. Session 0 means calls of several clients.
+  // The latest call that did not fit into `retracted`. Session 0 means calls from several clients.
   Retracted forgotten{};
-  // The subscribers of a resource, by the server's own URI. Limited to
+  // A resource's subscribers, keyed by the server's own URI. Limited to
   // limits.subscriptions_per_session for each client.
   struct Watch {
     struct Client {

@@ -1,4 +1,4 @@
-// The interface of lanes and upstreams to the rest of the route.
+// The interface through which lanes and upstreams use the rest of the route.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -31,11 +31,11 @@ class LaneHost {
   virtual const Limits &limits() const noexcept = 0;
   virtual Reactor &reactor() noexcept = 0;
   virtual void log(std::int32_t level, std::string_view text) const = 0;
-  // Masks the gateway's own credentials in the text. Returns nullopt in a process without
-  // credentials.
+  // Masks the gateway's own credentials in the text. In a process without credentials, returns
+  // nullopt.
   virtual std::optional<std::string> without_credentials(std::string_view text) const = 0;
 
-  // ---- connections, by the handles that connectors use ----
+  // ---- connections, identified by the handles that connectors use ----
   virtual bh_lane register_wire(WireLane *lane) = 0;
   // Called when the connection is closing. Its handle stays valid until the connector has closed
   // it.
@@ -48,17 +48,17 @@ class LaneHost {
   // For a lane's own exchanges.
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
   virtual void drop(Exchange &exchange) = 0;
-  // Fails the call. A policy that reads results first evaluates the text. The call has left its
-  // lane when this function returns.
+  // Fails the call. A policy that reads results evaluates the text first. When this function
+  // returns, the call has left its lane.
   virtual void fail_call(Call &call, std::int32_t error_code, std::string_view text,
                          std::uint32_t outcome) = 0;
   // Called when a queued call can be sent. Returns false if the rules have changed since the call
-  // was evaluated. The call has then left the lane, and is submitted again or has ended.
+  // was evaluated. In that case, the call has left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;
-  // Called when a call of a tools plugin was refused or the plugin has ended. No result follows.
+  // Called when a tools plugin's call was refused or the plugin has ended. No result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
-  // Called when the plugin returned BH_OK, so it must have called complete(). If it has not, the
-  // call fails in a later turn.
+  // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has
+  // not, the call fails in a later turn.
   virtual void expect_completed(bh_call call) = 0;
 
   // ---- events of a lane ----

@@ -33,7 +33,7 @@ bool LaneLinks::may_be_sent(Call &call) {
   return needs_.calls.may_be_sent(call);
 }
 
-// Restores on the new connection the state that clients had set on the old connection.
+// Restores, on the new connection, the state that clients had set on the old connection.
 void LaneLinks::lane_ready(Lane &lane) {
   Subscriptions::lane_ready(lane);
   Views::update_log_level(lane);

@@ -1,4 +1,4 @@
-// Implements LaneHost: connects lanes and upstreams with the other parts of the route.
+// Implements LaneHost: connects lanes and upstreams to the other parts of the route.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

@@ -31,7 +31,7 @@ struct RequestText {
   char id[Ledger::max_request_id_bytes];
 };
 
-// Space for a record without its subscriptions.
+// The space for a record without its subscriptions.
 constexpr std::size_t fixed_bytes = 128;
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);
 
@@ -46,15 +46,15 @@ struct Ledger::File {
   std::atomic<std::uint32_t> fruitless;
   std::uint32_t unused;
   std::atomic<std::uint64_t> note;
-  std::array<std::atomic<std::uint32_t>, slots> valid;          // 0: free; otherwise the valid
-                                                                // half, from 1
+  // 0: free; otherwise the number of the valid half, from 1.
+  std::array<std::atomic<std::uint32_t>, slots> valid;
   std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if free
   std::array<RequestText, max_requests> request;
   std::atomic<std::uint64_t> unread;  // begin and end of the unread bytes, 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
-  std::atomic<std::uint64_t> ended_count;  // total number; the last max_ended are in the ring
-                                           // `ended`
+  // Total number. The ring `ended` contains the last max_ended.
+  std::atomic<std::uint64_t> ended_count;
   std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
 };
@@ -96,7 +96,7 @@ Ledger::~Ledger() {
   ::munmap(file_, sizeof(File));
 }
 
-// Resets only the tables. Data that they do not mark as valid is never read.
+// Resets only the tables. Data that the tables do not mark as valid is never read.
 void Ledger::wipe() noexcept {
   for (auto &valid : file_->valid) valid.store(0, std::memory_order_relaxed);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);

@@ -21,7 +21,7 @@ OwnedFd memory() {
   return std::move(*fd);
 }
 
-// Opens the ledger like the next process.
+// Opens the ledger as the next process would.
 std::unique_ptr<Ledger> next(const OwnedFd &fd) {
   auto ledger = Ledger::open(fd.get());
   REQUIRE(ledger != nullptr);
@@ -86,7 +86,7 @@ TEST_CASE("if a record is only partly written, the previous record is valid") {
   auto ledger = next(fd);
   const auto slot = ledger->claim("one");
   ledger->write(slot, record("one", {R"("before")"}));
-  // Simulates a crash in write(): the invalid half may contain anything.
+  // Simulates a crash in write(). The invalid half may contain anything.
   const std::size_t size = size_of(fd);
   auto *bytes =
       static_cast<char *>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
@@ -124,7 +124,7 @@ TEST_CASE("data that does not fit is not stored") {
   CHECK(ledger->claim("y") == slot);
 }
 
-TEST_CASE("slots of sessions that are not resumed are freed when the sessions are too old") {
+TEST_CASE("the slots of sessions that are not resumed are freed when the sessions are too old") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -143,7 +143,7 @@ TEST_CASE("slots of sessions that are not resumed are freed when the sessions ar
   CHECK(ledger->claim("new") != Ledger::none);
 }
 
-TEST_CASE("unanswered requests are found in order, each once") {
+TEST_CASE("unanswered requests are found once each, in order") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -175,7 +175,7 @@ TEST_CASE("unanswered requests are found in order, each once") {
   CHECK(next(fd)->note() == 0);
 }
 
-TEST_CASE("bytes that were read are stored until their messages are known") {
+TEST_CASE("received bytes are stored until their messages are known") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   CHECK(ledger->unread().empty());
@@ -222,7 +222,7 @@ TEST_CASE("requests beyond the limit are not registered until space is available
   }
 }
 
-TEST_CASE("a reader of damaged memory reads less data, but never fails") {
+TEST_CASE("damaged memory yields less data, but reading it never fails") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -239,7 +239,8 @@ TEST_CASE("a reader of damaged memory reads less data, but never fails") {
   REQUIRE(bytes != MAP_FAILED);
   std::mt19937 random{11};
   for (int round = 0; round < 300; ++round) {
-    // Overwrites the tables, the requests and the first records, but not the magic number.
+    // Overwrites the tables, the requests and the first records, but leaves the magic number
+    // intact.
     for (int i = 0; i < 200; ++i)
       bytes[8 + random() % (1u << 20)] = static_cast<unsigned char>(random());
     auto ledger = next(fd);
@@ -301,7 +302,7 @@ TEST_CASE("only sealed memory of the right size is mapped") {
   CHECK(::ftruncate(real.get(), 0) != 0);
 }
 
-TEST_CASE("the state of an evicted session is kept until its slot is needed") {
+TEST_CASE("an evicted session's state is kept until its slot is needed") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
   const auto evict = [&](const std::string &id) {
@@ -317,7 +318,7 @@ TEST_CASE("the state of an evicted session is kept until its slot is needed") {
   CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{"\"one\""});
   CHECK(ledger->take("one") == Ledger::none);
 
-  // "two" keeps its slot as long as another slot is free.
+  // "two" keeps its slot for as long as another slot is free.
   for (std::uint32_t i = 2; i < Ledger::max_sessions; ++i) {
     REQUIRE(ledger->claim("x" + std::to_string(i)) != Ledger::none);
   }

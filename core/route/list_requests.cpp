@@ -132,7 +132,7 @@ bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind 
   return BH_OK;
 }
 
-// Appends the items of one lane that the client's list contains under this lane's server.
+// Appends those items of one lane that the client's list contains under this lane's server.
 void ListRequests::append_items(const Lane &lane, std::uint32_t source, ItemKind kind,
                                 const Catalogue &seen, std::unordered_set<std::string> *done,
                                 std::string *out) const {

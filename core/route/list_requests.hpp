@@ -1,5 +1,5 @@
-// Answers list requests page by page. For plugins that translate items, enumerates the items that a
-// session sees.
+// Answers list requests page by page. For plugins that translate items, also enumerates the items
+// that a session sees.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -31,8 +31,8 @@ class ListRequests {
     const Profile &profile;
     Recorder &recorder;
     ClientAnswers &answers;
-    // Called when the client has received a list of a kind for the first time, so the journal can
-    // store this.
+    // Called when the client receives a list of a kind for the first time, so the journal can
+    // record this.
     std::function<void(const Session &session)> on_listed;
   };
   // cursor_key is random.
@@ -42,8 +42,8 @@ class ListRequests {
   // Answers a list request, or parks it until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
   // Composes the JSON for bh_host_control.list_items. Returns BH_STALE if the session belongs to
-  // another end, BH_E_UNAVAILABLE if it is not initialized, and BH_WOULD_BLOCK if the list is not
-  // known yet.
+  // another client end, BH_E_UNAVAILABLE if the session is not initialized, and BH_WOULD_BLOCK if
+  // the list is not yet known.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:

@@ -54,7 +54,7 @@ TEST_CASE("a list is sent page by page, with each item once") {
   CHECK(w.first_times == 1);
 }
 
-TEST_CASE("an invalid cursor or a cursor of another list is rejected") {
+TEST_CASE("an invalid cursor or a cursor for another list is rejected") {
   World w;
   w.profile.limits.page_items = 1;
   w.add("a", R"([{"name":"1"},{"name":"2"}])");
@@ -89,7 +89,7 @@ TEST_CASE("a request for a list that is not known yet waits") {
   CHECK(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_WOULD_BLOCK);
 }
 
-TEST_CASE("items for plugins have both names and the profile's settings") {
+TEST_CASE("items for plugins contain both names and the profile's settings") {
   World w;
   ServerDef def = server_named("a");
   def.tool_timeouts_ms["x"] = 700;

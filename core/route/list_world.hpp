@@ -1,4 +1,4 @@
-// Shared by the tests of views and lists: views of tools plugins, without the rest of the route.
+// Shared by the view and list tests: views of tools plugins, without the rest of the route.
 #pragma once
 
 #include <map>
@@ -66,8 +66,8 @@ struct ListWorld : FakeLaneHost {
     upstream->self = &plugin;
     return upstream;
   }
-  // Adds a server with these tools (a JSON array). If `tools` is empty, lists() must provide them
-  // later.
+  // Adds a server with these tools (a JSON array). If `tools` is empty, lists() must provide the
+  // tools later.
   Upstream &add(const std::string &name, const std::string &tools) {
     upstreams.add(made(server_named(name), tools));
     return *upstreams.all().back();
@@ -93,7 +93,7 @@ struct ListWorld : FakeLaneHost {
   }
 };
 
-// A request of a session, owned by the test while it is being handled.
+// A session's request, owned by the test while it is being handled.
 struct Request {
   Request(const Session &session, std::string text)
       : message(std::move(text)), incoming{{session.handle, 7, 0}, message.get(), 1} {}

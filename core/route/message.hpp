@@ -1,4 +1,4 @@
-// A JSON-RPC message with its scan, so it is scanned only once.
+// A JSON-RPC message together with its scan, so it is scanned only once.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace bulkhead {
 
 // Borrows the bytes and their scan, which are valid until the function that received the message
-// returns. A message that must be kept longer is parked.
+// returns. A message that is needed for longer is parked.
 struct Message {
   std::string_view bytes;
   const mcp::Scan *scan = nullptr;
@@ -38,7 +38,7 @@ class ParkedMessage {
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
   // Requires !empty(). The result is valid as long as any copy exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // Returns the bytes, which keep the scan alive as well.
+  // Returns the bytes, which also keep the scan alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

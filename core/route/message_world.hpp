@@ -1,5 +1,5 @@
-// Shared by the tests of messages other than calls: one server, two clients, and the parts between
-// them.
+// Shared by the tests of messages other than calls: one server, two clients, and the parts that
+// connect them.
 #pragma once
 
 #include <memory>
@@ -62,7 +62,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     s.initialized = true;
     return s;
   }
-  // Creates a call of this client that the server has received.
+  // Creates a call from this client that the server has received.
   Call &call_of(Session &s, mcp::Method method = mcp::Method::tools_call) {
     Call &call = *calls.open();
     call.session = &s;

@@ -1,5 +1,5 @@
 // A table of numbered objects with deadlines. A number contains the generation of its slot, so the
-// number of an ended object is rejected even after its slot was reused. Numbers stay below 2^53,
+// number of an ended object is rejected even after its slot is reused. Numbers stay below 2^53
 // because they leave the process as JSON numbers. Slots are reused with the capacity of their
 // strings, so open() and close() allocate nothing in steady state.
 //
@@ -13,7 +13,7 @@
 
 namespace bulkhead {
 
-// The part of an object that the table owns.
+// The table's part of an object.
 template <class T>
 class Numbered {
  public:
@@ -55,12 +55,12 @@ class NumberedTable {
     T &object = slots_[index];
     return object.id == id ? &object : nullptr;
   }
-  // Disarms the object and frees its slot. The caller must have removed it from all lists.
+  // Disarms the object and frees its slot. The caller must already have removed it from all lists.
   void close(T &object) {
     retire(object);
     recycle(object);
   }
-  // The two steps of close(): retire() invalidates the number of the object but keeps its members;
+  // The two steps of close(): retire() invalidates the object's number but keeps its members;
   // recycle() frees its slot.
   void retire(T &object) {
     disarm(object);
@@ -153,7 +153,8 @@ class NumberedTable {
   std::vector<T *> wheel_ = std::vector<T *>(wheel_slots);
 };
 
-// A doubly linked list through two members of its elements. It does not own the elements.
+// A doubly linked list that links its elements through two of their members. It does not own the
+// elements.
 template <class T, T *T::*Prev, T *T::*Next>
 struct IntrusiveList {
   T *head = nullptr;

@@ -1,4 +1,4 @@
-// Detects listed tools whose definition is not approved. If the profile enforces pins, such tools
+// Detects listed tools whose definitions are not approved. If the profile enforces pins, such tools
 // are neither listed nor called.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -32,8 +32,8 @@ class PinWatch {
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
-  // Compares the definition with the approved definition and returns BH_PIN_... . The result is
-  // unknown if the item is not a tool.
+  // Compares the definition with the approved definition and returns BH_PIN_... . Returns the
+  // unknown value if the item is not a tool.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,

@@ -16,7 +16,7 @@ std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
   return to_hex(definition_hash(text));
 }
 
-// Returns the description of the item, truncated at a character boundary.
+// Returns the item's description, truncated at a character boundary.
 std::string description_of(const ItemList &tools, const ItemList::Item &item) {
   const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
   if (!token.starts_with('"')) return {};
@@ -26,14 +26,15 @@ std::string description_of(const ItemList &tools, const ItemList::Item &item) {
 
 }  // namespace
 
-// The list of one server during the comparison.
+// One server's list during the comparison.
 struct Pins::Listed {
   const ItemList &tools;
   const PinRules &rules;
   bool first;                                // whether no tool of this server was approved before
   std::set<std::string, std::less<>> names;  // of the tools that it lists
 
-  // Returns the approved tool from which this tool was renamed, if that tool is no longer listed.
+  // Returns the approved tool from which this tool was renamed, provided that tool is no longer
+  // listed.
   std::string former_name(const Tools &known, std::string_view shape) const {
     for (const auto &[name, pin] : known) {
       if (pin.shape == shape && !names.contains(name)) return name;

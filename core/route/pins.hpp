@@ -30,11 +30,10 @@ class Pins {
   bool active() const noexcept { return rules_.mode != PinRules::Mode::off; }
   bool enforces() const noexcept { return rules_.mode == PinRules::Mode::enforce; }
 
-  // Compares the complete tool list of a server with the pins and returns new and changed
-  // definitions.
+  // Compares a server's complete tool list with the pins and returns new and changed definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // Compares the definition of a tool with the approved definition. Returns BH_PIN_... .
+  // Compares a tool's definition with its approved definition. Returns BH_PIN_... .
   std::uint32_t state(std::string_view server, std::string_view tool,
                       const DefinitionHash &hash) const;
 

@@ -53,7 +53,7 @@ void ToolsLane::read_features() {
   if (!server_caps_.subscribe) end_watches();
 }
 
-// Ends the watches of a plugin that does not support subscriptions after a restart.
+// If the plugin does not support subscriptions after a restart, ends its watches.
 void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
@@ -107,7 +107,7 @@ void ToolsLane::list_changed(ItemKind kind) {
   const bh_status status = load(kind);
   if (status == BH_PENDING) return;
   if (status != BH_OK) {
-    // As for servers behind connectors, the previous list is kept.
+    // As with servers behind connectors, the previous list is kept.
     host_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
     return host_.lane_changed(*this);
   }
@@ -164,15 +164,16 @@ bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
   return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
 }
 
-// Used only for subscriptions, the only requests to a plugin on behalf of several clients.
+// Used only for subscriptions, which are the only requests sent to a plugin on behalf of several
+// clients.
 void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready || !server_caps_.subscribe) return;
   Exchange *e = host_.exchanges().open();
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
-  e->takes_place = false;  // hundreds may be sent at once, and would exhaust the limit for clients'
-                           // calls
+  // Hundreds may be sent at once, which would exhaust the limit for clients' calls.
+  e->takes_place = false;
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
   e->start_ns = host_.reactor().now_ns();

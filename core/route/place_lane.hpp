@@ -28,8 +28,8 @@ class ToolsLane final : public Lane {
   void began();
 
  private:
-  // Loads a list. If it returns BH_PENDING, list_changed() follows. After other errors, reason_ is
-  // the cause and the previous list is kept.
+  // Loads a list. If it returns BH_PENDING, list_changed() will be called. After other errors,
+  // reason_ contains the cause and the previous list is kept.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

@@ -60,7 +60,7 @@ TEST_CASE("a plugin is ready once its lists have arrived, immediately or later")
   CHECK(w.count("ready") == 1);
 }
 
-TEST_CASE("an invalid list is not shown, and calls fail with the reason") {
+TEST_CASE("an invalid list is not shown, and calls fail with its error") {
   World w;
   const char *reason = "";
   SECTION("not JSON") {
@@ -103,7 +103,7 @@ TEST_CASE("a call is sent with its arguments or the policy's replacement") {
   CHECK(w.plugin.calls.back() == R"(tools/call x {"b":2})");
 }
 
-TEST_CASE("a call may be refused at the limit, refused by the plugin, or complete immediately") {
+TEST_CASE("a call may be refused at the limit, be refused by the plugin, or complete immediately") {
   World w;
   w.lane->start();
   SECTION("busy") {

@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// The result borrows the texts of the session.
+// The result borrows the session's strings.
 inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
   bh_policy_request request{};
   request.size = sizeof request;

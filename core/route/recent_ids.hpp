@@ -1,6 +1,6 @@
-// Ids of sessions that ended recently for a given reason, each with the time.
+// Ids of sessions that ended recently for a particular reason, with the time at which each ended.
 //
-// Limits: `max` ids of about 64 bytes each; if there are more, the oldest are forgotten. Only a
+// Limits: `max` ids of about 64 bytes each; beyond that, the oldest ids are forgotten. Only a
 // 64-bit hash of each id is stored. Ids are random and sealed, so a client cannot choose an id that
 // has the same hash as another.
 //
@@ -21,7 +21,7 @@ class RecentIds {
  public:
   explicit RecentIds(std::size_t max) : max_(max) {}
 
-  // An empty id is not stored.
+  // Empty ids are not stored.
   void add(std::string_view id, std::uint64_t now_ns);
   void add_key(std::uint64_t key, std::uint64_t now_ns);
   static std::uint64_t key_of(std::string_view id) noexcept {

@@ -20,7 +20,7 @@ TEST_CASE("an id is held for the requested age") {
 TEST_CASE("if there are too many ids, the oldest are forgotten") {
   RecentIds ids(3);
   for (const char *id : {"a", "b", "c"}) ids.add(id, 1);
-  // An id that was forgotten and added again counts as new.
+  // An id that was forgotten and then added again counts as new.
   ids.forget("a");
   ids.add("a", 2);
   CHECK(ids.holds("a", 3, 10));

@@ -1,4 +1,4 @@
-// Shared by the tests of records.
+// Shared by the record tests.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace bulkhead {
 
-// A telemetry plugin that stores the records it receives, as long as it has room.
+// A telemetry plugin that stores the records it receives while it has room.
 struct FakeArchive {
   struct Record {
     std::uint64_t number, intent;

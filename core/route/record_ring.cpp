@@ -15,8 +15,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
-// After this offset, entries start at the beginning again as soon as there is room, so little
-// memory is touched.
+// Beyond this offset, entries wrap around to the beginning as soon as there is room there, so
+// little memory is touched.
 constexpr std::uint32_t soft_end = 256u << 10;
 constexpr std::uint32_t wrap = UINT32_MAX;  // instead of a size: the next entry is at the beginning
 constexpr std::uint32_t alignment = 8;
@@ -30,7 +30,7 @@ struct Head {
   std::uint32_t lengths[texts];
 };
 
-// In the order in which they are stored in an entry.
+// In the order in which the fields are stored in an entry.
 constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::transport,    &bh_record::peer,         &bh_record::principal,
     &bh_record::process_name, &bh_record::method,       &bh_record::server,
@@ -40,7 +40,7 @@ constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::response};
 constexpr std::size_t request_field = texts - 2;  // followed by the response
 
-// Calls f for all fields except the last two. Unrolled, because it runs for every call.
+// Calls f for all fields except the last two. Unrolled because it runs for every call.
 template <class F>
 inline void each_field(F f) noexcept {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -54,7 +54,7 @@ std::uint64_t kept_size(bh_str text) noexcept {
   return bh::character_boundary(bh::view(text), RecordRing::max_text);
 }
 
-// Optimized for short texts: most are a few bytes long.
+// Optimized for short strings: most are only a few bytes long.
 inline char *copy_short(const char *from, std::uint64_t n, char *to) noexcept {
   if (n >= 8 && n <= 16) {
     std::uint64_t first = 0, last = 0;
@@ -152,8 +152,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   return true;
 }
 
-// Moves *place to the next entry, past the wrap if necessary. Returns the size of the entry, or 0
-// if there is none or the memory is damaged.
+// Moves *place to the next entry, following the wrap if necessary. Returns the entry's size, or 0
+// if there is no entry or the memory is damaged.
 std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (*place == now.end) return 0;

@@ -1,13 +1,14 @@
-// A ring of records that telemetry plugins have not acknowledged yet, in memory that outlives the
+// A ring of records that telemetry plugins have not yet acknowledged, in memory that outlives the
 // process (part of the ledger, ledger.hpp). The recorder writes a record here before the answer is
 // sent. The next endpoint process offers the records again, with the same numbers.
 //
-// Limits: memory_bytes in total, max_text for a request and a response, max_record for a record.
-// Only the recorder keeps a record that does not fit; if the process ends first, a gap in the
-// numbers shows the loss. An entry becomes valid with the single store of `ends`. A reader does not
-// trust the contents, because the process that wrote them may have been compromised.
+// Limits: memory_bytes in total, max_text for a request and a response, max_record for a record. A
+// record that does not fit is kept only by the recorder; if the process ends before it is
+// acknowledged, a gap in the numbers shows the loss. An entry becomes valid with the single store
+// of `ends`. A reader does not trust the contents because the process that wrote them may have been
+// compromised.
 //
-// Owner: the Ledger. Runs on the reactor thread. Only for_each() allocates.
+// Owner: the Ledger. Runs on the reactor thread. Only for_each() allocates memory.
 #pragma once
 
 #include <array>
@@ -23,11 +24,10 @@ namespace bulkhead {
 class RecordRing {
  public:
   static constexpr std::size_t memory_bytes = 32u << 20;
-  static constexpr std::size_t max_text = 4096;         // limit to which a request or response is
-                                                        // truncated
+  static constexpr std::size_t max_text = 4096;         // longer texts are truncated
   static constexpr std::size_t max_record = 96u << 10;  // with all its texts
 
-  // The layout in memory. All bytes are zero if the ring is empty.
+  // The memory layout. If the ring is empty, all bytes are zero.
   struct Memory {
     std::atomic<std::uint64_t> ends;  // start of the first entry and end of the last, 32 bits each
     std::atomic<std::uint64_t> next_number;  // of the next record; 0 if unknown
@@ -40,7 +40,7 @@ class RecordRing {
 
   // Appends a record; numbers must ascend. Returns false if the ring is full.
   bool put(const bh_record &record) noexcept;
-  // Removes acknowledged records: those below this number.
+  // Removes the records below this number, which have been acknowledged.
   void release(std::uint64_t below) noexcept;
   // Returns true if less than an eighth of the memory is free.
   bool nearly_full() const noexcept;
@@ -52,8 +52,8 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // Enumerates the records that an earlier process left, oldest first, up to the first damaged
-  // record. The texts are valid during the call.
+  // Enumerates the records left by an earlier process, oldest first, up to the first damaged
+  // record. The strings are valid only during the call.
   void for_each(const std::function<void(const bh_record &)> &f) const;
   // Removes all records but keeps the next number.
   void clear() noexcept { memory_.ends.store(0, std::memory_order_release); }

@@ -40,7 +40,7 @@ struct World {
     r.claimed_name = bh::str("Claude Code");
     return ring.put(r);
   }
-  // Returns the records that the next process finds.
+  // Returns the records that the next process would find.
   std::vector<Seen> left() const {
     std::vector<Seen> out;
     RecordRing(*memory).for_each([&](const bh_record &r) {
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK(w.numbers() == std::vector<std::uint64_t>{1, 2, 4});
 }
 
-TEST_CASE("the ring is first-in-first-out at all offsets, and never overwrites entries") {
+TEST_CASE("the ring is first-in-first-out at all offsets and never overwrites entries") {
   World w;
   std::deque<std::uint64_t> model;
   std::uint64_t number = 1, state = 12345;
@@ -149,7 +149,8 @@ TEST_CASE("a few records at a time touch little of the memory") {
 
 namespace {
 
-// A plugin in another process: the records that were offered to it, and whether it accepts them.
+// A plugin in another process, with the records that were offered to it and whether it accepts
+// them.
 struct Sink {
   std::vector<std::uint64_t> offered;
   std::vector<std::string> requests;
@@ -249,7 +250,7 @@ TEST_CASE("when the ring is full, calls are refused or lost records leave a gap 
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // The records and the gap together equal the number of answers.
+    // The number of records plus the size of the gap equals the number of answers.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }
@@ -286,7 +287,7 @@ TEST_CASE("the ring is not used without a plugin in another process") {
   CHECK_FALSE(local.goes_first());
 }
 
-TEST_CASE("damaged memory does not crash a reader") {
+TEST_CASE("reading damaged memory does not crash") {
   World w;
   for (std::uint64_t n = 1; n < 50; ++n) CHECK(w.put(n, std::string(n * 10, 'x')));
   const std::uint64_t ends = w.memory->ends.load();

@@ -13,12 +13,13 @@ namespace bulkhead {
 
 namespace {
 
-// A slot of the exchange table keeps the capacity of its strings, but not that of a large message.
+// A slot of the exchange table keeps the capacity of its strings, but not the capacity that a large
+// message required.
 constexpr std::size_t max_kept_capacity = 4096;
 
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
-// Returns the trace id of _meta.traceparent, or else of the session.
+// Returns the trace id in _meta.traceparent, or the session's trace id if there is none.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
   if (!scan.meta.empty()) {
     const std::string_view token = mcp::member(scan.meta.in(message), "traceparent");
@@ -45,7 +46,8 @@ std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t
 }  // namespace
 
 std::string_view trace_of(std::string_view parent) noexcept {
-  // version "-" trace-id "-" parent-id "-" flags, and the fields that later versions append.
+  // The format is version "-" trace-id "-" parent-id "-" flags, followed by fields that later
+  // versions append.
   if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
   if (!bh::is_lower_hex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
   if (parent.size() > 55 && parent[55] != '-') return {};
@@ -54,8 +56,8 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// The first number is the time in microseconds. Less than one record is created per microsecond, so
-// the numbers of the next process are higher.
+// The first number is the time in microseconds. Fewer than one record is created per microsecond,
+// so the next process starts with a higher number.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -92,15 +94,16 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // Valid numbers are ascending and lower than the current number. Other numbers were not written
-  // by a gateway.
+  // Valid numbers are ascending and lower than the current number. Other numbers cannot have been
+  // written by a gateway.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
     const bool sound = record.number >= least && record.number < next_number_;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  // Invalid numbers would never be acknowledged. The loaded records are kept by this object.
+  // Records with invalid numbers would never be acknowledged. The loaded records are kept by this
+  // object.
   if (wrong != 0) ring->clear();
   // The numbering continues, so missing records are visible as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
@@ -141,8 +144,8 @@ void Recorder::load(const bh_record &record) {
   text_bytes_ += entry.text_bytes();
 }
 
-// If a record does not fit, it is kept only in this process; if the process is killed, there is a
-// gap in the numbers.
+// A record that does not fit is kept only in this process. If the process is killed, there is a gap
+// in the numbers.
 void Recorder::keep(const Entry &entry) noexcept {
   if (keeps()) ring_->put(view_of(entry));
 }
@@ -170,7 +173,7 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the part of the text that is recorded. Its bytes are counted until it is
+// Returns a copy of the recorded part of the text. The copy's bytes are counted until it is
 // released.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
@@ -253,8 +256,8 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = bh::cut_text(end.rule, max_text);
   entry.error = bh::cut_text(end.error, max_text);
-  // Batches cause fewer wake-ups; with much larger batches, the records would no longer be in the
-  // CPU caches.
+  // Batches cause fewer wake-ups. If batches were much larger, the records would be evicted from
+  // the CPU caches.
   if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
   } else if (timer_ == 0) {
@@ -351,7 +354,7 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
   // The arguments of a rejected call are recorded only if the profile requires it, and only if a
-  // policy has decided without rewriting: a rewriting policy might have removed some of them.
+  // policy decided without rewriting: a policy that rewrites might have removed some of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();
@@ -404,7 +407,7 @@ void Recorder::start_timer() {
                                 }));
 }
 
-// Passes all records of one turn of the loop together.
+// Passes all records from one turn of the loop together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
   reactor_.defer(this, bh::callback(this, [](Recorder &self) {

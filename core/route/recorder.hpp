@@ -1,6 +1,6 @@
-// Records completed requests and notifications of clients, and passes the records to telemetry
-// plugins in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a
-// plugin needs them.
+// Records completed client requests and notifications, and passes the records to telemetry plugins
+// in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a plugin
+// needs them.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -22,13 +22,14 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Limit for pending records. Above it, records are dropped and counted.
+  // Limit on pending records. Beyond this limit, records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
-  // Limit for the texts of in-flight calls and of pending records. Above it, texts are omitted.
+  // Limit on the texts of in-flight calls and pending records. Beyond this limit, texts are
+  // omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
-  static constexpr std::size_t flush_records = 64;  // this many pending records are passed
-                                                    // immediately
+  // If this many records are pending, they are passed immediately.
+  static constexpr std::size_t flush_records = 64;
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // for name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;
@@ -36,7 +37,7 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a plugin. Its needs are queried on each use, because a plugin in another process reports
+  // Adds a plugin. Its needs are queried at each use because a plugin in another process reports
   // them later. If `elsewhere` is true, the plugin runs in another process and acknowledges records
   // (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
@@ -44,11 +45,11 @@ class Recorder {
     elsewhere_ = elsewhere_ || elsewhere;
   }
   // Sets memory that outlives this process. A record is stored there before its answer is sent, and
-  // stays there until all sinks in other processes have acknowledged it. Records of an earlier
+  // stays there until all sinks in other processes have acknowledged it. Records from an earlier
   // process are offered first, and their numbering continues. Must be called before the first
   // record. Borrowed.
   void use_ring(RecordRing *ring);
-  // Numbers below this number belong to an earlier process.
+  // Records below this number belong to an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
   // Returns true if a record must be written before its answer is sent.
@@ -73,34 +74,34 @@ class Recorder {
     std::string_view response;  // result or error object; if empty, see note_response()
   };
 
-  // Called when a call starts. Stores the parts of the message that its record needs.
+  // Called when a call starts. Stores the parts of the message that the call's record needs.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
-  // Stores the arguments that replace the client's arguments.
+  // Stores the arguments with which a policy has replaced the client's arguments.
   void note_rewritten(Call &call, std::string_view arguments);
   void note_response(Call &call, std::string_view json);
-  // Sets the identity of the gateway, which is recorded once, before the first record.
+  // Sets the gateway's identity, which is recorded once, before the first record.
   void identify(std::string_view profile, std::string_view user);
   // Records the policies and rules that are now in effect. For `detail`, see BH_RECORD_POLICY.
   void policy(std::string_view detail);
   // Records the intent of a call before it is sent, if a plugin commits records.
   void intent(Call &call);
-  // Records an event of a call; `detail` is a JSON object.
+  // Records a call event; `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
   // Records the end of a call and clears its account. has_place is true if must_refuse() has
-  // reserved space for the record.
+  // already reserved space for the record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
   // Ends the call without a record.
   void forget(Call &call) noexcept;
 
   // Returns true if new calls must be rejected because they might end without a record and a plugin
-  // does not allow this. Calls that have started keep their reserved space.
+  // does not allow this. Calls that have already started keep their reserved space.
   bool must_refuse(std::size_t under_way) const;
 
   // Returns true if a plugin requires that messages are sent or answered only after their record is
   // committed.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
-  // Returns one more than the number of the last record.
+  // Returns the number of the last record plus one.
   std::uint64_t barrier() const noexcept { return barrier_; }
   // Returns true if all records below this number have been committed, or no plugin requires
   // commits.

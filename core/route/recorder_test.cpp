@@ -1,4 +1,4 @@
-// Tests records: the stored parts of a call, the behaviour when space runs out, and commits.
+// Tests records: the stored parts of a call, behaviour when space runs out, and commits.
 #include "route/recorder.hpp"
 
 #include <catch2/catch.hpp>
@@ -62,7 +62,7 @@ TEST_CASE("the arguments of a call that was refused before it was sent are not r
   CHECK(w.last().principal == "somebody");
   w.end(w.begin(), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
-  // The rule may have refused because of another member.
+  // The rule may have refused the call because of another member.
   w.end(w.begin(R"({"name":"x","arguments":{},"task":{"key":"secret"}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"arguments":{"redacted_by_policy":true}})");
   // The record is truncated within the arguments.
@@ -84,7 +84,7 @@ TEST_CASE("a record contains the arguments as rewritten by the policy") {
   CHECK(w.last().response == R"({"ok":1})");
 }
 
-TEST_CASE("texts are kept for a plugin that needs them, up to a total size") {
+TEST_CASE("texts are kept up to a total size for a plugin that needs them") {
   World w(BH_TELEMETRY_EVENTS);
   CHECK(w.begin().account.request.empty());
   w.archive.needs = BH_TELEMETRY_TEXTS;
@@ -165,7 +165,7 @@ TEST_CASE("records are committed once every plugin that commits has committed th
   CHECK_FALSE(w.recorder.commits());
 }
 
-TEST_CASE("a plugin gets each record once and in order, whatever other plugins accept") {
+TEST_CASE("a plugin receives each record once and in order, whatever other plugins accept") {
   World w;
   w.other.needs = 0;  // calls only
   w.other.room = 1;
@@ -210,7 +210,7 @@ TEST_CASE(
   w.recorder.set_acknowledged(&third, all[0]);  // a lower number has no effect
   w.recorder.set_acknowledged(&third, UINT64_MAX);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{all[2]});
-  // Records that no plugin has accepted yet are kept, whatever is acknowledged.
+  // Records that no plugin has yet accepted are kept, whatever is acknowledged.
   w.archive.room = 0;
   w.end(w.begin(), BH_OUTCOME_OK);
   w.recorder.flush();

@@ -9,7 +9,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the client's subscriptions at matching lanes, keyed by the client's form of the URI.
+// Returns the client's subscriptions at matching lanes, keyed by the URI in the form that the
+// client uses.
 template <class Which>
 std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const Which &which) {
   std::vector<std::pair<std::string, Lane *>> out;
@@ -19,7 +20,7 @@ std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const W
   return out;
 }
 
-// Returns the lane of the session's view that replaces this lane, or null if there is none.
+// Returns the lane in the session's view that replaces this lane, or null if there is none.
 Lane *heir_of(const Session &s, const Lane &gone) {
   if (s.view == nullptr) return nullptr;
   const auto &lanes = s.view->lanes;
@@ -88,7 +89,7 @@ void Reload::policy_changed() {
     for (const bh_session handle : watching) needs_.subscriptions.judge_again(handle);
   }
   if (!needs_.profile.expose.list_changed) return;
-  // A client may do anything while it is notified, except end its session.
+  // While a client is being notified, it may do anything except end its session.
   for (const Session *s : clients) {
     for (const ItemKind kind : all_item_kinds) {
       if (kind != ItemKind::resource_template) needs_.views.tell_list_changed(*s, kind);
@@ -97,7 +98,7 @@ void Reload::policy_changed() {
 }
 
 // Subscriptions at a changed server move to its new connection, which subscribes when it is ready.
-// Subscriptions at a removed server end with it.
+// Subscriptions at a removed server end with that server.
 void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone) {
   const auto has_gone = [&](const Lane *lane) {
     return std::any_of(gone.begin(), gone.end(),

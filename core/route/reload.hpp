@@ -56,24 +56,24 @@ class Reload final : public Draining::Owner {
     Draining &draining;
     SessionJournal &journal;
     std::function<void()> on_status;
-    // Called when the last lane of a removed server has ended, from the event loop and never from
-    // inside another call.
+    // Called from the event loop when a removed server's last lane has ended, never from inside
+    // another call.
     std::function<void()> on_drained;
   };
   explicit Reload(Needs needs) : needs_(std::move(needs)) {}
 
   // Makes `next` the list of servers, in this order. Servers that `next` does not contain leave
-  // every view immediately and drain: their calls may run for limits.drain_ms and then fail.
-  // Clients keep their sessions and are notified of changed lists.
+  // every view immediately and drain: their calls may run for limits.drain_ms, after which they
+  // fail. Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Called when names, limits or the exposed methods have changed. They are read through the
+  // Called when names, limits or the exposed methods have changed. Their values are read from the
   // profile.
   void profile_changed();
   // Called when the approved definitions of tools have changed.
   void use_pins();
   void policy_changed();
 
-  // Called when the lane is about to end. Calls that have not reached it yet fail.
+  // Called when the lane is about to end. Calls that have not yet reached the lane fail.
   void lane_goes(Lane &lane);
 
   // Draining::Owner

@@ -35,7 +35,7 @@ struct ReloadWorld : WireWorld {
     }
     draining_servers.end_all();
   }
-  // LaneHost and other interfaces, connected as in the Router.
+  // LaneHost and other interfaces, connected in the same way as in the Router.
   void lane_changed(Lane &changed) override { views.lane_changed(changed); }
   void items_changed(Lane &changed) override { views.items_changed(changed); }
   void lane_ready(Lane &ready) override { Subscriptions::lane_ready(ready); }
@@ -109,7 +109,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // Makes the policy decide later, when the test calls decide().
+  // Makes the policy delay its decision until the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;
@@ -133,7 +133,7 @@ struct ReloadWorld : WireWorld {
     for (const auto &server : upstreams.all()) out.push_back(server->name());
     return out;
   }
-  // Makes the server accept the subscription of this client.
+  // Makes the server accept this client's subscription.
   void subscribes(Session &s, const std::string &server, const std::string &uri) {
     Call &call = *table.open();
     call.session = &s;
@@ -268,7 +268,7 @@ TEST_CASE(
         "\"notifications/initialized\"");
 }
 
-TEST_CASE("calls that have not reached a lane yet fail when it ends") {
+TEST_CASE("calls that have not yet reached a lane fail when the lane ends") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.leave_undecided();
@@ -284,7 +284,7 @@ TEST_CASE("calls that have not reached a lane yet fail when it ends") {
   w.ends.end_all();
 }
 
-TEST_CASE("queued calls of a changed server stay with the connection that they wait for") {
+TEST_CASE("a changed server's queued calls stay with the connection for which they are waiting") {
   ReloadWorld w;
   ServerDef def = server_named("a");
   def.max_in_flight = 1;
@@ -308,7 +308,7 @@ TEST_CASE("queued calls of a changed server stay with the connection that they w
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":2,"result":{}})"});
 }
 
-TEST_CASE("subscriptions move to the replacement of their server and end with a removed server") {
+TEST_CASE("subscriptions move to their server's replacement and end with a removed server") {
   ReloadWorld w;
   w.begin_with({"a", "b", "c"});
   w.subscribes(w.first, "a", "n:///1");
@@ -336,7 +336,7 @@ TEST_CASE("subscriptions move to the replacement of their server and end with a 
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).size() == 1);
 }
 
-TEST_CASE("a new definition that needs no new connection is applied to a kept server") {
+TEST_CASE("a new definition that does not require a new connection is applied to a kept server") {
   ReloadWorld w;
   ServerDef def = server_named("a");
   def.max_in_flight = 1;
@@ -357,7 +357,7 @@ TEST_CASE("a new definition that needs no new connection is applied to a kept se
   w.ends.end_all();
 }
 
-TEST_CASE("approvals end with the server that they were given for") {
+TEST_CASE("approvals end with the server for which they were given") {
   ReloadWorld w;
   w.begin_with({"kept", "changed", "gone"});
   for (const char *server : {"kept", "changed", "gone"}) w.grant(server, true);
@@ -375,7 +375,7 @@ TEST_CASE("servers are not exchanged while the gateway is ending") {
   CHECK(w.status_changes == 0);
 }
 
-TEST_CASE("changed names are announced to clients that have listed") {
+TEST_CASE("changed names are announced to clients that have requested a list") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.second.listed = 0;
@@ -390,7 +390,7 @@ TEST_CASE("changed names are announced to clients that have listed") {
   CHECK(w.fakes["a"].opened.size() == 1);
 }
 
-TEST_CASE("changed rules apply to waiting calls, subscriptions, approvals and lists") {
+TEST_CASE("changed rules apply to pending calls, subscriptions, approvals and lists") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.subscribes(w.first, "a", "n:///1");

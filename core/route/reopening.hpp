@@ -1,12 +1,13 @@
 // Determines which sealed session ids this process may resume, and which have ended permanently.
 //
-// A sealed id contains its session. An evicted session therefore needs no memory here, and can be
-// resumed however many other sessions are evicted after it. Only the exceptions are stored: ids of
-// sessions that ended for other reasons, and ids of evicted sessions whose seal expires before they
-// are too old to resume.
+// A sealed id contains its session. Therefore, an evicted session uses no memory here, and can be
+// resumed no matter how many other sessions are evicted after it. Only the exceptions are stored:
+// ids of sessions that ended for other reasons, and ids of evicted sessions whose seals expire
+// before they are too old to resume.
 //
-// Limits: max_ids of each type. If there are too many ended ids, the holder of the oldest could
-// resume it until its seal expires. If there are too many evicted ids, the oldest are refused.
+// Limits: max_ids of each type. If there are too many ended ids, the holder of the oldest id could
+// resume its session until its seal expires. If there are too many evicted ids, the oldest are
+// refused.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -29,8 +30,8 @@ class Reopening {
   static constexpr std::size_t max_ids = 65'536;
   static constexpr std::uint64_t day_ns = 86'400ull * 1'000'000'000u;
 
-  // idle_ns is the current limits.session_idle_ms. takes_earlier is true if sessions of earlier
-  // processes cannot have been idle for longer than that.
+  // idle_ns is the current value of limits.session_idle_ms. takes_earlier is true if sessions of
+  // earlier processes cannot have been idle for longer than that.
   bool allows(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns,
               bool takes_earlier) const {
     if (ended_.holds(id)) return false;

@@ -14,7 +14,7 @@ constexpr SealTime early{5 * minute, false}, earlier{5 * minute, true};
 
 }  // namespace
 
-TEST_CASE("a sealed id is accepted for a day, however many sessions are evicted") {
+TEST_CASE("a sealed id is accepted for a day, no matter how many sessions are evicted") {
   Reopening reopening;
   reopening.evicted("mine", early, 6 * minute, idle);
   for (std::size_t i = 0; i < Reopening::max_ids + 10; ++i) {
@@ -25,11 +25,11 @@ TEST_CASE("a sealed id is accepted for a day, however many sessions are evicted"
   CHECK_FALSE(reopening.allows("mine", early, day + 5 * minute, idle, false));
 }
 
-TEST_CASE("an old evicted session may resume until it would have been idle too long") {
+TEST_CASE("an old evicted session may resume until it exceeds the idle limit") {
   Reopening reopening;
   const std::uint64_t late = day - 10 * minute;
   reopening.evicted("a", early, late, idle);
-  // Recently sealed ids need no memory, however many there are.
+  // Recently sealed ids use no memory, no matter how many there are.
   for (std::size_t i = 0; i < Reopening::max_ids + 10; ++i) {
     reopening.evicted("b" + std::to_string(i), {late, false}, late, idle);
   }

@@ -13,7 +13,7 @@ namespace bulkhead {
 
 class RequestMeta {
  public:
-  // `members` are the members of a JSON object, without its braces. May be empty.
+  // `members` contains the members of a JSON object without its braces. May be empty.
   void set(std::string_view members) {
     inside_.clear();
     whole_.clear();
@@ -31,7 +31,7 @@ class RequestMeta {
     const std::string_view inside(inside_);
     splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
   }
-  // Like add_to(), for params alone, which are an object or empty.
+  // Like add_to(), but for params alone. They must be an object or empty.
   std::string added_to(std::string_view params) const {
     if (whole_.empty()) return std::string(params);
     const std::string_view meta = std::string_view(whole_).substr(0, whole_.size() - 1);

@@ -84,15 +84,15 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   return carried;
 }
 
-// Runs in a later turn, because the transport does not know the session yet.
+// Runs in a later turn because the transport does not yet know the session.
 void RestoredSessions::continue_all() {
   answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });
   needs_.on_idle();
 }
 
-// Answers the requests of the earlier process. The slot in the ledger is released when the
-// transport reports that the answer was sent.
+// Answers the earlier process's requests. The slot in the ledger is released when the transport
+// reports that the answer was sent.
 void RestoredSessions::answer_owed_requests() {
   for (const LedgerRequest &request : std::exchange(owed_, {})) {
     if (needs_.journal.carried() == 0) return;
@@ -109,7 +109,7 @@ void RestoredSessions::answer_owed_requests() {
   }
 }
 
-// Restores the state of the view's restored clients once their servers have responded or failed.
+// Restores the state of the view's restored clients after their servers have responded or failed.
 void RestoredSessions::lists_ready(View &view) {
   if (!Views::is_ready(view)) return;
   bool told = false;
@@ -125,8 +125,8 @@ void RestoredSessions::lists_ready(View &view) {
   }
 }
 
-// Subscribes as if the client had sent the request, so the policy is asked. A subscription that no
-// server offers yet is retried when lists change.
+// Subscribes as if the client had sent the request, so the policy is asked. If no server offers the
+// resource yet, the subscription is retried when lists change.
 void RestoredSessions::subscribe_again(bh_session handle) {
   std::string scratch;
   for (std::size_t i = 0;;) {

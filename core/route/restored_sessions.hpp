@@ -1,5 +1,5 @@
 // Sessions that continue in this process: sessions of an earlier process, and evicted sessions. The
-// state that their clients had set is restored once the servers have responded.
+// state set by their clients is restored after the servers have responded.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -41,10 +41,10 @@ class RestoredSessions {
   // client has its previous lists, so it is notified that they may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
-  // Binds a new session to the client that is connected to the process itself. The session is
-  // restored if an earlier process had it and completed its handshake. Requests that the earlier
-  // process left unanswered are answered in a later turn. Returns nullopt if this process cannot
-  // carry a client or already carries one.
+  // Binds a new session to the client that is connected to the process itself. If an earlier
+  // process had this client's session and completed its handshake, the session is restored.
+  // Requests that the earlier process left unanswered are answered in a later turn. Returns nullopt
+  // if this process cannot carry a client or already carries one.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;
@@ -52,8 +52,8 @@ class RestoredSessions {
   };
   std::optional<Carried> carry(bh_session session);
 
-  // Called when the view's lists are complete or have changed. Restores the state of its restored
-  // clients.
+  // Called when the view's lists are complete or have changed. Restores the state of the view's
+  // restored clients.
   void lists_ready(View &view);
   // Returns true while answers to the carried client are pending.
   bool owes() const noexcept { return !owed_.empty(); }

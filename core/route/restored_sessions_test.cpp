@@ -1,5 +1,4 @@
-// Tests resumed sessions: which parts of a record in the ledger are used, and when state is
-// restored.
+// Tests resumed sessions: which parts of a ledger record are used, and when the state is restored.
 #include "route/restored_sessions.hpp"
 
 #include <catch2/catch.hpp>
@@ -50,7 +49,7 @@ struct World : ListWorld {
                              [this] { ++idle; }}};
   Session &session = open_session(sessions, client);
 
-  // Makes this process use the ledger of the previous process.
+  // Makes this process use the previous process's ledger.
   void next_process() {
     ledger = Ledger::open(memory.get());
     journal.use(ledger.get());
@@ -106,7 +105,8 @@ TEST_CASE("only a new session can be restored, and only with a known revision") 
   CHECK(w.session.view->clients.size() == 1);
 }
 
-TEST_CASE("a client is notified of the lists that it has, once its servers have answered") {
+TEST_CASE(
+    "a client receives list_changed for the lists that it has once its servers have answered") {
   World w;
   w.add_notes();
   w.notes.connected = false;
@@ -138,7 +138,7 @@ TEST_CASE("a record is treated as untrusted input") {
   LedgerRecord record;
   record.listed = 0xFF;
   record.log_level = GENERATE(-7, 8, 1 << 20);
-  // Text that is not exactly one JSON string would add more than a URI to the request.
+  // Text that is not exactly one JSON string could add more than a URI to the request.
   record.subscriptions = {"\"note:///1\"",
                           "\"a\"},\"method\":\"tools/call\",\"x\":{\"y\":\"z\"",
                           "\"note:///2\",\"name\":\"x\"",
@@ -255,7 +255,7 @@ TEST_CASE("without a ledger, no client is carried and no answers are pending") {
   CHECK_FALSE(w.restored.owes());
 }
 
-TEST_CASE("a client that disconnects before its pending answers receives none") {
+TEST_CASE("a client that disconnects before its pending answers are sent receives none") {
   World w;
   w.ledger->add_request(3, "1", false);
   w.next_process();

@@ -7,15 +7,15 @@
 
 namespace bulkhead {
 
-// idle: a lazy server that is not running; its next call starts it.
+// `idle` means that a lazy server is not running; its next call starts it.
 enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
 std::string_view to_string(ServerState state) noexcept;
 
 struct ServerStatus {
   std::string name, type;
   ServerState state = ServerState::connecting;
-  // The reason for `failed` or `idle`. In `connecting`, the reason why the last connection ended.
-  // In `disabled`, set only if the profile did not disable the server.
+  // The reason for `failed` or `idle`. For `connecting`, the reason why the last connection ended.
+  // For `disabled`, set only if the server was not disabled by the profile.
   std::string reason;
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;

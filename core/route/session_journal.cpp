@@ -5,8 +5,8 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t steady_ms = 1'000;  // after this time, the contents of the ledger are
-                                            // assumed to be harmless
+// After this time, the contents of the ledger are assumed to be harmless.
+constexpr std::uint64_t steady_ms = 1'000;
 
 }  // namespace
 

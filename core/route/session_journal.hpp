@@ -1,5 +1,5 @@
-// Data that outlives a session in this process: its record in the ledger, for the next process, and
-// the ids of evicted sessions that clients may resume.
+// Data that outlives a session in this process: the session's record in the ledger, for the next
+// process, and the ids of evicted sessions that clients may resume.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: those of Ledger and Reopening.
 #pragma once
@@ -25,15 +25,15 @@ class SessionJournal {
   SessionJournal(const SessionJournal &) = delete;
   SessionJournal &operator=(const SessionJournal &) = delete;
 
-  // Must be called before any session is open. Borrowed. If null, no session continues in another
-  // process.
+  // Must be called before any session is open. Borrowed. If null, sessions do not continue in
+  // another process.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
   // ---- sessions that clients identify by an id ----
   // Called when the session id has been sealed. The transport uses `id` to find the session.
   void remember(bh_session session, std::string_view id, SealTime sealed);
-  // Called when the recorded data of the session has changed.
+  // Called when the session's recorded data has changed.
   void save(const Session &session);
   // Called when the session ends together with its record.
   void forget(Session &session);
@@ -47,7 +47,7 @@ class SessionJournal {
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
-  // Called when the session was resumed. Finds its record.
+  // Called when the session was resumed. Finds the session's record.
   void reopened(Session &session, std::string_view id, SealTime sealed);
   // Called when ids of sessions of earlier processes are no longer valid.
   void too_old();
@@ -60,12 +60,12 @@ class SessionJournal {
   bool is_carried(bh_session session) const noexcept {
     return carried_ != 0 && session == carried_;
   }
-  // Called before a request of the carried session is handled. Registers it, because handling it
-  // may end this process and must not end the next one.
+  // Called before a request of the carried session is handled. Registers the request beforehand,
+  // because handling it may end this process and must not end the next one.
   void request(const ReplyTo &reply, const Message &request) {
     if (is_carried(reply.session)) add_request(reply.stream, request);
   }
-  // Called when the messages that the carried client has sent have been inspected.
+  // Called when the carried client's messages have been inspected.
   void commit(bh_session session) noexcept {
     if (is_carried(session)) ledger_->commit();
   }

@@ -94,7 +94,7 @@ TEST_CASE("the next process knows which sessions have ended permanently") {
   CHECK(next.may_reopen("b", w.now, false));
 }
 
-TEST_CASE("one session is carried, with its requests and unread bytes") {
+TEST_CASE("one session is carried, along with its requests and unread bytes") {
   World w;
   w.journal.use(w.ledger.get());
   CHECK(w.journal.carries());

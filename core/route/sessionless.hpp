@@ -1,4 +1,4 @@
-// Open sessionless streams: requests without a session that have not been answered yet.
+// Open sessionless streams: requests without a session that have not yet been answered.
 //
 // Owner: Clients. Used on the reactor thread. Limit: limits.sessions.
 #pragma once

@@ -12,8 +12,8 @@
 
 namespace bulkhead {
 
-// Returns a random first generation for handles that leave the process, so a handle of another or
-// earlier process is not valid in this process. If the kernel returns no random number, returns
+// Returns a random first generation for handles that leave the process, so handles from another or
+// an earlier process are not valid in this process. If the kernel returns no random number, returns
 // `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
@@ -22,7 +22,7 @@ class Sessions {
   // `first_generation` is the first generation of the handles; see Slots.
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
-  // Opens a session of this peer. The peer is copied; `end`, which receives messages, is borrowed.
+  // Opens a session for this peer. The peer is copied. `end`, which receives messages, is borrowed.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
   // Returns null if the handle is unknown or erased. The result is valid until the session is
   // erased.
@@ -35,7 +35,8 @@ class Sessions {
   void for_each(F &&f) const {
     table_.for_each([&](bh_session, const std::unique_ptr<Session> &s) { f(std::as_const(*s)); });
   }
-  // Returns the handles, for loops that may open or erase sessions; use find() for each.
+  // Returns the handles, for use in loops that may open or erase sessions. In such loops, use
+  // find() for each handle.
   std::vector<bh_session> handles() const;
 
  private:

@@ -24,7 +24,7 @@ TEST_CASE("a session has the peer data that its transport reported") {
   CHECK(sessions.size() == 1);
 }
 
-TEST_CASE("a handle of an ended session or another process is not found") {
+TEST_CASE("a handle from an ended session or another process is not found") {
   FakeClient client;
   Sessions ours(5), theirs(9);
   const bh_session here = open_session(ours, client).handle;

@@ -21,20 +21,21 @@ constexpr unsigned max_layers = 8;  // for JSON in strings, and for percent-enco
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
-// Characters that delimit a token inside a word.
+// Characters that delimit a token within a word.
 constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
 
 bool is_scheme(std::string_view word) {
   return bh::equal_ignoring_case(word, "bearer") || bh::equal_ignoring_case(word, "basic");
 }
 
-// Returns true if the part has the form of a token. The prefixes "Basi" and "Bearer" are excluded,
-// because words of prose also begin with them ("Basically"); only the word after the scheme counts.
+// Returns true if the part has the form of a token. The prefixes "Basi" and "Bearer" are excluded
+// because ordinary words also begin with them ("Basically"); only the word after the scheme counts.
 bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// Appends a word without spaces, possibly "https://user:password@host/?token=x" or "--api-key=x".
+// Appends a word that has no spaces, such as "https://user:password@host/?token=x" or
+// "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
@@ -63,7 +64,7 @@ void add_plain_word(std::string *out, std::string_view word) {
   }
 }
 
-// Appends a word. If percent-encoding hides a credential in it, the decoded word is used.
+// Appends a word. If percent-encoding hides a credential in the word, the decoded word is appended.
 void add_word(std::string *out, std::string_view word) {
   std::string plain(word);
   for (unsigned layer = 0; layer < max_layers; ++layer) {
@@ -106,7 +107,7 @@ std::string quoted_visible(std::string_view text) {
   return out;
 }
 
-// Walks once over a validated text. A masked value is skipped without being copied.
+// Walks once over a validated text. Masked values are skipped without being copied.
 class Walk {
  public:
   Walk(std::string_view json, std::size_t max_bytes, unsigned layer)
@@ -140,7 +141,7 @@ class Walk {
 
   void string() {
     if (hides_ && !key_next_) return hidden(string_end(at_, json_.size()));
-    // Only the part of a huge string that fits is inspected. An escape has at most six bytes.
+    // Only the part of a huge string that fits is inspected. An escape takes at most six bytes.
     const std::size_t end = string_end(at_, 6 * max_);
     std::string token(json_.substr(at_, end - at_)), scratch;
     const bool all = token.size() > 1 && token.back() == '"' && end - at_ <= 6 * max_;
@@ -182,8 +183,8 @@ class Walk {
     at_ = end;
   }
 
-  // Returns the position after the closing quote, or between two characters shortly after `most`
-  // bytes.
+  // Returns the position after the closing quote, or a position between two characters shortly
+  // after `most` bytes.
   std::size_t string_end(std::size_t begin, std::size_t most) const {
     std::size_t at = begin + 1;
     for (; json_[at] != '"'; ++at) {
@@ -253,7 +254,7 @@ std::string masked_text(std::string_view text) {
     } else {
       add_word(&out, word);
     }
-    // "Authorization:Bearer" is also one word.
+    // "Authorization:Bearer" counts as one word.
     const std::size_t last = plain.find_last_of(delimiters);
     behind_scheme = is_scheme(last == std::string::npos ? plain : plain.substr(last + 1));
     text.remove_prefix(end);

@@ -1,7 +1,7 @@
-// Formats the arguments of a call for display to a human approver: masks credentials and makes
-// hidden characters visible.
+// Formats a call's arguments for display to a human approver: masks credentials and makes hidden
+// characters visible.
 //
-// Thread-safe; allocates.
+// Thread-safe; allocates memory.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,11 @@ struct ShownJson {
 // values.
 ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 
-// Masks a single text that is not JSON, by the same rules.
+// Masks a single string that is not JSON, following the same rules.
 std::string masked_text(std::string_view text);
 
-// Returns at most max_bytes, without splitting characters, with hidden characters as \u escapes.
+// Returns at most max_bytes of the text without splitting characters. Hidden characters are written
+// as \u escapes.
 std::string visible_text(std::string_view text, std::size_t max_bytes);
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// A message with a few byte ranges replaced, removed or inserted, as parts for a gathering write,
-// without copying.
+// A message with a few replaced, removed or inserted byte ranges, represented without copying as
+// parts for a gathering write.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ class Digits {
   std::size_t n_ = 0;
 };
 
-// Edits of one message: replaced or removed ranges and inserted texts, at most max_edits, in any
+// Edits to one message: replaced or removed ranges and inserted texts, at most max_edits, in any
 // order. If an edit cannot be stored (too many edits, an overlap, or a range outside the message),
 // the entire splice fails, because a message must never be sent with an edit missing. Borrows the
-// message and the texts. Used on one thread. Never allocates.
+// message and the texts. Used on one thread. Never allocates memory.
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 12;
@@ -39,14 +39,14 @@ class Splice {
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // An empty range means an absent member: nothing is replaced.
+  // An empty range means that the member is absent, so nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
     if (!range.empty()) edit(range, with);
   }
   void remove(mcp::Range range) noexcept { replace(range, {}); }
   // Inserts the text before the byte at `at`, or at the end if `at` is the message's size. Texts at
-  // the same position are inserted in the order of the calls, and before the replacement of a range
-  // that begins there.
+  // the same position are inserted in call order, before the replacement of a range that begins
+  // there.
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
@@ -57,8 +57,8 @@ class Splice {
   // Returns false if an edit could not be stored. parts() then returns null.
   bool ok() const noexcept { return ok_; }
 
-  // Returns the parts in order, or null if !ok(). They are valid as long as this object and its
-  // texts.
+  // Returns the parts in order, or null if !ok(). The parts are valid as long as this object and
+  // its texts exist.
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;
@@ -109,8 +109,8 @@ class Splice {
   std::uint32_t count_ = 0;
 };
 
-// Converts decimal digits (also in a JSON string) to a number, or returns 0 if the token is not a
-// number.
+// Converts decimal digits (optionally in a JSON string) to a number. Returns 0 if the token is not
+// a number.
 inline std::uint64_t parse_number(std::string_view token) noexcept {
   if (token.size() >= 2 && token.front() == '"') token = token.substr(1, token.size() - 2);
   std::uint64_t value = 0;

@@ -1,4 +1,4 @@
-// The stages of a request: what the request waits for, and for how long. Thread-safe.
+// The stages of a request: what it waits for and for how long. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// Calls describes the steps between the stages.
+// The class Calls describes the steps between the stages.
 enum class Stage : std::uint8_t {
   open,             // not waiting: a step is running
   awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter
@@ -30,10 +30,10 @@ constexpr bool is_before_policy(Stage stage) noexcept {
          stage == Stage::answer_deciding;
 }
 
-// Returns the time-out of a stage for a message of this size, or 0 if the stage has none of its
-// own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call starts
-// and after each wait. In `suspended`, it is stopped, and limits.ask_timeout_ms applies to each
-// request of the server.
+// Returns the time-out of a stage for a message of this size, or 0 if the stage has no time-out of
+// its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
+// starts and after each wait. In `suspended`, that time-out is stopped, and limits.ask_timeout_ms
+// applies to each of the server's requests.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {

@@ -156,9 +156,8 @@ void Subscriptions::lane_ready(Lane &lane) {
 
 // ---- updates of resources --------------------------------------------------------------------
 
-// Returns the clients that watch `uri` or one of its parent resources. Each client is returned with
-// the form of the URI that it receives. A server may report an update of a part of a watched
-// resource.
+// Returns the clients that watch `uri` or one of its parent resources, each with the form of the
+// URI that it receives. A server may report an update of a part of a watched resource.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
@@ -222,8 +221,8 @@ void Subscriptions::judge_again(bh_session handle) {
     for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
   }
   for (const std::string &token : tokens) {
-    const Session *s = needs_.sessions.find(handle);  // a server may do anything when a
-                                                      // subscription ends
+    // Looked up each time, because a server may do anything when a subscription ends.
+    const Session *s = needs_.sessions.find(handle);
     if (s == nullptr) return;
     const auto at = s->subscriptions.find(token);
     if (at == s->subscriptions.end()) continue;
@@ -238,7 +237,7 @@ void Subscriptions::judge_again(bh_session handle) {
   }
 }
 
-// The client may have replaced the subscription while the policy was deciding.
+// The client may have replaced the subscription while the policy decision was pending.
 void Subscriptions::refused(const JudgedEvent &event) {
   Session *s = needs_.sessions.find(event.to.session);
   if (s == nullptr) return;

@@ -58,7 +58,7 @@ TEST_CASE("the server receives only the first subscribe and the last unsubscribe
   CHECK(w.changes > 0);
 }
 
-TEST_CASE("a refused subscription ends, and a subscription with an unknown outcome is undone") {
+TEST_CASE("a refused subscription ends, and a subscription whose outcome is unknown is undone") {
   World w;
   w.subscribe(w.first);
   SECTION("refused") {
@@ -107,7 +107,7 @@ TEST_CASE("subscriptions end when their client disconnects") {
   w.subscriptions.forget(w.first, "\"nothing\"");
 }
 
-TEST_CASE("subscriptions move to the replacement of their lane and are requested from its server") {
+TEST_CASE("subscriptions move to the lane that replaces theirs and are requested from its server") {
   World w;
   w.subscribe(w.first);
   w.ended();
@@ -149,7 +149,7 @@ TEST_CASE("a client that cannot subscribe is rejected before a call begins") {
   CHECK(refusal(resources_unsubscribe) == 0);
 }
 
-TEST_CASE("changed rules end the subscriptions that they refuse") {
+TEST_CASE("changed rules end subscriptions that they refuse") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.gate.use(&policy_table, &w.policy);

@@ -1,4 +1,4 @@
-// The target of a call, and the state of a waiting call.
+// The target of a call, and the state of a parked call.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct CallInHand {
   std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
 
-// A parked call, or a server's parked answer.
+// A parked call, or a parked answer from a server.
 struct ParkedCall {
   ParkedMessage message;
   Target target;          // unused for an answer

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// The member that names the target, and the kind of item that it names.
+// The member that names the target, with the kind of item that it names.
 struct Named {
   mcp::Range range;
   ItemKind kind;
@@ -87,7 +87,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   return true;
 }
 
-// Refuses a name without a prefix that several servers list, or whose only server is down.
+// Refuses an unprefixed name that several servers list, or whose only server is down.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
@@ -97,8 +97,8 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
                            " have the same name (use naming.prefix = \"always\")");
 }
 
-// Answers with the reason why this server cannot be called. Returns false if it can be called or
-// does not exist.
+// If this server cannot be called, answers with the reason. Returns false if the server can be
+// called or does not exist.
 bool Targets::answer_unavailable(const Session &s, Incoming &request, std::string_view server) {
   for (const auto &upstream : needs_.upstreams.all()) {
     if (server.empty() || upstream->name() != server) continue;

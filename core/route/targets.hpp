@@ -1,4 +1,4 @@
-// Resolves the name that a client calls, once, to a lane and the server's own name. The policy
+// Resolves the name in a client's call, once, to a lane and the server's own name. The policy
 // evaluates this target, and the lane sends to it.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -28,8 +28,8 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // Returns false if the request was answered with an error, or waits for servers that may offer
-  // the name.
+  // Returns false if the request was answered with an error or is waiting for servers that may
+  // offer the name.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

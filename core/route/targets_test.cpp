@@ -1,5 +1,5 @@
-// Tests resolving the name that a client calls to the lane and the server's own name, or to an
-// error that states the cause.
+// Tests resolving the name in a client's call to a lane and the server's own name, or to an error
+// that states the cause.
 #include "route/targets.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ struct World : ListWorld {
   bool find_tool(const std::string &name) {
     return find("tools/call", R"({"name":")" + name + R"("})");
   }
-  // Returns "code text" of the error that was sent, or an empty string if there was none.
+  // Returns "code text" for the error that was sent, or an empty string if no error was sent.
   std::string error() const {
     if (client.sent.empty()) return {};
     const std::string_view error = mcp::member(client.sent[0].text, "error");

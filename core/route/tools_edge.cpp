@@ -12,8 +12,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if `member`, found in a message that was built around `json`, is all of `json`: one
-// object, without additional members of the message after it.
+// Returns true if `member`, found in a message that was built around `json`, is exactly `json`: one
+// object, not followed by additional members of the message.
 bool is_whole(std::string_view member, std::string_view json) {
   const std::string_view found = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
   return member.starts_with('{') && member == found;
@@ -28,7 +28,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
     needs_.ends.drop(*e);  // no client waits for it
     return BH_OK;
   }
-  // Handled like the same message from a server behind a connector.
+  // Handled in the same way as the corresponding message from a server behind a connector.
   const bool ok = kind == BH_RESULT_OK;
   std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
   text.append(ok ? R"(,"result":)" : R"(,"error":)").append(json).append("}");
@@ -69,8 +69,8 @@ void ToolsEdge::refused(bh_call call, const Error &error) {
   needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
-// A completion from another thread is posted and handled before this function. A result that a
-// policy is still evaluating does not count as missing.
+// A completion from another thread is posted and is handled before this function. If a policy is
+// evaluating a result, the result does not count as missing.
 void ToolsEdge::expect_completed(bh_call call) {
   if (needs_.exchanges.get(call) == nullptr) return;
   post_owned(needs_.reactor, this, [this, call] {
@@ -132,7 +132,7 @@ void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail)
 
 void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
   if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
-  // The ABI's numbers are ItemKind plus one.
+  // The ABI numbers are ItemKind plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
   for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).list_changed(kind);
 }

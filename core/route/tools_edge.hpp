@@ -1,4 +1,4 @@
-// Handles the messages of tools plugins: results and progress of calls, changed lists, updated
+// Handles messages from tools plugins: call results and progress, changed lists, and updated
 // resources. The counterpart of WireEdge.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -44,16 +44,16 @@ class ToolsEdge {
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
   // ---- about a call ----
-  // Receives the result or the JSON-RPC error (BH_RESULT_*) of a call. Returns BH_STALE if the call
-  // is unknown or has ended.
+  // Receives a call's result or JSON-RPC error (BH_RESULT_*). Returns BH_STALE if the call is
+  // unknown or has ended.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   // Called when the call was not executed or its plugin has ended. No result follows.
   void refused(bh_call call, const Error &error);
-  // Called when the plugin returned BH_OK, so it must have called complete(). If it has not, the
-  // call fails in a later turn.
+  // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has
+  // not, the call fails in a later turn.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
-  // Receives an event for the record of the call; see bh_host_event.
+  // Receives an event for the call's record; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
   // ---- about the plugin ----

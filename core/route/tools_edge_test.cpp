@@ -1,4 +1,4 @@
-// Tests messages of tools plugins: a plugin cannot answer for another server, and can only answer
+// Tests messages from tools plugins: a plugin cannot answer for another server, and can answer only
 // with a result.
 #include "route/tools_edge.hpp"
 
@@ -32,7 +32,7 @@ struct ToolsWorld : World {
 
 }  // namespace
 
-TEST_CASE("a call is completed once, with exactly one object") {
+TEST_CASE("a call is completed only once, with exactly one object") {
   ToolsWorld w;
   const bh_call call = w.called();
   std::string json = R"({"content":[]})";
@@ -86,7 +86,7 @@ TEST_CASE("only a tools plugin can complete calls, and only with a known kind") 
   CHECK_FALSE(mcp::member(w.answers_sent()[0], "error").empty());
 }
 
-TEST_CASE("a refused call fails with the error for its reason") {
+TEST_CASE("a refused call fails with the error for the plugin's reason") {
   for (const auto &[status, error_code] :
        std::vector<std::pair<bh_status, std::string>>{{BH_E_NOT_FOUND, "-32601"},
                                                       {BH_E_UNSUPPORTED, "-32601"},

@@ -1,5 +1,6 @@
-// A view: what one group of clients sees. It merges the lanes for the clients' capabilities into
-// one catalogue. If a server runs per client, the view also depends on the session.
+// A view: the items that one group of clients sees. It merges the lanes for the clients'
+// capabilities into one catalogue. If a server runs per client, the view also depends on the
+// session.
 //
 // Owner: Views. Used on the reactor thread.
 #pragma once
@@ -23,19 +24,19 @@ class Views;
 struct Session;
 struct View;
 
-// The part of a view that one principal may see, if a policy filters lists. Managed by
+// The part of a view that one principal may see if a policy filters lists. Managed by
 // FilteredLists.
 struct FilteredList {
   FilteredLists *owner = nullptr;
   View *view = nullptr;
   std::shared_ptr<const Catalogue> catalogue;  // null if not completely decided
-  // A round of policy requests: one for each item, in the order in which the catalogue is built.
+  // A round of policy requests: one for each item, in catalogue order.
   std::uint32_t round = 0;         // number of the open round, or 0
   std::vector<std::int8_t> shown;  // 1, 0, or -1 if not decided
   std::uint32_t open = 0;          // undecided items
   std::uint64_t timer = 0;         // starts with the first request; may span several rounds
-  bool late = false;               // a decision timed out, so the list is valid for waiting
-                                   // requests only
+  // Set if a decision timed out. The list is then valid only for pending requests.
+  bool late = false;
 };
 
 struct View {
@@ -47,17 +48,17 @@ struct View {
   std::vector<Lane *> lanes;  // in the order of the profile
   std::vector<Session *> clients;
 
-  // Built at first use after a change. `filtered` is keyed by principal and used if a policy
-  // filters lists.
+  // Built on first use after a change. `filtered` is keyed by principal and is used only if a
+  // policy filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients know. Differences from it are announced.
+  // The catalogue that clients know. Changes relative to it are announced.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
 
   // A request that waits until every server has responded or failed, or until the policy has
-  // decided about its list.
+  // decided about the items in its list.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
@@ -70,10 +71,11 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if each server of the view has responded or failed, or is shown with its stored
+// Returns true if each of the view's servers has responded or failed, or is shown with its stored
 // list.
 bool is_settled(const View &view);
-// Merges the lists of the view's lanes. `keep` selects items; if it is empty, all items are kept.
+// Merges the lists of the view's lanes. `keep` selects the items to include; if it is empty, all
+// items are included.
 std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
                                                  const Catalogue::Keep &keep);
 

@@ -14,7 +14,8 @@ class WaitingBytes {
  public:
   explicit WaitingBytes(const Limits &limits) : limits_(limits) {}
 
-  // Returns false, without counting, if the total would exceed limits.policy_waiting_bytes.
+  // If the total would exceed limits.policy_waiting_bytes, returns false and does not count the
+  // bytes.
   bool take(std::size_t bytes) noexcept {
     if (bytes_ + bytes > limits_.policy_waiting_bytes) return false;
     bytes_ += bytes;

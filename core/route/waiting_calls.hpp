@@ -1,4 +1,4 @@
-// The queue of a lane: calls that wait for their turn or for the server, in order, with their total
+// A lane's queue: calls that wait for their turn or for the server, in order, with their total
 // size. The messages are in Call::parked.
 //
 // Owner: the lane. Used on the reactor thread.

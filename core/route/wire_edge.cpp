@@ -78,7 +78,7 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
   }
 }
 
-// Fails the call to which the message may have belonged. Returns the error for the log.
+// Fails the call to which the message may have belonged. Returns the error to log.
 std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_view message,
                              const mcp::ScanError &error) {
   ++needs_.counters.bad_upstream_messages;
@@ -98,11 +98,11 @@ std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_vie
 void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message) {
   const mcp::Scan &scan = *message.scan;
   Exchange *e = needs_.exchanges.get(parse_number(message.id()));
-  // An error about a request whose id the server could not read belongs to the stream's exchange.
+  // An error for a request whose id the server could not read belongs to the stream's exchange.
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server has finished a call that its client had cancelled.
+    // The server has finished a call that the client had cancelled.
     return Attribution::finished(lane, parse_number(message.id()));
   }
   if (const AnswerForm *form = lane.answer_form()) {
@@ -168,13 +168,14 @@ struct WireEdge::BatchInHand {
   }
 };
 
-// Accepts batches in every revision: this costs nothing, and there are servers for each revision.
+// Batches are accepted in every revision: this costs nothing, and servers of every revision send
+// them.
 void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
   BatchInHand batch{*this, handle, hint};
   mcp::for_each_element(message,
                         [&](std::string_view element) { return take_element(batch, element); });
   if (batch.bad == 0) return;
-  // Logs a single line, however many messages are invalid.
+  // Logs a single line, no matter how many messages are invalid.
   const std::string more =
       batch.bad == 1 ? "" : " (and " + std::to_string(batch.bad - 1) + " more in its batch)";
   needs_.log(BH_LOG_WARN, batch.first_bad + more);

@@ -1,6 +1,6 @@
-// Scans the messages of servers behind connectors and dispatches them: answers to their calls,
-// requests to Asks, notifications to Notifications and Subscriptions. Maps the connectors' handles
-// to lanes.
+// Scans messages from servers behind connectors and dispatches them: answers to their calls,
+// requests to Asks, notifications to Notifications and Subscriptions. Maps connector handles to
+// lanes.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -47,7 +47,8 @@ class WireEdge {
   void detach(bh_lane lane);
   // Called if the connection was never opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // Called when the connector has released the connection, as it must after a close.
+  // Called when the connector has released the connection. A connector must do this after every
+  // close.
   void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
   // Returns null if the handle is unknown or its connection is closing.

@@ -1,4 +1,4 @@
-// Tests messages of servers behind connectors: each reaches only its call, lane or client.
+// Tests messages from servers behind connectors: each reaches only its own call, lane or client.
 #include "route/wire_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("an answer reaches the call with its number, under the client's id") {
   CHECK(w.counters.stray_answers == 0);
 }
 
-TEST_CASE("an answer with a number of another connection is dropped and counted") {
+TEST_CASE("an answer with another connection's number is dropped and counted") {
   TwoServers w;
   const std::uint64_t own = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t others = w.call(w.second, w.lane_b, w.b, "2");
@@ -303,7 +303,8 @@ TEST_CASE("only the first 256 messages of a batch are handled") {
   CHECK(w.log_lines.size() == (before < 256 ? 0 : 1));
 }
 
-TEST_CASE("a connection that is lost while its batch is handled receives no more of it") {
+TEST_CASE(
+    "if a connection is lost while its batch is being handled, the rest of the batch is dropped") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
@@ -394,7 +395,7 @@ TEST_CASE("each type of notification reaches the part that handles it") {
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
 }
 
-TEST_CASE("unknown members of an answer are dropped and counted before it is forwarded") {
+TEST_CASE("unknown members of an answer are dropped and counted before the answer is forwarded") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   w.sends(w.a, R"({"jsonrpc":"2.0","extra":{"a":1},"id":)" + std::to_string(number) +

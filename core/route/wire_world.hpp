@@ -1,5 +1,5 @@
 // Shared by the tests of servers behind connectors: the request pipeline, the WireEdge, and servers
-// whose messages the test sends.
+// whose messages come from the test.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace bulkhead {
 
-// A connector with one server. Stores the messages that the gateway sends.
+// A connector with one server. It stores the messages that the gateway sends.
 struct FakeServer {
   std::vector<std::string> requests{}, responses{}, notifications{};
   std::vector<std::uint64_t> abandoned{};
@@ -76,7 +76,7 @@ struct WireWorld : World {
     made->self = &server;
     return made;
   }
-  // Sends a message from the server on its connection.
+  // Sends a message from the server over its connection.
   void sends(const FakeServer &server, const std::string &text, std::uint64_t hint = 0) {
     edge.message(server.handle(), hint, text);
   }
@@ -95,8 +95,8 @@ struct WireWorld : World {
     answers_with(server, "resources/list", R"({"resources":[]})");
     answers_with(server, "resources/templates/list", R"({"resourceTemplates":[]})");
   }
-  // Calls a tool at this lane. Returns the number that the server received, or 0 if it has not
-  // received the call.
+  // Calls a tool on this lane. Returns the number that the server received, or 0 if the server has
+  // not received the call.
   std::uint64_t call(Session &s, Lane &to, const FakeServer &server, const std::string &id_token) {
     const std::size_t before = server.requests.size();
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + id_token +

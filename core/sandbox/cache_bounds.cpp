@@ -19,7 +19,7 @@
 namespace bulkhead {
 namespace {
 
-// Server names begin with neither prefix.
+// Server names do not begin with either prefix.
 constexpr std::string_view mark_name = ".over-", trash_name = ".old-";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -49,13 +49,13 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// Gives the owner access to a folder, so it can be emptied. Does not follow symbolic links.
+// Gives the owner access to a folder so that the folder can be emptied. Does not follow symbolic
+// links.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes the files of a folder and moves its subfolders to `top`, so the nesting depth never
-// grows.
+// Removes a folder's files and moves its subfolders to `top`, so the nesting depth never grows.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -198,7 +198,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// Finds folders that an earlier process moved aside but did not remove before it ended.
+// Finds folders that an earlier process moved aside but did not remove before it exited.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {

@@ -1,7 +1,7 @@
 // Limits the disk space of server caches (cache/SERVER in the state folder) without a kernel quota.
-// Each cache is measured after its server starts, at intervals while it runs, and after it ends. A
-// cache that exceeds its limit is logged, marked with a file, and emptied before the server's next
-// start. Between two measurements, a server can still fill the disk.
+// Each cache is measured after its server starts, at intervals while the server runs, and after the
+// server ends. A cache that exceeds its limit is logged, marked with a file, and emptied before the
+// server's next start. Between two measurements, a server can still fill the disk.
 //
 // A private thread, started with the first server, measures and removes caches. Internal to
 // core/sandbox. Owner: a Spawner. The public functions are called on one thread; `log` is called on
@@ -23,8 +23,8 @@
 
 namespace bulkhead {
 
-// The disk usage of all files in a folder and its subfolders. A file with n hard links counts 1/n
-// for each link.
+// The disk usage of all files in a folder and its subfolders. A file with n hard links counts as
+// 1/n for each link.
 struct CacheSize {
   std::uint64_t bytes = 0;
   bool complete = true;  // false if the limit on counted entries or nesting depth was reached
@@ -33,8 +33,8 @@ inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;
 // Measures a folder without following symbolic links. Stops when `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
-// Removes a folder and its content at any depth and with any permissions, without following
-// symbolic links. Returns false if anything is left.
+// Removes a folder and its contents at any depth and with any permissions, without following
+// symbolic links. Returns false if anything remains.
 bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
 
 class CacheBounds {
@@ -42,8 +42,8 @@ class CacheBounds {
   struct Options {
     std::string folder;  // the parent of all caches; may not exist yet
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // settle: delay between a server's start or end and the measurement; interval: time between two
-    // measurements of a running server
+    // `settle` is the delay between a server's start or end and the measurement. `interval` is the
+    // time between two measurements of a running server.
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
 
@@ -55,7 +55,7 @@ class CacheBounds {
   // Called before a process of this server starts. If the server's cache is marked as too large and
   // no process of the server is running, moves the cache aside for removal.
   void make_room(const std::string &server);
-  // `bytes` is the limit of the cache; 0 means no limit.
+  // `bytes` is the cache limit; 0 means no limit.
   void started(const std::string &server, std::uint64_t bytes);
   void ended(const std::string &server);
 

@@ -104,7 +104,7 @@ TEST_CASE("measure_folder() counts each file once and does not follow links") {
   CHECK_FALSE(measure_folder(folder / "deep", never_stop).complete);
 }
 
-TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outside") {
+TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outside the folder") {
   const Folder folder;
   put_file(folder / "outside/file", 10);
   dig(folder / "cache/deep", 3000);
@@ -119,7 +119,7 @@ TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outs
   CHECK(remove_folder(folder / "cache", never_stop));  // the folder no longer exists
 }
 
-TEST_CASE("a cache above its limit is emptied before the next start of its server") {
+TEST_CASE("a cache above its limit is emptied before its server's next start") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);

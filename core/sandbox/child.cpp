@@ -39,7 +39,7 @@
 namespace bulkhead {
 namespace {
 
-// Makes the kernel kill servers before the gateway under memory pressure.
+// Makes the kernel kill servers before it kills the gateway under memory pressure.
 constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -55,8 +55,8 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
-// Closes the parent's other descriptors immediately. A copy here would keep connections open that
-// the parent closes.
+// Closes the parent's other descriptors immediately. Copies in this process would keep connections
+// open after the parent closes them.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
   for (std::size_t i = 0; i < plan.kept_count; ++i) {
@@ -92,9 +92,9 @@ pid_t pid_for_parent() {
   return pid;
 }
 
-// Maps the user's own id into the user namespace, which has no other id. The process shares the
+// Maps the user's own id, and no other id, into the user namespace. The process shares the
 // gateway's memory, and the /proc files of a non-dumpable process belong to root. It is therefore
-// made dumpable while they are written.
+// made dumpable while the id maps are written.
 void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
@@ -225,8 +225,8 @@ bool show_processes(ChildPlan *plan) {
 }
 
 // Shows one entry of the mirrored folder after everything has become read-only. Entries that were
-// removed, changed their type, or are unreachable (on a network file system without its server) are
-// skipped without an error.
+// removed, have changed type, or are unreachable (on a network file system whose server is down)
+// are skipped without an error.
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -283,7 +283,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   return false;
 }
 
-// Makes everything read-only except the copies taken earlier. They are mounted again afterwards.
+// Makes everything read-only except the copies taken earlier, which are mounted again afterwards.
 void build_view(ChildPlan *plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     child_failed(plan, SpawnStep::mounts);
@@ -339,8 +339,8 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit. The kernel counts descriptors in flight on sockets for all
-// processes of a user; at the limit, none can be sent.
+// Well below the gateway's own limit. For each user, the kernel counts the descriptors in flight on
+// sockets across all processes; at the limit, none can be sent.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -348,7 +348,8 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
-  // Counted per user namespace. Without one, the limit would count all processes of this user.
+  // Counted per user namespace. Without a user namespace, the limit would count all of this user's
+  // processes.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
   // EINVAL: beyond the last capability. EPERM, outside a namespace: the bounding set is empty.
   for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
@@ -373,7 +374,7 @@ void drop_privileges(ChildPlan *plan) {
 
 // Enters the control groups before starting the processes that they count. Runs as the user who
 // created the parent groups; the user namespace maps this id to itself. The kernel may take
-// milliseconds (an RCU grace period) and blocks all other group changes in that time; parallel
+// milliseconds (an RCU grace period) and blocks all other group changes during that time; parallel
 // starts wait together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
@@ -387,22 +388,23 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // This process must end with the first process. In a PID namespace, the kernel ensures this.
+  // This process must end with the first process. In a PID namespace, the kernel ensures that.
   if (!plan->namespaces) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != plan->pid) ::_exit(127);  // the first process has already ended
   }
   ::setsid();
-  // Changes the folder by path, because the view may hide the inherited folder.
+  // Changes to the folder by path because the view may hide the inherited folder.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Restricts this process again, in a nested Landlock domain: a process may only inspect processes
+  // Restricts this process again, in a nested Landlock domain: a process may inspect only processes
   // in its own domain or in domains nested in it. Otherwise, this process could inspect the first
-  // process before it executes child_init.c, while it still uses the gateway's memory.
+  // process while the first process still uses the gateway's memory, before it executes
+  // child_init.c.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
@@ -416,8 +418,8 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// Uses unshare() instead of clone(): if one namespace is not available, the others are still
-// created. The kernel removes IPC segments and queues with the namespace's last process.
+// Uses unshare() instead of clone() so that if one namespace is not available, the others can still
+// be created. The kernel removes IPC segments and queues with the namespace's last process.
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
@@ -516,7 +518,7 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
 }
 
 // Waits until no process of this start uses the gateway's memory: each has executed its program or
-// ended.
+// exited.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);

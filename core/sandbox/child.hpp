@@ -1,7 +1,7 @@
-// A child process from clone until exec of its program. This code runs in the parent's memory.
+// A child process from clone until its program's exec. This code runs in the parent's memory.
 // Internal to core/sandbox; the public interface is spawn.hpp.
 //
-// A start has two processes. The first builds the view if namespaces are available, and then
+// A start involves two processes. The first builds the view if namespaces are available, then
 // executes child_init.c. The second executes the server.
 #pragma once
 
@@ -33,7 +33,7 @@ enum class SpawnStep : int {
   init
 };
 
-// One change to the file system view. The changes of a plan are applied in order.
+// One change to the file system view. A plan's changes are applied in order.
 struct ChildMount {
   // Must match ViewStep::Kind (child_view.hpp).
   enum class Kind : std::uint8_t {
@@ -57,7 +57,7 @@ struct ChildMount {
   // For empty_folder: whether later steps create targets in it. Always true for mirrors.
   bool holds = false;
   bool optional = false;  // if true, the start continues when the step fails
-  // Set by the child. For bind: a copy of the source; for mirror: the mirrored folder.
+  // Set by the child: for bind, a copy of the source; for mirror, the mirrored folder.
   int tree = -1;
 };
 
@@ -79,8 +79,8 @@ bool enter_group(const ChildGroup &group) noexcept;
 // is no longer used.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 
-// All data of the child, prepared in advance because the child cannot allocate memory. Pointers are
-// borrowed.
+// All data that the child uses, prepared in advance because the child cannot allocate memory.
+// Pointers are borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
   static constexpr int end_all = SIGUSR1;  // sent to child_init.c outside a PID namespace
@@ -114,8 +114,8 @@ struct ChildPlan {
   std::uint64_t memory_bytes = 0, processes = 0;  // 0: unchanged
 
   pid_t parent = 0;
-  // The descriptors above 2 that the child needs, in ascending order. It closes all others
-  // immediately because they may be connections of other parts of the program.
+  // The descriptors above 2 that the child needs, in ascending order. The child immediately closes
+  // all others because they may be connections of other parts of the program.
   int kept[most_kept] = {};
   std::size_t kept_count = 0;
   void *first_stack = nullptr, *second_stack = nullptr;  // the upper ends of the stacks
@@ -131,9 +131,9 @@ struct ChildPlan {
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
   volatile int ipc_error = 0, uts_error = 0;  // errno of a namespace that could not be created
-  // The pid of the second process while it uses the gateway's memory, otherwise 0; the kernel
-  // clears it. If the first process is killed during a start, the kernel resumes the parent
-  // immediately, so the parent waits until this value is 0.
+  // While the second process uses the gateway's memory, its pid; otherwise 0. The kernel clears it.
+  // If the first process is killed during a start, the kernel resumes the parent immediately, so
+  // the parent waits until this value is 0.
   std::atomic<pid_t> second{0};
   static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
@@ -143,14 +143,13 @@ struct ChildPlan {
 };
 
 // Starts the child. Returns once the server's program and child_init.c are running, or after a
-// failure; `phase` is then still before `over`. pid and pidfd are those of the first process. If
-// plan->pidfd is not -1, the caller reaps it, even after a failure. Blocks all signals during the
-// call. Must be called on a thread that lives as long as the child should; other threads continue
-// to run.
+// failure; in the latter case, `phase` has not reached `over`. pid and pidfd are those of the first
+// process. If plan->pidfd is not -1, the caller reaps the process, even after a failure. Blocks all
+// signals during the call. Must be called on a thread that lives as long as the child should; other
+// threads continue to run.
 void start_child(ChildPlan *plan) noexcept;
 
-// reach() sets the phase of a start; wait_for() waits until a start has reached a phase.
-// Thread-safe.
+// reach() sets a start's phase; wait_for() waits until a start has reached a phase. Thread-safe.
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept;
 void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept;
 

@@ -25,7 +25,7 @@ constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #error "child_filter.cpp does not support this processor"
 #endif
 
-// Calls that are always rejected. Their numbers are the same on all architectures.
+// Calls that are always rejected. Their numbers are the same on every architecture.
 constexpr long refused_everywhere[] = {
     // Mounts
     SYS_mount,
@@ -104,8 +104,8 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // A filter cannot read the flags of clone3, which are in memory. After ENOSYS, libc uses
-      // clone instead.
+      // A filter cannot read the flags of clone3 because they are in memory. After ENOSYS, libc
+      // uses clone instead.
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));

@@ -33,7 +33,8 @@ namespace bulkhead {
 
 Result<OwnedFd> child_init_image() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // Kernels before 6.3 do not support MFD_EXEC; their memory files are always executable.
+  // Kernels before 6.3 do not support MFD_EXEC; on these kernels, memory files are always
+  // executable.
   OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
   if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);

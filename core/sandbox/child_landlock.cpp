@@ -42,7 +42,7 @@ bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
-// Adds rules for everything in `top` or its subfolders, except the paths that other steps hide.
+// Adds rules for everything in `top` and its subfolders, except the paths that other steps hide.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
                 const ChildView &view, Rules *rules) {
   bool whole = true;

@@ -7,7 +7,7 @@
 namespace bulkhead {
 namespace {
 
-// Numbers are kept as text, so RapidJSON's number parser does not process untrusted input.
+// Numbers are kept as text so that RapidJSON's number parser does not process untrusted input.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;

@@ -26,14 +26,14 @@ constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted completely, even if a definition names them.
+// Folders that are never granted as a whole, even if a definition names them.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
                                             "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
 
 // Cache folders in the home folder, and the parts of them that remain readable. Each server has
-// private caches so that no server can plant a program in another server's cache.
+// private caches so that it cannot plant a program in another server's cache.
 struct Cache {
   std::string_view at, own;
   std::array<std::string_view, 3> kept;
@@ -49,8 +49,8 @@ constexpr Cache caches[] = {
 constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
 constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
 
-// Creates a mount target in a private folder of the server. Links are not followed because the
-// server can write there.
+// Creates a mount target in the server's private folder. Links are not followed because the server
+// can write there.
 void make_place(const std::string &own, const std::string &below, bool folder) {
   constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   OwnedFd at(::open(own.c_str(), O_PATH | quietly));
@@ -150,7 +150,7 @@ class Planner {
     add_cover(real);
   }
 
-  // Also hides a path that does not exist yet or is replaced later; see mirror_folders().
+  // Also hides a path that does not yet exist or is replaced later; see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -160,8 +160,8 @@ class Planner {
     cover(path);
   }
 
-  // Returns the location of a path with the symbolic links in its parent folders resolved. The path
-  // itself may not exist.
+  // Returns the location of a path after resolving the symbolic links in its parent folders. The
+  // path itself may not exist.
   std::string place_of(const std::string &path) const {
     std::string above = parent_of(path), rest(base_of(path));
     for (; above != "/"; above = parent_of(above)) {
@@ -171,8 +171,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // Returns the step that currently determines what is visible at this path: the step of the path
-  // or of its nearest parent.
+  // Returns the step that currently determines what is visible at this path: the path's own step or
+  // that of its nearest parent.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -189,8 +189,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Also applies to a home folder that `strict` covers, because the definition may name a folder in
-  // it.
+  // Also applies to a home folder that `strict` covers, because the definition may name a folder
+  // inside it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -237,8 +237,8 @@ class Planner {
     hide_host_keys();
   }
 
-  // Hides the gateway's own folders last, so no granted path uncovers them. Only the server's own
-  // part of the caches is shown again.
+  // Hides the gateway's own folders last so that no granted path uncovers them. Only the server's
+  // own part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
@@ -298,7 +298,7 @@ class Planner {
     }
   }
 
-  // Shows the file at its named location. If that location is reached through a symbolic link, the
+  // Shows the file at the named location. If that location is reached through a symbolic link, the
   // file is also shown at its real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
@@ -328,7 +328,8 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // HOME and similar variables locate the home folder but do not grant access to all of it.
+    // HOME and similar variables give the location of the home folder but do not grant access to
+    // all of it.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -348,8 +349,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // Returns false if the server can write where the link is. It could redirect the link before its
-  // next start, and the user did not name the link's target.
+  // Returns false if the server can write to the link's location. The server could redirect the
+  // link before its next start, and the user did not name the link's target.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -380,7 +381,7 @@ class Planner {
     if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // Grants the file's folder if possible, because editors and databases create files beside the
+  // If possible, grants the file's folder because editors and databases create files beside the
   // named file and rename them over it.
   void grant_file(const std::string &named, const std::string &real) {
     const std::string folder = parent_of(real);
@@ -405,7 +406,7 @@ class Planner {
   }
 
   // Returns true if a folder may be granted because of a file in it. The folder must not be shared
-  // by other programs, contain a hidden path, or be in a hidden path.
+  // by other programs, contain a hidden path, or be inside one.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
@@ -423,7 +424,7 @@ class Planner {
   }
 
   // Returns the paths hidden so far, and the folders that programs share. The gateway's own files
-  // are added later: they exist and are covered at any location.
+  // are added later, because they exist and are covered at any location.
   const std::set<std::string> &excluded_places() {
     if (!excluded_places_.empty()) return excluded_places_;
     excluded_places_ = hidden_;
@@ -457,8 +458,8 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere, only the nearest
-  // parent of a hidden path is mirrored. Folders that were granted completely or are hidden are not
+  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere, mirrors only the
+  // nearest parent of a hidden path. Folders that were granted completely or are hidden are not
   // mirrored.
   void mirror_folders() {
     std::set<std::string> folders;
@@ -510,8 +511,8 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Parents precede their content. The secrets in a completely granted folder therefore stay
-  // hidden, and a path granted in a covered folder is shown in the cover.
+  // Parents precede their contents. The secrets in a completely granted folder therefore stay
+  // hidden, and a path granted in a covered folder is visible.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
@@ -545,7 +546,7 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
   std::vector<std::string> homes_;  // all home folders whose secrets are hidden
-  // Number of these folders that do not come from the server's definition.
+  // The number of these folders that do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
   std::map<std::string, ViewStep> steps_;  // sorted, so parents come first

@@ -1,7 +1,7 @@
-// The file system view of a sandboxed server, planned before the server starts.
+// A sandboxed server's view of the file system, planned before the server starts.
 //
-// Modes: `home_read_only` shows everything that the user may read, except credentials, secrets of
-// other programs and the gateway's own files. The view is read-only except for a scratch /tmp,
+// Modes: `home_read_only` shows everything that the user may read, except credentials, other
+// programs' secrets and the gateway's own files. The view is read-only except for a scratch /tmp,
 // private caches and granted paths. `strict` shows only the system folders, the program and granted
 // paths.
 //
@@ -12,8 +12,8 @@
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
 // and in sandbox_paths. If a file is granted, its folder is granted as well unless it contains
-// hidden paths or files of other programs. Therefore, `npx -y
-// @modelcontextprotocol/server-filesystem /some/path` works without further configuration.
+// hidden paths or other programs' files. Therefore, `npx -y @modelcontextprotocol/server-filesystem
+// /some/path` works without further configuration.
 #pragma once
 
 #include <sys/types.h>
@@ -66,14 +66,14 @@ struct ViewRequest {
   std::vector<std::string> homes;  // additional home folders whose secrets are hidden
   std::string cache;               // an existing private folder of the server; may be empty
   uid_t user = 0;
-  // The gateway's own files and folders. They are hidden from every server, even if a definition
+  // The gateway's own files and folders. They are hidden from every server even if a definition
   // names them.
   std::vector<std::string> own;
   KnownPlaces *places = nullptr;  // null: look-ups are not cached
 };
 
-// Plans the view from the state of the file system (links, existence). Creates folders in `cache`,
-// but changes nothing else.
+// Plans the view from the file system's current state (links, existence). Creates folders in
+// `cache` but changes nothing else.
 ChildView plan_view(const ViewRequest &request);
 
 }  // namespace bulkhead

@@ -116,8 +116,8 @@ class ConfineRun {
     return rules;
   }
 
-  // Opens the paths before anything else changes, because this process may later have another user
-  // id and other namespaces.
+  // Opens the paths before anything else changes, because the process may later have a different
+  // user id and different namespaces.
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
     std::vector<OwnedFd> opened;
@@ -156,7 +156,7 @@ class ConfineRun {
     };
     lower(RLIMIT_NOFILE, confinement_.descriptors);
     lower(RLIMIT_FSIZE, confinement_.file_bytes);
-    // A write beyond the limit must fail instead of terminating the process.
+    // A write beyond the limit must fail rather than terminate the process.
     if (confinement_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
     if (confinement_.memory_bytes != 0) {
       note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, confinement_.memory_bytes) == 0);
@@ -202,8 +202,8 @@ class ConfineRun {
       }
       done("user");
     }
-    // Root needs this capability to create user namespaces for children. Executed programs do not
-    // inherit it.
+    // Root needs this capability to create user namespaces for child processes. Executed programs
+    // do not inherit it.
     const bool root_with_children = confinement_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
     if (const int error = steps::drop_capabilities(keep); error != 0) {

@@ -1,5 +1,5 @@
-// Confines one process of the gateway. The confinement is set once, before the process reads
-// untrusted input. It cannot be widened afterwards, even by code that has compromised the process.
+// Confines one gateway process. The confinement is set once, before the process reads untrusted
+// input. It cannot be relaxed afterwards, even by code that has compromised the process.
 //
 // Order for a compartment: open and check files -> close_other_descriptors() -> clear_environment()
 // -> confine() -> map plugins -> read. docs/threat-model.md describes what each part protects
@@ -19,8 +19,8 @@
 
 namespace bulkhead {
 
-// Reaction to a part that the kernel does not support: `require` fails, `best_effort` reports the
-// part as missing.
+// The reaction to a part that the kernel does not support: `require` fails, `best_effort` reports
+// the part as missing.
 enum class ConfineMode : std::uint8_t { require, best_effort };
 
 struct PathRule {
@@ -45,10 +45,11 @@ struct Confinement {
   std::string role;  // for error messages, for example "endpoint"
 
   // Allowed paths; Landlock rejects all others. They are opened before the user id changes, so the
-  // new user does not need access to the parent folders.
+  // new user does not need access to their parent folders.
   //
-  // With `namespaces`, an empty list means no file rules: a Landlock domain with file rules cannot
-  // mount anything, so a role that builds mount namespaces for its children uses `hide` instead.
+  // With `namespaces`, an empty list means that there are no file rules: a Landlock domain with
+  // file rules cannot mount anything, so a role that builds mount namespaces for its children uses
+  // `hide` instead.
   std::vector<PathRule> paths;
   // With `namespaces`: paths that an empty folder or file masks in a private mount namespace.
   // Children cannot unmask them, even in their own user namespaces. Nonexistent paths are skipped.
@@ -57,10 +58,11 @@ struct Confinement {
   // If false, the process gets an empty network namespace (inherited sockets still work), socket()
   // fails except for socketpairs of type stream and seqpacket, and Landlock rejects TCP.
   bool network = false;
-  // With `network`: the TCP ports to which connections are allowed; empty means every port. The
-  // kernel filters only TCP ports, not addresses or UDP (which name resolution needs).
+  // With `network`, the TCP ports to which connections are allowed; empty means every port. The
+  // kernel filters only TCP ports. It does not filter addresses or UDP (which name resolution
+  // needs).
   std::vector<std::uint16_t> connect_ports;
-  // Whether the process may also create Unix sockets, and therefore connect to any Unix socket that
+  // Whether the process may also create Unix sockets. If so, it can connect to any Unix socket that
   // file modes allow.
   bool unix_sockets = false;
 
@@ -68,15 +70,15 @@ struct Confinement {
   bool namespaces = false;  // may create namespaces and mounts (with `exec`)
   bool debuggers = false;   // with `exec`: started programs may ptrace each other
 
-  // 0 leaves a limit unchanged.
+  // A limit of 0 leaves the current limit unchanged.
   std::uint64_t memory_bytes = 0;  // private writable memory
   std::uint64_t descriptors = 0;
-  // Number of processes and threads of this user (in this user namespace). Reported as missing if
-  // the user's other programs would also be counted.
+  // Limit for the number of this user's processes and threads (in this user namespace). Reported as
+  // missing if the user's other programs would also be counted.
   std::uint64_t processes = 0;
   std::uint64_t file_bytes = 0;  // size of one written file; writes beyond it fail with EFBIG
 
-  // The user and group ids to which the process switches if it runs as root; ignored otherwise.
+  // The user and group ids to which the process switches if it runs as root; otherwise ignored.
   std::optional<std::pair<uid_t, gid_t>> ids;
   ConfineMode mode = ConfineMode::best_effort;
   ConfineLayers layers;
@@ -103,13 +105,13 @@ struct Enforced {
 // reported as missing.
 Result<Enforced> confine(const Confinement &confinement);
 
-// Returns paths that code loaded later requires: shared libraries, /dev/null, random numbers, time
+// Returns paths that code loaded later needs: shared libraries, /dev/null, random numbers, time
 // zones.
 std::vector<PathRule> library_paths();
-// Returns paths that name resolution and certificate verification require.
+// Returns paths that name resolution and certificate verification need.
 std::vector<PathRule> network_config_paths();
 
-// Closes every descriptor except 0, 1, 2 and those in `keep`. Async-signal-safe except that it
+// Closes every descriptor except 0, 1, 2 and those in `keep`. Async-signal-safe, except that it
 // sorts a copy of `keep`.
 void close_other_descriptors(std::span<const int> keep);
 

@@ -1,4 +1,4 @@
-// Tests what confine() reports and what still works afterwards. breakout_test.cpp tests that the
+// Tests what confine() reports and what works afterwards. breakout_test.cpp tests that the
 // confinement cannot be bypassed.
 #include "sandbox/confine.hpp"
 
@@ -93,7 +93,7 @@ TEST_CASE("confine() reports the parts in force and the missing parts") {
   CHECK(said.find("no-capabilities") < said.find("missing:"));
 }
 
-TEST_CASE("threads, memory, name resolution and socket pairs still work") {
+TEST_CASE("threads, memory, name resolution and socket pairs work in a confined process") {
   Confinement confinement = reactor_role();
   confinement.network = true;
   for (const PathRule &rule : network_config_paths()) confinement.paths.push_back(rule);
@@ -111,8 +111,7 @@ TEST_CASE("threads, memory, name resolution and socket pairs still work") {
         }) == "thread memory pair name ");
 }
 
-// Returns true if this build omits the step because it is incompatible with the sanitizer's
-// run-time.
+// Returns true if this build omits the step because it is incompatible with the sanitizer run-time.
 bool lacks_step(const char *step) {
   Confinement confinement = reactor_role();
   confinement.memory_bytes = 64U << 20;
@@ -123,7 +122,7 @@ bool lacks_step(const char *step) {
   return missing.find(" " + std::string(step) + " ") != std::string::npos;
 }
 
-TEST_CASE("a process that starts no programs can neither fork nor exec") {
+TEST_CASE("a process that may not start programs can neither fork nor exec") {
   if (lacks_step("seccomp")) {
     WARN("SKIP confine_test: no seccomp in this build or kernel");
     return;
@@ -147,7 +146,8 @@ TEST_CASE("only a role that writes files may clone files") {
   std::ofstream(from) << "content";
   const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  // Independent of the file system's support for cloning: the filter rejects the call with EPERM.
+  // Independent of whether the file system supports cloning: the filter rejects the call with
+  // EPERM.
   const auto clone = [&]() -> std::string {
     return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
                                                                                : "asked";
@@ -187,8 +187,7 @@ TEST_CASE("the environment is cleared, including in /proc") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // The kernel shows the strings from the start of the process, so the test reads its own
-  // environment.
+  // The kernel shows the strings from the process's start, so the test reads its own environment.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -202,7 +201,7 @@ TEST_CASE("the environment is cleared, including in /proc") {
 TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Keeps every descriptor except one, whatever numbers in_child() and the test runner use.
+          // Keeps every descriptor but one, whatever numbers in_child() and the test runner use.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -229,7 +228,7 @@ TEST_CASE("probe_features() does not change this process") {
   CHECK(features.landlock == before);
   CHECK(to_lines(features).size() == 11);
   CHECK(to_lines(Features{}).front() == "landlock: no");
-  // confine() enforces each reported feature.
+  // Checks that confine() enforces each reported feature.
   const std::string said = in_child([]() -> std::string {
     const auto enforced = confine(reactor_role());
     return enforced ? join(enforced->in_force) : "error: " + enforced.error().text;
@@ -247,7 +246,7 @@ TEST_CASE("a launcher can create namespaces with mounts for its children") {
   confinement.role = "launcher";
   confinement.network = confinement.exec = confinement.namespaces = true;
   confinement.hide = {"/etc/passwd"};
-  // Runs as the current user: root stays root and must be able to map itself.
+  // Runs as the current user. Root stays root and must be able to map itself.
   CHECK(confined(confinement, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";

@@ -17,7 +17,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if `attempt` succeeds in a child process. `attempt` may only make system calls.
+// Returns true if `attempt` succeeds in a child process. `attempt` may make only system calls.
 bool works(bool (*attempt)()) {
   const pid_t child = ::fork();
   if (child < 0) return false;
@@ -34,7 +34,7 @@ bool unshared(int flags) noexcept {
 }
 
 bool can_mount() noexcept {
-  // Some systems create the namespace but grant no privileges in it.
+  // Some systems create the namespace but grant no privileges inside it.
   return unshared(CLONE_NEWNS) && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 

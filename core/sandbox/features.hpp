@@ -1,4 +1,4 @@
-// The confinement features of the running system. Each feature is tested rather than derived from a
+// The running system's confinement features. Each feature is tested rather than derived from a
 // version: a container's filter or a distribution's setting may disable a kernel feature.
 #pragma once
 
@@ -18,9 +18,9 @@ struct Features {
   bool cgroups = false;  // whether subgroups can be created in this process's group (version 2)
 };
 
-// Starts a short-lived child for each feature. This takes about a millisecond and has no effects
-// outside the child. Runs on the control thread. No other thread may wait for children during the
-// call.
+// Starts a short-lived child process for each feature. This takes about a millisecond and has no
+// effect outside the child. Runs on the control thread. During the call, no other thread may wait
+// for child processes.
 Features probe_features();
 
 // Returns one line per feature: "landlock: ABI 7", "seccomp: yes".

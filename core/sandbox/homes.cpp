@@ -20,8 +20,8 @@ std::string home_of_account() {
   return known ? found->pw_dir : "";
 }
 
-// Returns the home folder of the user's programs. If the environment does not name a usable folder
-// (cron, services), the account's home folder is used.
+// Returns the home folder for the user's programs. If the environment does not name a usable folder
+// (cron, services), this is the account's home folder.
 std::string home_of_user(const std::string &account) {
   struct stat status{};
   const char *home = std::getenv("HOME");

@@ -16,7 +16,8 @@ namespace {
 void close_from_to(unsigned first, unsigned last) {
   if (first > last) return;
   if (::syscall(__NR_close_range, first, last, 0U) == 0) return;
-  // Fallback before Linux 5.9 or under a filter: closes every possible descriptor of this process.
+  // Fallback for kernels before 5.9 or when a filter rejects the call: closes every possible
+  // descriptor of this process.
   const long most = ::sysconf(_SC_OPEN_MAX);
   const unsigned end = most > 0 ? static_cast<unsigned>(most) : 65'536U;
   for (unsigned fd = first; fd <= last && fd < end; ++fd) ::close(static_cast<int>(fd));
@@ -37,7 +38,7 @@ void close_other_descriptors(std::span<const int> keep) {
 }
 
 void clear_environment() {
-  // The kernel shows the original strings in memory, regardless of environ.
+  // The kernel shows the original strings in memory, whatever `environ` points to.
   for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     ::explicit_bzero(*entry, std::strlen(*entry));
   }

@@ -32,7 +32,7 @@ inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
 inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
 inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
 
-// Groups of rights for rules. None of them includes device nodes.
+// Groups of rights, for use in rules. None of them includes device nodes.
 inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
 inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
 inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |
@@ -71,23 +71,23 @@ struct LandlockRules {
   std::vector<LandlockPort> ports;
 };
 
-// Creates a ruleset for landlock_restrict_self(); its descriptor is close-on-exec. Omits rights
+// Creates a ruleset for landlock_restrict_self(). The descriptor is close-on-exec. Omits rights
 // that this kernel does not support, and folder rights in a rule for a regular file. Returns
-// BH_E_UNSUPPORTED without Landlock, and BH_E_IO if the kernel rejects a rule; the text names the
-// rule.
+// BH_E_UNSUPPORTED without Landlock, or BH_E_IO if the kernel rejects a rule; the error message
+// names the rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
-// Adds one rule to a ruleset that has not been applied yet. `rights` must be included in its
-// LandlockRules::fs. Async-signal-safe, for a child between fork and exec that has just mounted a
-// folder. Returns 0 or an errno value.
+// Adds a rule to a ruleset that has not yet been applied. `rights` must be included in the
+// ruleset's LandlockRules::fs. Async-signal-safe, for a child between fork and exec that has just
+// mounted a folder. Returns 0 or an errno value.
 int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
 
 // Restricts the calling thread and its children permanently. Requires no_new_privs or
 // CAP_SYS_ADMIN. Async-signal-safe. Returns 0 or an errno value.
 int landlock_restrict_self(int ruleset_fd) noexcept;
 
-// Returns the requested rights that a kernel with this ABI does not filter, as stable identifiers
-// for `status`.
+// Returns the requested rights that a kernel with this ABI does not filter. They are stable
+// identifiers for `status`.
 std::vector<std::string> landlock_missing(const LandlockRules &rules, int abi);
 
 }  // namespace bulkhead

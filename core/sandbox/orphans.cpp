@@ -19,8 +19,8 @@
 namespace bulkhead {
 namespace {
 
-// Reads the parent from /proc/PID/stat: "PID (name) state PARENT ...", where the name may contain
-// any character. /proc/PID/task/TID/children is not available in every kernel.
+// Reads the parent's pid from /proc/PID/stat: "PID (name) state PARENT ...", where the name may
+// contain any character. /proc/PID/task/TID/children is not available in every kernel.
 pid_t parent_process_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;

@@ -1,4 +1,4 @@
-// Handles orphaned descendants that became children of this process (PR_SET_CHILD_SUBREAPER).
+// Handles orphaned descendants that have become children of this process (PR_SET_CHILD_SUBREAPER).
 // Internal to core/sandbox.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// Kills and reaps the children of this process for which `chosen` returns true. Repeats this for
-// the orphans that they leave until none remain or `orphan_rounds` rounds have passed. In each
-// round, it waits at most orphan_wait_ms for each child; a child that does not end in that time is
-// left. Returns the number of ended children. Blocks; intended for a rare case.
+// Kills and reaps those children of this process for which `chosen` returns true. Repeats this for
+// the orphans that these children leave, until none remain or `orphan_rounds` rounds have passed.
+// In each round, waits for at most orphan_wait_ms per child; a child that does not exit in that
+// time is left. Returns the number of children that exited. Blocks; intended for a rare case.
 inline constexpr int orphan_rounds = 64;
 inline constexpr int orphan_wait_ms = 100;
 std::size_t kill_children(const std::function<bool(pid_t)> &chosen);

@@ -70,7 +70,7 @@ std::string KnownPlaces::real(const std::string &path) {
   return found;
 }
 
-// Resolves one component at a time, so shared parents are looked up once.
+// Resolves one component at a time so that shared parents are looked up only once.
 std::string KnownPlaces::look_up(const std::string &path) {
   const std::string above = parent_of(path);
   const std::string folder = above == "/" ? above : real(above);

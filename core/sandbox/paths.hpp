@@ -1,4 +1,4 @@
-// File system paths: their parts as text, and look-ups of existence and real location.
+// File system paths: their components as text, and look-ups of existence and real location.
 //
 // Thread-safe, except KnownPlaces, which is used on one thread. A path that cannot be looked up is
 // treated as nonexistent.
@@ -32,13 +32,14 @@ bool holds_any(const std::string &path, const std::vector<std::string> &folders)
 bool is_folder(const std::string &path);
 bool exists(const std::string &path);
 
-// Returns the absolute path without links, "." and "..", or an empty string if it does not exist.
+// Returns the absolute path without links, "." or "..". If the path does not exist, returns an
+// empty string.
 std::string real_path(const std::string &path);
 
-// Resolved locations of the paths that every view looks up: secrets, services, caches. They are
-// shared by servers that start together. Entries expire together, `fresh_ns` after the first
-// look-up; until then, changes in the file system are not seen. Not used for paths that a
-// definition names, because a server may have changed them.
+// Resolved locations of paths that every view looks up: secrets, services, caches. They are shared
+// by servers that start together. All entries expire together, `fresh_ns` after the first look-up;
+// until then, file system changes are not seen. Not used for paths that a definition names, because
+// a server may have changed them.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;

@@ -18,8 +18,8 @@ namespace bulkhead {
 struct SeccompOptions {
   bool network = false;       // socket(), connect(), bind()
   bool unix_sockets = false;  // also Unix sockets
-  // Whether the process may start processes and programs. All calls except dangerous ones are then
-  // allowed.
+  // Whether the process may start processes and programs. If so, all calls except dangerous ones
+  // are allowed.
   bool exec = false;
   bool namespaces = false;  // with exec: namespaces, mounts
   bool debuggers = false;   // with exec: ptrace and reading other processes' memory
@@ -27,10 +27,10 @@ struct SeccompOptions {
   bool clones_files = false;
 };
 
-// Returns the filter for a role. A role that does not start programs gets an allow-list. Other
-// calls fail with EPERM. Calls newer than this list fail with ENOSYS so that libraries fall back to
-// older calls; so does clone3, because a filter cannot read its arguments. Calls with the calling
-// convention of another architecture terminate the process.
+// Returns a role's filter. A role that does not start programs gets an allow-list. Other calls fail
+// with EPERM. Calls newer than this list fail with ENOSYS so that libraries fall back to older
+// calls. clone3 also fails with ENOSYS because a filter cannot read its arguments. Calls that use
+// another architecture's calling convention terminate the process.
 std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 
 // Applies the filter permanently to all threads; requires no_new_privs. Async-signal-safe. Returns

@@ -47,7 +47,7 @@ sock_filter answer(Answer a) {
 void add_all_of(Code &code, const AllOf &all) {
   Code body;
   for (auto condition = all.rbegin(); condition != all.rend(); ++condition) {
-    // Built from the end, so the distance to the end (body and final answer) is known.
+    // Built from the end, so that the distance to the end (body and final answer) is known.
     const std::size_t past = body.size() + 1;
     Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));
@@ -66,7 +66,7 @@ Code leaf(const Verdict &verdict) {
   return code;
 }
 
-// The range of call numbers from `first` to the next segment.
+// The range of call numbers from `first` up to the next segment.
 struct Segment {
   std::uint32_t first;
   Verdict verdict;
@@ -80,7 +80,7 @@ std::vector<Segment> segments(const CallList &list) {
     } else {
       out.push_back({first, verdict});
     }
-    // Merges adjacent segments that have the same verdict.
+    // Merges adjacent segments with the same verdict.
     if (out.size() < 2) return;
     const Verdict &before = out[out.size() - 2].verdict;
     if (before.answer == verdict.answer && before.one_of.empty() && verdict.one_of.empty()) {
@@ -100,7 +100,8 @@ Code tree(const std::vector<Segment> &all, std::size_t from, std::size_t to) {
   if (to - from == 1) return leaf(all[from].verdict);
   const std::size_t middle = from + (to - from) / 2;
   const Code low = tree(all, from, middle), high = tree(all, middle, to);
-  // A conditional jump can skip at most 255 instructions, an unconditional jump any number.
+  // A conditional jump can skip at most 255 instructions, but an unconditional jump can skip any
+  // number.
   Code code{jump(BPF_JGE, all[middle].first, 0, 1),
             plain(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(low.size()))};
   code.insert(code.end(), low.begin(), low.end());

@@ -1,4 +1,4 @@
-// System call lists by role. The first list contains calls that the program or its libraries use:
+// System call lists by role. The first list contains calls used by the program and its libraries:
 // the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -70,9 +70,10 @@ void add_files(CallList &list, const SeccompOptions &options) {
               __NR_unlink, __NR_rename, __NR_link, __NR_symlink, __NR_dup2, __NR_pipe,
               __NR_getdents});
 #endif
-  // These commands select the receiver of readiness signals; other fcntl commands are harmless.
+  // These commands select which process receives readiness signals. Other fcntl commands are
+  // harmless.
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
-  // Only the variant for futimens(), which has no path.
+  // Only the variant that futimens() uses, which has no path.
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
@@ -149,9 +150,9 @@ void add_memory_and_threads(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_arch_prctl});
 #endif
-  // Anonymous shared memory would not be counted by the memory limit.
+  // The memory limit would not count anonymous shared memory.
   list.allow_if(__NR_mmap, {{lacks_bits(3, MAP_SHARED | MAP_ANONYMOUS)}});
-  // Allows threads created by pthread_create(), but no processes.
+  // Allows threads created by pthread_create(), but not processes.
   list.allow_if(__NR_clone,
                 {{bits(0, CLONE_THREAD | CLONE_VM | namespace_flags, CLONE_THREAD | CLONE_VM)}});
   list.allow_if(__NR_prctl, any_of_values(0, {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG,
@@ -171,9 +172,9 @@ void add_self(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_getpgrp, __NR_getrlimit});
 #endif
-  // Allows a process only to read its own limits.
+  // Allows a process to read only its own limits.
   list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0)}});
-  // Allows signals only to this process: abort(), raise(), thread cancellation.
+  // Allows a process to send signals only to itself: abort(), raise(), thread cancellation.
   const auto self = static_cast<std::uint32_t>(::getpid());
   list.allow_if(__NR_kill, {{is(0, self)}});
   list.allow_if(__NR_tgkill, {{is(0, self)}});
@@ -182,8 +183,8 @@ void add_self(CallList &list) {
 void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
-  // Opening a connection by sending data (MSG_FASTOPEN) bypasses Landlock's port check. An
-  // inherited listener that was shut down could be reused to connect this way.
+  // Opening a connection by sending data (MSG_FASTOPEN) would bypass Landlock's port check. An
+  // inherited listener that has been shut down could be reused to connect this way.
   list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});

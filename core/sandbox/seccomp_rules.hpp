@@ -10,7 +10,7 @@
 namespace bulkhead::seccomp {
 
 // (argument & mask) == value, or != with `unequal`. Only the low 32 bits are compared: every
-// argument that the lists check is an int in the kernel or has its flags there.
+// argument that the lists check is either an int in the kernel or has its flags in these bits.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;
@@ -22,8 +22,8 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  std::vector<AllOf> one_of;  // if not empty, the call is allowed if one of these holds, otherwise
-                              // rejected
+  // If not empty, the call is allowed only if one of these holds.
+  std::vector<AllOf> one_of;
 };
 
 // Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`.

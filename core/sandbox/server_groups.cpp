@@ -66,9 +66,9 @@ bool has_word(const std::string &list, std::string_view word) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// Folders in which groups can be created: in this process's group, otherwise beside it. In version
-// 2, a group that contains processes cannot have subgroups with controllers, and the group of a
-// service or session contains processes.
+// The folders in which groups can be created: inside this process's group if possible, otherwise
+// beside it. In version 2, a group that contains processes cannot have subgroups with controllers,
+// and the group of a service or session contains processes.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;

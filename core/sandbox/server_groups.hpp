@@ -3,8 +3,8 @@
 // tmpfs). Used if this user may create groups (cgroups(7)), in version 1 or 2.
 //
 // This process has one folder that contains one group per server. The folder and the groups are
-// removed if possible; remove_leftovers() removes those of ended processes. Owner: the Spawner.
-// Used on its thread.
+// removed if possible; remove_leftovers() removes those of processes that have exited. Owner: the
+// Spawner. Used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class ServerGroups {
   struct Limits {
     std::uint64_t processes = 0, memory_bytes = 0;  // 0: no limit
   };
-  // The part of a server's group in one hierarchy. It does not exist before enter_group(). Paths
-  // are relative to `parent`, a folder of this process.
+  // The part of a server's group that is in one hierarchy. It does not exist before enter_group().
+  // Paths are relative to `parent`, a folder of this process.
   struct Part {
     int parent = -1;
     std::string folder, procs;
@@ -42,13 +42,13 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes groups of processes that have ended.
+  // Removes the groups of processes that have exited.
   static void remove_leftovers();
 
-  // Plans the group of the next server without creating it. The child creates the group because the
+  // Plans the next server's group without creating it. The child creates the group because the
   // kernel serializes all group changes.
   Group plan(const Limits &limits);
-  // Removes a group after its last process has ended. If the group is still in use, the removal is
+  // Removes a group after its last process has exited. If the group is still in use, removal is
   // retried together with the next group.
   void remove(const std::string &name);
 

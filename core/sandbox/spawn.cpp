@@ -101,7 +101,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retries without namespaces, which later starts do not use either.
+  // Retries without namespaces. Later starts do not use namespaces either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -159,7 +159,7 @@ bool Spawner::can_start_asynchronously() {
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
   if (can_start_asynchronously() && starters_->start(&plan)) {
-    // Once one child has completed these steps, the kernel is known to support them.
+    // Once a child has completed these steps, the kernel is known to support them.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
     const SpawnStep failed = plan.failed;
@@ -294,7 +294,8 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                           std::to_string(static_cast<int>(plan.failed)) + " of its start)");
   }
   if (number == ENOENT) {
-    // The file may exist: it can be a script whose interpreter is missing or is not in the sandbox.
+    // The file may exist: it can be a script whose interpreter is missing or is not visible in the
+    // sandbox.
     const bool there = launch.arguments[0].find('/') == std::string::npos ||
                        ::access(launch.program.c_str(), F_OK) == 0;
     return bh::fail(error, BH_E_NOT_FOUND,
@@ -310,11 +311,11 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
 bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   Child *child = children_.get(id);
   if (child == nullptr) return BH_STALE;
-  // If other code has reaped the child, its pid may belong to another process.
+  // If other code has reaped the child, the pid may belong to another process.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
   // The first process forwards a signal to the server's process group. In a PID namespace, killing
-  // it ends all processes. Otherwise it receives end_all, which it handles once the server has
-  // started.
+  // the first process ends all processes. Otherwise, it receives end_all, which it handles once the
+  // server has started.
   const bool via_init = signal == SIGKILL && !child->namespaces;
   const int sent = via_init ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
@@ -322,9 +323,9 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// Kills processes of a server whose first process was killed and could not kill them. They are
-// children of this process that it did not start. Children in the program's own session belong to
-// the program.
+// Kills a server's remaining processes after its first process was killed and could not kill them.
+// They are children of this process that it did not start. Children in the program's own session
+// belong to the program.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {

@@ -1,13 +1,13 @@
 // Implements bh.host.spawn/1: sandboxed child processes.
 //
 // With user, mount and PID namespaces, a server has its own view of the file system
-// (child_view.hpp). The first process of its PID namespace runs child_init.c; killing it kills all
-// its descendants, whatever sessions and groups they created. Landlock is a second protection
-// against writes, and a filter rejects system calls that no server needs.
+// (child_view.hpp). The first process of its PID namespace runs child_init.c; killing that process
+// kills all its descendants, whatever sessions and groups they created. Landlock is a second
+// protection against writes, and a filter rejects system calls that no server needs.
 //
-// Without namespaces, Landlock is the only protection, or the start fails, depending on the
+// Without namespaces, either Landlock is the only protection or the start fails, depending on the
 // options. Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts
-// all orphaned descendants and kills them after the server has ended.
+// all orphaned descendants and kills them after the server has exited.
 //
 // With a reactor, a start completes on a separate thread (starters.hpp) while the caller continues;
 // reap() reports failures after the first steps. Without a reactor, spawn() blocks until the start
@@ -49,16 +49,16 @@ struct SpawnOptions {
   bool namespaces = true;        // false: do not use namespaces
   // Makes this process a child subreaper. It then kills the remaining processes of a server that
   // has no PID namespace and whose first process was killed externally. Only for programs that do
-  // not start processes in other sessions.
+  // not themselves start processes in other sessions.
   bool adopt = false;
-  // Control groups that were created before a confinement that would prevent their creation. If
-  // null, they are created with the first confined child.
+  // Control groups created before a confinement that would prevent their creation. If null, they
+  // are created with the first confined child.
   std::shared_ptr<ServerGroups> groups;
   // The size of a server's /tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
-  // Called by spawn(), reap() or the loop when missing() has grown.
+  // Called by spawn(), reap() or the event loop when missing() has grown.
   std::function<void()> on_missing;
   // Logs one line for the operator. The text never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;
@@ -71,16 +71,16 @@ class Spawner {
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
 
-  // These functions behave as specified for bh_host_spawn.
+  // These functions behave as specified by bh_host_spawn.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
   bh_status kill(bh_child_id child, std::int32_t signal);
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
-  // Returns the unavailable parts of a sandbox, as stable identifiers. The list grows with the
-  // first child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc,
-  // landlock-files, landlock-scopes; process-limit for root, whose processes no other limit counts;
-  // memory-group for a server with a memory limit.
+  // Returns the unavailable parts of a sandbox as stable identifiers. The list grows with the first
+  // child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
+  // landlock-scopes; process-limit for root, whose processes no other limit counts; memory-group
+  // for a server with a memory limit.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
@@ -131,12 +131,11 @@ class Spawner {
   std::unique_ptr<KnownPlaces> places_;
   std::unique_ptr<CacheBounds> caches_;  // only with a reactor, that is, in a long-lived process
   bool proven_ = false;                  // a child has completed its namespace steps
-  bool folder_named_ = false;            // whether the warning about the start folder has been
-                                         // logged
+  bool folder_named_ = false;            // whether the start folder warning was logged
   Slots<Child> children_;
-  std::unique_ptr<Starters> starters_;  // destroyed before children_; its destructor ends the
-                                        // threads
-  std::uint64_t watch_ = 0;             // watch for finished starts
+  // Destroyed before children_; its destructor ends the threads.
+  std::unique_ptr<Starters> starters_;
+  std::uint64_t watch_ = 0;  // watch for finished starts
 };
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// One start in progress: data that spawn_prepare.cpp prepares before a process exists and spawn.cpp
-// uses afterwards. Internal to these two files.
+// A start in progress: data that spawn_prepare.cpp prepares before there is a process, and that
+// spawn.cpp uses afterwards. Internal to these two files.
 #pragma once
 
 #include <fcntl.h>
@@ -35,8 +35,8 @@ struct Spawner::Launch {
   }
 };
 
-// Returns a descriptor above 2. dup2() onto a standard descriptor then neither overwrites it nor is
-// a no-op.
+// Returns a descriptor above 2, so that dup2() onto a standard descriptor neither overwrites it nor
+// is a no-op.
 inline OwnedFd above_standard(int fd) {
   if (fd < 0 || fd > 2) return OwnedFd(fd);
   OwnedFd low(fd);

@@ -1,4 +1,4 @@
-// Prepares a start before a process exists: pipes, the file system view, Landlock rules, control
+// Prepares a start before there is a process: pipes, the file system view, Landlock rules, control
 // groups, and the plan that the child executes.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ std::string make_cache_folder(const std::string &state_dir, const std::string &s
   return real_path(folder);
 }
 
-// Redirects caches by environment variables instead of the mounts in child_view.hpp.
+// Redirects caches through environment variables instead of the mounts in child_view.hpp.
 void point_caches(const std::string &cache, std::vector<std::string> *environment) {
   static constexpr std::pair<std::string_view, std::string_view> variables[] = {
       {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
@@ -196,7 +196,7 @@ void Spawner::choose_folder(Launch &launch) {
       launch.cwd = make_private_folder(own, "cwd");
       if (launch.cwd.empty()) launch.cwd = "/";  // contains no repository
     }
-    // Otherwise Python would search this folder for modules before its own folders.
+    // Otherwise, Python would search this folder for modules before its own folders.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };
@@ -226,7 +226,7 @@ void Spawner::prepare_groups(Launch &launch) {
                    "cannot create a control group, so memory_bytes limits each process of a server "
                    "separately");
   }
-  // Plus one because the first process of the sandbox belongs to the gateway.
+  // One more because the first process of the sandbox belongs to the gateway.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
   const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
   for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {

@@ -1,6 +1,6 @@
 // Tests started children: what they can see, what they can do, and how they end. The tests run as
-// the current user and, if that is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is set
-// in the environment, spawn() waits for the start; otherwise starts complete asynchronously.
+// the current user and, if that user is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is
+// set in the environment, spawn() waits for the start; otherwise, starts complete asynchronously.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -102,7 +102,7 @@ struct Running {
   std::string error;
   std::map<std::string, std::string> results;
 
-  // `definition` contains the members of the JSON object, without braces.
+  // `definition` contains the members of the JSON object without its braces.
   Running(World &w, const std::string &definition, std::vector<std::string> attempts,
           const std::vector<std::string> &environment = {"PATH=/usr/bin:/bin"},
           const std::string &cwd = {}, const std::string &program = TEST_CHILD)
@@ -155,7 +155,7 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
-  // Makes an attempt while the child is running and returns its result.
+  // Makes an attempt in the running child and returns its result.
   const std::string &later(const std::string &attempt) {
     const std::string line = attempt + "\n";
     REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
@@ -318,7 +318,7 @@ TEST_CASE("credentials created or replaced after the start are not visible") {
   CHECK(again.of("read:" + w.home + "/later.txt") == "ok");
 }
 
-TEST_CASE("a credential that another file replaces stays hidden") {
+TEST_CASE("a credential stays hidden after another file replaces it") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string shown = w.home + "/dotfiles/npmrc";
@@ -373,7 +373,7 @@ TEST_CASE("a start mounts its caches in the home folder and creates nothing ther
   CHECK(after == before);
 }
 
-TEST_CASE("a home folder that is granted completely is bound as a single mount") {
+TEST_CASE("a completely granted home folder is bound as a single mount") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string mode = GENERATE("home-read-only", "strict");
@@ -408,7 +408,7 @@ TEST_CASE("a variable whose value is the home folder grants nothing") {
   CHECK(run.later("read:" + w.home + "/.kube/config") == "ENOENT");
 }
 
-TEST_CASE("a home folder with too many entries is logged and hides the same paths") {
+TEST_CASE("a home folder with too many entries is logged, and the same paths are hidden in it") {
   if (skip_without_namespaces()) return;
   World w;
   for (int i = 0; i < 4'200; ++i) put_file(w.home + "/many-" + std::to_string(i));
@@ -419,7 +419,7 @@ TEST_CASE("a home folder with too many entries is logged and hides the same path
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
 }
 
-TEST_CASE("folders of services are mirrored, so services that start later are not visible") {
+TEST_CASE("service folders are mirrored, so services that start later are not visible") {
   ChildPolicy policy;
   policy.command = "server";
   ViewRequest request;
@@ -540,7 +540,7 @@ TEST_CASE("a granted file does not grant a folder that contains hidden paths") {
   CHECK(notes_with("/settings.json") == 0);
 }
 
-TEST_CASE("credentials are hidden in the home folders of the account, the gateway and the server") {
+TEST_CASE("credentials are hidden in the account's, the gateway's and the server's home folders") {
   ChildPolicy policy;
   policy.command = "server";
   World w;
@@ -650,7 +650,7 @@ TEST_CASE("a strict sandbox shows only the system, the program and granted paths
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("the kernel rejects the operations of a hostile server") {
+TEST_CASE("the kernel rejects a hostile server's operations") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string us = std::to_string(::getpid());
@@ -733,7 +733,7 @@ TEST_CASE("control groups count processes and are removed with their servers") {
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The link shows the path of the folder behind the descriptor.
+    // The link shows the path of the folder to which the descriptor refers.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -788,7 +788,7 @@ TEST_CASE("a server without network access has only a private loopback interface
 
 namespace {
 
-// Kernel objects outside any sandbox. They share one name.
+// Kernel objects outside any sandbox. They all have the same name.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -877,7 +877,7 @@ TEST_CASE("shared memory, semaphores and queues are private to a sandbox and end
 
 namespace {
 
-// Runs in a user namespace that does not permit namespaces of this kind. Returns the error, or an
+// Runs in a user namespace that does not permit this type of namespace. Returns the error, or an
 // empty string if no user namespace is available.
 std::string without_namespaces(const std::string &kind, bool require) {
   int ends[2];
@@ -951,7 +951,7 @@ pid_t only_child_of(pid_t parent) {
 
 }  // namespace
 
-TEST_CASE("the first process of a sandbox has the server's filter and cannot be inspected") {
+TEST_CASE("a sandbox's first process has the server's filter and cannot be inspected") {
   const bool namespaces = GENERATE(true, false);
   const std::string mode = GENERATE("home-read-only", "strict");
   if (namespaces && skip_without_namespaces()) return;
@@ -991,7 +991,7 @@ TEST_CASE("without network access, only the listed socket families can be create
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("a server that is run by a package name starts in an empty private folder") {
+TEST_CASE("a server that is run by package name starts in an empty private folder") {
   const std::string kind = GENERATE("home-read-only", "strict", "off", "no namespaces");
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
@@ -1017,7 +1017,7 @@ TEST_CASE("a server that is run by a package name starts in an empty private fol
   CHECK(w.log.empty());
 }
 
-TEST_CASE("other servers start in the gateway's folder, and this is logged once") {
+TEST_CASE("other servers start in the gateway's folder, which is logged once") {
   World w;
   const std::string here = "cwd:" + fs::current_path().string();
   const std::string off = R"(,"sandbox":{"mode":"off"})";
@@ -1137,7 +1137,7 @@ TEST_CASE("killing a server kills its processes in other sessions") {
   CHECK(no_holder(lock));  // killed before the child is reported as ended
 }
 
-TEST_CASE("only a host with option adopt kills the orphans of a killed first process") {
+TEST_CASE("only a host with the adopt option kills the orphans of a killed first process") {
   const bool adopt = GENERATE(false, true);
   World w([&](SpawnOptions &options) { options.adopt = adopt; });
   int subreaper = -1;
@@ -1146,7 +1146,7 @@ TEST_CASE("only a host with option adopt kills the orphans of a killed first pro
   if (!adopt) return;
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  // A process of this program that is not a server.
+  // A process that this program started and that is not a server.
   const pid_t own = ::fork();
   if (own == 0) {
     for (;;) ::pause();
@@ -1192,7 +1192,7 @@ TEST_CASE("the exit status of a server is reported in every type of sandbox") {
 TEST_CASE("a child leads a session, with default signal handling and no inherited descriptors") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
-  // Opened without O_CLOEXEC, as other code may do.
+  // Opened without O_CLOEXEC, as other code might do.
   const int inherited = ::open("/dev/null", O_RDONLY);
   sigset_t pipe_signal, before;
   ::sigemptyset(&pipe_signal);
@@ -1238,8 +1238,8 @@ TEST_CASE("a failed start reports the reason and releases all resources") {
 
 namespace {
 
-// Returns the number of this process's "fd" entries (including the descriptor used for counting) or
-// "task" entries.
+// Returns the number of entries in this process's "fd" folder (including the descriptor used for
+// counting) or "task" folder.
 std::ptrdiff_t count_own(const char *what) {
   return std::distance(fs::directory_iterator(std::string("/proc/self/") + what), {});
 }

@@ -26,8 +26,8 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// Options of a program; the words of each list are separated by single spaces. An option that is in
-// no list does not take the next argument as its value.
+// A program's options. The words in each list are separated by single spaces. An option that is in
+// none of the lists does not take the next argument as its value.
 struct Options {
   std::string_view valued;    // the value is the next argument, unless the option contains '='
   std::string_view packages;  // like `valued`, with a package as the value
@@ -93,7 +93,7 @@ constexpr Runner runners[] = {
     {"dotnet", "tool execute", &dotnet_options},
 };
 
-// Programs that start the command given at the end of their arguments.
+// Programs that start the command at the end of their arguments.
 struct Starter {
   std::string_view command;
   std::size_t words = 0;            // positional arguments before that command
@@ -141,8 +141,8 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
   return std::min(at, args.size());
 }
 
-// Returns the index of the package, or the number of arguments if the package is missing or named
-// only by an option. Returns nullopt if the words do not match.
+// Returns the index of the package, or the number of arguments if the package is missing or is
+// named only in an option. Returns nullopt if the words do not match.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -207,7 +207,7 @@ enum class Text : std::uint8_t {
   value,    // the value of an option whose name does not refer to files; treated like a package
 };
 
-// Considers only the form of the text, because the content of the folder is not trusted.
+// Considers only the form of the text because the folder's contents are not trusted.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
@@ -254,7 +254,7 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// Returns how to interpret an option's value. The value of a short option may be a path.
+// Returns how to interpret an option's value. A short option's value may be a path.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
@@ -278,7 +278,7 @@ bool has_relative_path(Args args) {
   return false;
 }
 
-// Returns true if the program's own options, before the package, depend on the folder.
+// Returns true if the program's own options, which precede the package, depend on the folder.
 bool options_need_folder(const Options &options, Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!is_option(args[i])) continue;
@@ -370,7 +370,7 @@ std::string make_private_folder(const std::string &parent, const std::string &na
   const std::string path = parent + "/" + name;
   struct stat info{};
   std::error_code error;
-  // Does not follow links, because the server may have written to the parent folder.
+  // Does not follow links because the server may have written to the parent folder.
   if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
     std::filesystem::remove(path, error);
   }

@@ -1,5 +1,5 @@
 // The start folder of servers without a configured folder. A program that runs a package by name
-// (npx, uvx, python -m ...) first searches its start folder: for the package, for settings that
+// (npx, uvx, python -m ...) first searches its start folder for the package, for settings that
 // select the package source, and for code that it loads. If the gateway were started in a
 // third-party repository, code from that repository would run as one of the user's servers.
 #pragma once
@@ -11,10 +11,10 @@
 namespace bulkhead {
 
 // Returns true if the server runs a package by name and does not depend on its start folder. This
-// requires that there is no `cwd` and no argument is a relative path. Recognized are npx, npm exec,
-// pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx, python
-// -m and similar (table in start_folder.cpp), also after env, nice or corepack. Such a server
-// starts in an empty private directory. Shell commands (sh -c) are not analysed.
+// requires that `cwd` is not set and that no argument is a relative path. The recognized commands
+// are npx, npm exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx
+// run, dnx, python -m and similar (table in start_folder.cpp), also after env, nice or corepack.
+// Such a server starts in an empty private directory. Shell commands (sh -c) are not analysed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 

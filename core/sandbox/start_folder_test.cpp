@@ -23,7 +23,7 @@ bool is_private(const std::string &line, const std::string &cwd = {}) {
 
 }  // namespace
 
-TEST_CASE("a server that is run by a package name starts in a private folder") {
+TEST_CASE("a server that is run by package name starts in a private folder") {
   for (const char *line :
        {"npx -y @modelcontextprotocol/server-everything", "npx",
         "/usr/bin/npx -y server@latest stdio",
@@ -56,7 +56,7 @@ TEST_CASE("a server that is run by a package name starts in a private folder") {
         "/usr/bin/env -u NODE_OPTIONS -i PATH=/usr/bin npx pkg", "env -- npx pkg",
         "nice -n 5 uvx pkg", "timeout -k 5 60 npx pkg", "nohup env A=1 nice npx pkg",
         "corepack pnpm dlx pkg", "corepack yarn@4.1.0 dlx pkg", "corepack npx pkg",
-        // Values that look like paths but are not
+        // Values that look like paths but are not paths
         "uvx pkg --zone=Europe/Berlin", "uvx mcp-server-time --local-timezone Europe/Berlin",
         "npx -y pkg Europe/Berlin", "npx -y pkg --model openai/gpt-4o",
         "npx -y pkg --api-key=ab/cd", "npx -y pkg --accept application/x-ndjson"}) {

@@ -1,9 +1,9 @@
 // Threads that start children. Each thread waits while one child starts, so the reactor thread does
-// not block and several children start in parallel.
+// not block and several children can start in parallel.
 //
-// The first child creates the first thread; another is added whenever all are busy. All threads are
-// kept as long as there are children, because the kernel ends a child together with the thread that
-// started it. Internal to core/sandbox. Owner: a Spawner. Runs on the reactor thread.
+// The first child creates the first thread; another is added whenever all threads are busy. All
+// threads are kept as long as there are children, because the kernel ends a child together with the
+// thread that started it. Internal to core/sandbox. Owner: a Spawner. Runs on the reactor thread.
 #pragma once
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ class ChildStacks {
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Sets the upper ends. (Calling conventions require 16-byte alignment.)
+  // Sets the upper ends of the stacks. (Calling conventions require 16-byte alignment.)
   void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
@@ -51,8 +51,8 @@ class Starters {
   bool prepare();
   // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // Queues a plan. It is borrowed until it is `over` and stays listed until next_finished() or
-  // forget(). Returns false if no thread is available and none can be created.
+  // Queues a plan. The plan is borrowed until it is `over` and stays listed until next_finished()
+  // or forget(). Returns false if no thread is available and none can be created.
   bool start(ChildPlan *plan);
   ChildPlan *next_finished() noexcept;  // returns null if none is left
   void forget(ChildPlan *plan) noexcept;

@@ -13,7 +13,7 @@
 namespace bulkhead::steps {
 
 // Creates private namespaces. For an ordinary user, they are in a user namespace that maps only
-// this user. `flags` contains CLONE_NEW* flags without CLONE_NEWUSER. Afterwards the process may
+// this user. `flags` contains CLONE_NEW* flags without CLONE_NEWUSER. Afterwards, the process may
 // have capabilities in these namespaces.
 struct Isolated {
   int error = 0;
@@ -22,7 +22,7 @@ struct Isolated {
 Isolated own_namespaces(int flags);
 int own_user_namespace();  // creates only the user namespace
 
-// Hides paths in a private mount namespace: changes do not propagate outside, and each path is
+// Hides paths in a private mount namespace. Changes do not propagate outside, and each path is
 // covered by an empty, read-only, inaccessible folder or by /dev/null.
 int hide_paths(const std::vector<std::string> &paths);
 

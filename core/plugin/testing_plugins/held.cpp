@@ -1,6 +1,6 @@
 // A tools plugin whose calls wait until its process receives SIGUSR1, so tests decide when calls
 // end. Each answer contains VERSION, which distinguishes builds of the plugin. hold_secret stores a
-// secret when the call is released, and returns the value that it reads back.
+// secret when the call is released, then reads it back and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -85,7 +85,8 @@ class Held {
       one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
     }
   }
-  // Stores and reads back a secret. Returns its value, or the status of the function that failed.
+  // Stores a secret and reads it back. Returns its value, or the status of the function that
+  // failed.
   std::string kept_secret() {
     if (secrets_ == nullptr) return "no secrets";
     char buf[16];
