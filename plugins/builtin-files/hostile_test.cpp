@@ -1,5 +1,5 @@
-// Tests with a hostile workspace: another process prepared it or modifies it concurrently. No tool
-// may leave the workspace, block, or exceed its limits.
+// Tests with a hostile workspace: another process has prepared it or is modifying it. No tool may
+// leave the workspace, block, or exceed its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -58,7 +58,7 @@ void exchange(const fs::path &a, const fs::path &b) {
 
 }  // namespace
 
-TEST_CASE("a folder that is repeatedly replaced by a link to the outside is not followed") {
+TEST_CASE("a folder that is repeatedly replaced by a link to an outside folder is not followed") {
   Tree tree;
   const fs::path outside = tree.outside() / "outside";
   fs::create_directories(outside / "sub");

@@ -49,8 +49,9 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    std::string result{};  // this and the next two: written by the job's thread, read afterwards
-    bool failed = false;   // result is a JSON-RPC error
+    // These three members are written by the job's thread and read after the job has ended.
+    std::string result{};
+    bool failed = false;  // result is a JSON-RPC error
     bool done = false;
   };
 

@@ -34,7 +34,7 @@ struct Progress {
   std::uint64_t next_ns;  // earliest time of the next report
   std::uint64_t between_ns = 500'000'000;
   double base = 0;  // sum of the finished phases
-  double last = 0;  // last value, reported or not
+  double last = 0;  // the latest value, whether reported or not
 };
 
 // The data that a tool needs to execute a call.
@@ -55,7 +55,7 @@ struct Call {
   // workspace is writable.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
-  // Returns why must_stop() returned true.
+  // Returns the reason why must_stop() returned true.
   std::string_view stop_reason() const noexcept;
   // Reports progress at intervals, starting one second after the call began. `total` is 0 if
   // unknown. `unit` is "files" or "bytes". Runs on the thread of the call.
@@ -95,7 +95,7 @@ std::string definitions(const std::vector<Workspace> &workspaces);
 // Returns the error for a workspace whose write_bytes limit is exhausted.
 std::string budget_problem(const Workspace &workspace);
 
-// Returns the type for a st_mode: "file", "directory", "symlink" or "other".
+// Returns the name of the file type in an st_mode: "file", "directory", "symlink" or "other".
 std::string_view type_name(std::uint32_t mode);
 
 // Returns UTC time as text, such as 2025-11-25T09:30:00Z.

@@ -88,7 +88,7 @@ TEST_CASE("tools that change files are offered only for writable workspaces") {
   CHECK(entries(one) == 0);
 }
 
-TEST_CASE("file_write creates and replaces files, but does not replace files with create_only") {
+TEST_CASE("file_write creates and replaces files, but replaces none if create_only is set") {
   Tree tree;
   Recorded files(tree.writable());
   const Answer made = files.call("file_write", R"({"path":"a/b/c.txt","content":"one\n"})");

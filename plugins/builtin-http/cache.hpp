@@ -27,7 +27,7 @@ class Cache {
   static bool is_for(const Request &request);
 
   struct Found {
-    const Response *response = nullptr;  // valid until the next call of this object
+    const Response *response = nullptr;  // valid until the next call to this object
     bool is_fresh = false;               // false if it must be revalidated by ETag or date
   };
   Found find(const Url &url, std::uint64_t now_ns);

@@ -268,7 +268,7 @@ void Fetcher::end_later(std::string problem) {
   later();
 }
 
-// Schedules the next step outside of the callbacks of the HTTP client.
+// Schedules the next step outside the HTTP client's callbacks.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
   host_.defer(bh::callback<&Fetcher::step>(this));

@@ -81,8 +81,8 @@ HtmlTree::~HtmlTree() = default;
 
 namespace {
 
-// Returns nullptr if the allocator aborted the parse. A separate function, so no object with a
-// destructor is in the frame.
+// Returns nullptr if the allocator aborted the parse. This is a separate function so that its stack
+// frame contains no object with a destructor.
 const GumboOutput *parse_within(std::jmp_buf *out_of_bounds, const GumboOptions &options,
                                 std::string_view html) noexcept {
   if (setjmp(*out_of_bounds) != 0) return nullptr;

@@ -111,8 +111,8 @@ void hide_parts(Definition *out, std::string_view value) {
 }
 
 // In arguments, masks only passwords of URLs and values after a name that indicates a credential
-// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which error
-// texts need.
+// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which must
+// stay readable in error messages.
 void hide_credentials_of_args(Definition *out) {
   bool named = false;  // the previous argument was a name that indicates a credential
   for (const std::string &arg : out->args) {

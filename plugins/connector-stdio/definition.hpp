@@ -23,7 +23,7 @@ struct Definition {
 
 // Parses the JSON object of bh_lane_info and adds the base environment (HOME, LANG, LOGNAME, PATH,
 // SHELL, TERM, USER) of this process. No other variables are inherited. On failure, returns
-// BH_E_INVALID and a text that names the server and the member, but contains no value.
+// BH_E_INVALID and an error that names the server and the member, but contains no value.
 bh_status parse_definition(std::string_view server, std::string_view json, Definition *out,
                            bh_error *error);
 

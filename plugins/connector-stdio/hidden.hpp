@@ -12,8 +12,8 @@
 
 namespace connector_stdio {
 
-// Finds values in plain form, in JSON and URL escapes, in base64, and if colour codes, control
-// characters or line endings split them. Immutable after construction.
+// Finds values in plain form, in JSON and URL escapes, in base64, and in text where colour codes,
+// control characters or line endings split them. Immutable after construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;            // limit for nested escapes

@@ -116,7 +116,7 @@ bh_status Lane::watch_child(bh_error *error) {
                          quoted() + ": the host's limit for descriptors is reached");
 }
 
-// ---- toward the child --------------------------------------------------------------------------
+// ---- to the child ------------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   if (closing_ || down_ || in_.fd < 0) {
@@ -264,7 +264,7 @@ void Lane::keep_stderr(std::string_view masked) {
   }
 }
 
-// ---- its end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void Lane::wait_for(Wait what, std::uint64_t ms) {
   shared_.host.timer_cancel(timer_);

@@ -1,4 +1,4 @@
-// One child process and the conversation with it.
+// One child process and the exchange of messages with it.
 //
 // Lifecycle: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
 // starts and kills the process (bh.host.spawn/1); the lane watches its pidfd.
@@ -32,7 +32,7 @@ class Shared {
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;
 
-  // Calls lane.flush() at the end of this event loop iteration.
+  // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
   // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane, at
   // the end of the event loop iteration or later.

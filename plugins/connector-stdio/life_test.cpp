@@ -70,7 +70,7 @@ TEST_CASE("a failed start reports the reason") {
   REQUIRE(up.host.watches() == 0);
 }
 
-TEST_CASE("a program on PATH that is not executable is named") {
+TEST_CASE("the error names a program on PATH that is not executable") {
   bh::testing::FakeHost scratch;
   const auto *store = bh::Host(scratch.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&scratch)));

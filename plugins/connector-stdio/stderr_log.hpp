@@ -39,8 +39,9 @@ class Tail {
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // Returns the last lines as one text for errors ("a | b"), at most `room` bytes. Empty if nothing
-  // was written. The last error line ("TypeError: ...") comes first, and stack frames are omitted.
+  // Returns the last lines joined into one string for error messages ("a | b"), at most `room`
+  // bytes. Returns an empty string if nothing was written. The last error line ("TypeError: ...")
+  // comes first, and stack frames are omitted.
   std::string text(std::size_t room) const;
 
  private:

@@ -140,7 +140,7 @@ void Client::act(curl_socket_t fd, int events) {
   settle();
 }
 
-// Performs the starts and cancellations that were deferred while libcurl was on the stack.
+// Performs the starts and cancellations that were deferred during calls to libcurl.
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
   while (!waiting_.empty()) {  // one at a time, because on_done may cancel other requests

@@ -53,7 +53,7 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A list of lengths is invalid, even if they are equal. A second field with a different value is
+  // A list of lengths is invalid, even if all are equal. A repeated field with a different value is
   // also invalid.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;

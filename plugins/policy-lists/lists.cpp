@@ -75,7 +75,7 @@ struct Reader {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
       return fail(key, "must be \"allow\" or \"block\"");
-    // A layer cannot lift a block that another layer has set.
+    // A layer cannot remove a block that another layer has set.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 

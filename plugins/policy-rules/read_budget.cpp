@@ -55,7 +55,7 @@ bool read_counting_keys(const Table &table, Budget *budget) {
     }
     *flags[at - std::begin(kBy)] = true;
   }
-  // A tool name has a meaning only together with its server.
+  // A tool name is meaningful only together with its server.
   if (budget->by_tool) budget->by_server = true;
   return true;
 }

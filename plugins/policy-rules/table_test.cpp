@@ -25,7 +25,7 @@ const rapidjson::Document &table() {
   return document;
 }
 
-// A call of the table. Owns its texts.
+// A call from the table. Owns its strings.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;

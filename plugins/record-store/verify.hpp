@@ -1,6 +1,6 @@
 // Verifies a chain across its files and reports the first row that does not match.
 //
-// Thread-safe. The files are only read.
+// Thread-safe. The files are not modified.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ struct Scratch {
 // be used again.
 class LineSink {
  public:
-  // Receives one non-blank line without its terminator (LF or CRLF). The line is borrowed until the
-  // call returns.
+  // Receives one non-blank line without its terminator (LF or CRLF). The line is borrowed for the
+  // duration of the call.
   virtual bool on_line(std::string_view line) = 0;
   // Called if a line exceeds max_line. `start` contains its first bytes; the remaining bytes are
   // skipped.

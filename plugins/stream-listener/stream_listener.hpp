@@ -28,8 +28,8 @@ class StreamListener {
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // The users that may connect to a Unix socket, by file mode. With `everybody`, `accepted` must
-  // reject unauthorized peers.
+  // The users that may connect to a Unix socket, by file mode. If this is `everybody`, `accepted`
+  // must reject unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
   // Opens the socket and starts accepting connections. An error names the address and a remedy.

@@ -69,7 +69,7 @@ TEST_CASE("records are written as rows") {
   CHECK(m.host.faults().empty());
 }
 
-TEST_CASE("texts above the record limit are truncated, and the chain is valid") {
+TEST_CASE("strings above the record limit are truncated, and the chain is valid") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);

@@ -25,7 +25,7 @@ using record_store::Statement;
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// A value of open_code_ besides SQLite's codes: the file is readable but has another schema
+// A value of open_code_ in addition to SQLite's codes: the file is readable but has another schema
 // version.
 constexpr int another_schema = -1;
 
@@ -104,8 +104,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // A process killed while creating a file leaves an empty file. Recording then continues after the
-  // previous file.
+  // A process that is killed while it creates a file leaves an empty file. Recording then continues
+  // after the previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -345,9 +345,9 @@ bool Store::noted(bool done) {
   return done;
 }
 
-// Continues in the next file after the last committed row. If a later row was signed, the last rows
-// are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so the
-// call can be repeated.
+// Continues in the next file, after the last committed row. If a later row was signed, the last
+// rows are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so
+// the call can be repeated.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;

@@ -33,7 +33,7 @@ class Store {
   // rows that may be missing, because no seq may be signed twice.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // A file that replaced a damaged file and has no rows yet is not replaced before this time has
+  // A file that replaced a damaged file and has no rows yet is not replaced until this time has
   // passed. More files would not help if the disk is faulty.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 

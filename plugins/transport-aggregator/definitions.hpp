@@ -9,8 +9,8 @@
 namespace transport_aggregator {
 
 // Commands that may download their server before it answers (npx, uvx ...), and the connect
-// time-out for definitions with these commands and no time-out. If a server were killed during the
-// download, each attempt would start the download again.
+// time-out for definitions that use these commands and set no time-out. If a server were killed
+// during the download, each attempt would start the download again.
 struct SlowStarters {
   std::vector<std::string> commands;  // names without a folder
   std::uint64_t connect_ms = 0;       // 0 if disabled

@@ -217,7 +217,7 @@ void TransportAggregator::drain_over() {
   end();
 }
 
-// ---- toward the client -------------------------------------------------------------------------
+// ---- to the client -----------------------------------------------------------------------------
 
 // Queues one message in the client's codec.
 void TransportAggregator::queue(std::string_view text) {
@@ -294,7 +294,7 @@ void TransportAggregator::on_stall_timer() {
       limit - idle, bh::contained_callback<&TransportAggregator::on_stall_timer>(this));
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void TransportAggregator::client_gone() {
   disconnected_ = true;

@@ -18,8 +18,8 @@ namespace {
 using bh::ns_per_ms;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // limit for all incoming requests
 
-// Closes a connection. A pending answer is replaced with an error. An event stream is ended without
-// one, because its client may resume it.
+// Closes a connection. A pending answer is replaced with an error. An event stream ends without an
+// error, because its client may resume it.
 void give_up(Connection &c) {
   if (c.use() != Connection::Use::answering) return c.doom();
   const Attachment at = c.attached;
@@ -222,7 +222,7 @@ void Server::close_session(Session &session, std::uint32_t how) {
   }
 }
 
-// The host is notified of each session, and may then end other sessions of the list.
+// The host is notified of each session, and may then end other sessions in the list.
 void Server::close_sessions(const std::vector<bh_session> &handles) {
   for (const bh_session handle : handles) {
     if (Session *session = sessions_.find(handle)) close_session(*session);

@@ -306,7 +306,7 @@ TEST_CASE("one error contains all configuration errors") {
   CHECK(rig.fault.find("a b") == std::string::npos);
 }
 
-TEST_CASE("the error for an address in use names the address") {
+TEST_CASE("if the address is in use, the error names it") {
   Rig first;
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   Rig second(R"({"listen":")" + address + R"("})");

@@ -226,7 +226,7 @@ void TransportStdio::input_ended() {
   finish();
 }
 
-// ---- toward the client -------------------------------------------------------------------------
+// ---- to the client -----------------------------------------------------------------------------
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
@@ -314,7 +314,7 @@ void TransportStdio::on_stall_timer() {
                                    bh::contained_callback<&TransportStdio::on_stall_timer>(this));
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void TransportStdio::client_gone() {
   const bh_session session = std::exchange(session_, 0);

@@ -46,9 +46,9 @@ class ConnectionOwner {
   virtual void on_session(Connection &connection, bh_session session) = 0;
   // Called if the connection is not MCP. The owner takes its descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Requests a call of flush() at the end of this event loop iteration.
+  // Requests a flush() call at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Requests that the connection is destroyed, in on_event_end() or at the end of this event loop
+  // Requests that the connection be destroyed, in on_event_end() or at the end of this event loop
   // iteration.
   virtual void on_doomed(Connection &connection) noexcept = 0;
   // Called if `unsent` exceeds max_unsent.
@@ -89,7 +89,7 @@ class Connection final : private stdio_lines::LineSink {
   // Enforces time-outs. Returns true if a time-out is still pending.
   bool check(std::uint64_t now_ns);
 
-  // Returns the unwatched descriptor, which the caller then owns. The connection is doomed.
+  // Returns the unwatched descriptor, which the caller then owns. The connection is then doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }

@@ -625,7 +625,7 @@ std::vector<std::string> logged(const World &w, std::string_view part) {
   return out;
 }
 
-TEST_CASE("an unavailable service is logged once, and so is its recovery") {
+TEST_CASE("an unavailable service is logged once, and its recovery is logged") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   const auto lose = [&](int times) {
     for (int i = 0; i < times; ++i) {

@@ -363,7 +363,7 @@ TEST_CASE("compact needs no free slot if a source is manual") {
   CHECK(contents(tree) == 12);
 }
 
-TEST_CASE("D15 automatic snapshots use a ring of slots, and none is taken without changes") {
+TEST_CASE("D15 automatic snapshots use a ring of slots, and an unchanged workspace gets none") {
   Tree tree;
   tree.file("f", "0");
   Snapshots files(tree, ",\"interval_s\":0,\"before_changes\":true");

@@ -70,8 +70,8 @@ class SnapshotStore {
   // Returns the content store; the caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
-  // Waits for other calls until the lock is free or call.must_stop() returns true. Returns no lock
-  // and sets *problem on failure.
+  // Waits until other calls release the lock or call.must_stop() returns true. Returns no lock and
+  // sets *problem on failure.
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:

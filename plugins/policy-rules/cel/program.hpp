@@ -62,8 +62,8 @@ class Program {
   std::uint64_t reads() const;
 
   // A test that must be true for the program to be true: `variable == "text"`, `variable in
-  // ["text", ...]` or `variable.startsWith("text")`. If a call's variable is a string with another
-  // value, the program is false, so an index can skip its evaluation. The program owns the strings.
+  // ["text", ...]` or `variable.startsWith("text")`. If the variable is any other string, the
+  // program is false, so an index need not evaluate it. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
     std::vector<std::string_view> texts;  // the value must equal one of these strings
