@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks that check_slots.sh rejects each mutant of the headers: any change in the same minor
-# version, and any change except appending compared with an earlier minor version.
+# Checks that check_slots.sh rejects each mutant of the headers: any change within a minor version,
+# and any change other than appending relative to an earlier minor version.
 set -eu
 sdk=$1
 work=$(mktemp -d)

@@ -58,12 +58,12 @@ struct Reply {
     ok,
     refused,   // the aggregator replied with an error
     not_sent,  // not executed: there is no process, or a limit of this client was reached
-    lost,      // sent, but the process ended; the request may have been executed
-    late,      // sent, but no reply in time; the request may have been executed
+    lost,      // sent, but the process exited; the request may have been executed
+    late,      // sent, but no reply arrived in time; the request may have been executed
     garbled    // the reply has an unknown format
   };
   Kind kind = Kind::ok;
-  std::string text;  // if ok, the JSON of the requested data; otherwise the error
+  std::string text;  // if ok, the requested data as JSON; otherwise the error
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
@@ -140,8 +140,8 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts it, it is
-  // also used for restarts.
+  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts the array,
+  // it is sent again at each restart.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -181,7 +181,7 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // number of input bytes of the process up to the end of the request
+    std::uint64_t end;  // offset of the request's end in the process's input
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
@@ -354,7 +354,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        bool over = read_in(&replies);  // output written before the exit is processed
+        bool over = read_in(&replies);  // output written before the process exited is processed
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
       }

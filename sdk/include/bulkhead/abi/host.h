@@ -92,7 +92,7 @@ typedef struct bh_host_fd {
   /* Changes the watched events. With 0, the watch reports only errors. [io] */
   bh_status (*modify)(void *ctx, bh_watch watch, uint32_t events);
 
-  /* Ends the watch; fn is not called anymore. Must be called before close(2). [io] */
+  /* Ends the watch; fn is no longer called. Must be called before close(2). [io] */
   bh_status (*unwatch)(void *ctx, bh_watch watch);
 } bh_host_fd;
 
@@ -143,7 +143,7 @@ typedef struct bh_host_store {
   bh_str (*folder)(void *ctx);
 } bh_host_store;
 
-/* Limits of the profile that several extensions use, in bytes and milliseconds. */
+/* Profile limits that several extensions use, in bytes and milliseconds. */
 typedef struct bh_limits {
   uint32_t size;
   uint32_t reserved;
@@ -157,7 +157,7 @@ typedef struct bh_limits {
   uint64_t connect_timeout_ms;    /* connecting to an upstream, including the handshake */
   uint64_t request_read_ms;       /* limit for receiving a client's whole request */
   uint64_t shutdown_grace_ms;     /* time between asking a child to exit and killing it */
-  uint64_t in_flight_per_session; /* in-flight requests of one session; more are rejected */
+  uint64_t in_flight_per_session; /* in-flight requests per session; extra requests are rejected */
 } bh_limits;
 
 #ifdef __cplusplus

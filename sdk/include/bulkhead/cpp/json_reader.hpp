@@ -418,7 +418,7 @@ bool read_integer(std::string_view token, Integer *out) noexcept {
   return error == std::errc() && stop == end;
 }
 
-// Returns the value of the first member with this name, or an empty text if there is none.
+// Returns the value of the first member with this name, or an empty string if there is none.
 inline std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
   for_each_member(object, [&](std::string_view key, std::string_view value) {

@@ -155,7 +155,7 @@ class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // Values are appended to *out, which may already contain text.
+  // Values are appended to *out, which need not be empty.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }

@@ -51,7 +51,7 @@ enum {
   BH_INCOMING_HEADERS = 1 /* flag: the wire has headers, and `headers` contains all MCP headers */
 };
 
-/* A message of a client. All data is borrowed until deliver_message() returns. */
+/* A message from a client. All data is borrowed until deliver_message() returns. */
 typedef struct bh_incoming {
   uint32_t size;
   uint32_t flags;     /* BH_INCOMING_...; unknown bits are ignored */
@@ -152,7 +152,7 @@ typedef struct bh_host_transport {
   /* Opens a session. Returns BH_E_LIMIT if limits->sessions are already open. [io] */
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
-  /* Delivers one complete message of a session, without headers and peer; see deliver_message().
+  /* Delivers one complete message in a session, without headers and peer; see deliver_message().
    * The message is borrowed until this returns. Returns BH_OK and sets *out for any content: a
    * malformed message is answered with an error. Returns BH_STALE if the session does not exist.
    * Never returns BH_WOULD_BLOCK. [io] */
@@ -176,8 +176,9 @@ typedef struct bh_host_transport {
    * all transports have reported this and their answers are sent. [io] */
   void (*finished)(void *ctx);
 
-  /* Sets the process name of later messages, for a session with messages of several processes. The
-   * default is the peer's process name. Copied; only for display and attribution. [io] */
+  /* Sets the process name for subsequent messages, in a session with messages from several
+   * processes. The default is the peer's process name. Copied; only for display and attribution.
+   * [io] */
   void (*set_process_name)(void *ctx, bh_session session, bh_str name);
 
   /* Since minor 2. Delivers one complete message with its headers; see bh_incoming. The message is
