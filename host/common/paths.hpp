@@ -27,8 +27,8 @@ std::string default_state_dir();
 // folder.
 std::string own_plugin_dir();
 
-// Returns the folders of the service sockets of running gateways, in order of preference. They do
-// not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
+// Returns the folders of the service sockets of running gateways, in order of preference. The
+// folders do not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
 std::vector<std::string> control_dirs();
 
 // Creates the folder and its parents (0700 each). Returns an error if the folder exists and is a

@@ -1,4 +1,4 @@
-// The transport checks of doctor: whether transports can be configured, and whether guests' sockets
+// The transport checks of doctor: whether transports can be configured and whether guest sockets
 // can be created and reached. Addresses are never bound, and connections are closed at once.
 #pragma once
 

@@ -25,7 +25,7 @@ class LocalSession {
   using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
 
   explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
-  // Creates a client of the host in this process. While a request waits, the host's loop runs.
+  // Creates a client of the host in this process. The host's loop runs while a request waits.
   explicit LocalSession(Host &host);
 
   // Sends initialize and notifications/initialized.

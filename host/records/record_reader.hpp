@@ -24,9 +24,8 @@ class RecordReader {
   static constexpr std::uint64_t max_ms = 5'000;
 
   // Removes files that cannot be read together with others. For a damaged file or an unsupported
-  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or were
-  // removed in the meantime, are dropped silently. A single file is never removed, so that the
-  // error names it.
+  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or have since
+  // been removed, are dropped silently. A single file is never dropped, so that the error names it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 

@@ -70,7 +70,7 @@ std::string metrics_text(const ServiceStatus &status) {
                         name[plugin.id.size()] == '.';
       if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
     }
-    if (name == "approvals_waiting") {  // a current number, not a total
+    if (name == "approvals_waiting") {  // a current value, not a total
       metrics.add("bulkhead_" + plain(name), "gauge", "", value);
     } else if (owner.empty()) {
       metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);
