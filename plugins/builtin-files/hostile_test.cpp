@@ -159,7 +159,7 @@ TEST_CASE("reading a sparse file of 1 TB takes little time and memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // The number of bytes read from a text file to find a line is limited.
+  // The amount of a text file that is read to find a line is limited.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }

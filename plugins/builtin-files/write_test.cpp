@@ -30,7 +30,7 @@ std::string error_of(Files &files, const char *tool, const std::string &argument
   return answer.text();
 }
 
-// Returns the number of entries of a folder, including temporary files.
+// Returns the number of entries in a folder, including temporary files.
 std::size_t entries(const Tree &tree, const char *path = ".") {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(tree.root() / path), fs::directory_iterator()));

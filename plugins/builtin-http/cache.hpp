@@ -32,8 +32,8 @@ class Cache {
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Stores a response to GET that was just received, if caching is permitted. Replaces an older
-  // response.
+  // Stores a response to a GET request that was just received, if caching is permitted. Replaces
+  // any older response.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
   // Updates an entry after revalidation. `not_modified` is the 304 response.

@@ -22,8 +22,7 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// Returns the header for revalidating a stored response. The header borrows the text of the
-// response.
+// Returns the header for revalidating a stored response. The header borrows from the response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};

@@ -15,7 +15,7 @@ class Table {
   // empty.
   void cell(std::string text, unsigned columns, unsigned rows);
 
-  // Returns one line per row, or nothing if the table has no text.
+  // Returns one line per row, or an empty string if the table has no text.
   std::vector<std::string> lines(bool markdown) const;
 
  private:

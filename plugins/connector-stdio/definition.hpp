@@ -18,7 +18,7 @@ struct Definition {
   std::string cwd;               // the gateway's working directory if empty
   std::string stderr_file;       // no file if empty
   std::uint64_t stderr_bytes = 1u << 20;
-  std::vector<std::string> hidden;  // configured values to mask in logs and error texts
+  std::vector<std::string> hidden;  // configured values to mask in logs and error messages
 };
 
 // Parses the JSON object of bh_lane_info and adds the base environment (HOME, LANG, LOGNAME, PATH,

@@ -1,4 +1,4 @@
-// Tests a lane with an endpoint that consists of a Unix socket and the codec.
+// Tests a lane whose endpoint consists of a Unix socket and the codec.
 #include "connector-vsock/connector_vsock.hpp"
 
 #include <fcntl.h>

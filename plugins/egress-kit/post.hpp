@@ -1,4 +1,4 @@
-// One POST of JSON to an Endpoint, through the HTTP client of the compartment or over the
+// One POST request with JSON to an Endpoint, through the HTTP client of the compartment or over the
 // endpoint's Unix socket.
 //
 // A redirect is returned as the answer and is not followed. Requests are not retried; a retry
@@ -72,7 +72,7 @@ class Post {
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket to the host, if it has one. Must be called in start().
+// Announces the endpoint's Unix socket, if there is one, to the host. Must be called in start().
 // Returns the error, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 

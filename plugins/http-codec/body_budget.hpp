@@ -1,4 +1,4 @@
-// Limits the total memory of unfinished requests on all connections.
+// Limits the total memory for unfinished requests on all connections.
 #pragma once
 
 #include <algorithm>

@@ -27,8 +27,8 @@ class FrameReader {
   // `most` is the limit for a frame's total length.
   explicit FrameReader(std::size_t most = max_total) noexcept : most_(most) {}
 
-  // Consumes the next frame at the front of `in`. The texts in *out refer to `in` or the reader and
-  // are valid until the next call.
+  // Consumes the next frame at the front of `in`. The strings in *out refer to `in` or the reader
+  // and are valid until the next call.
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 

@@ -109,7 +109,7 @@ TEST_CASE("invalid configurations are rejected") {
   CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);
 }
 
-TEST_CASE("the plugin declares its needs, decides, and accepts a policy reload") {
+TEST_CASE("the plugin declares its requirements, decides, and accepts a policy reload") {
   bh::testing::FakeHost host;
   const bh_entry *entry = bh_static_entry_PolicyLists();
   const bh_plugin *plugin = nullptr;

@@ -83,7 +83,7 @@ TEST_CASE("errors name the file, line, rule, key and known alternatives") {
   has(bad("[]"), "the configuration is invalid");
   has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
-  // All errors are reported at once.
+  // All errors are reported together.
   CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
 }
 

@@ -119,7 +119,7 @@ void Question::fill_arguments(bool as_text) {
   values_[kArgumentsText] = Value::string(arguments_text_);
 }
 
-// Fills the other members of params. A missing member is `{}`.
+// Sets the other members of params. A missing member is `{}`.
 void Question::fill_beside() {
   const auto set = [&](Root root, JsonText *json, std::string_view text, const char *fault) {
     const bool good =
@@ -157,7 +157,7 @@ void Question::fill_response() {
   values_[kText] = Value::string(response_text_);
 }
 
-// Fills the body of an input or a notification from result_.
+// Sets the body of an input or a notification from result_.
 void Question::fill_body() {
   const rapidjson::Value &body = result_.value();
   values_[kCommon] = cel::json_value(body);

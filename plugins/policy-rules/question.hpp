@@ -43,8 +43,8 @@ class Question {
   // The strings are borrowed until the next begin(). `result` is set only for a response.
   void begin(Event event, const Call &call, std::string_view result = {});
   // Makes values unknown if they may differ in another call by the same principal to the same
-  // target. Conditions that depend on them become unknown too, unless && or || decides without
-  // them.
+  // target. Conditions that depend on these values also become unknown, unless && or || decides
+  // without them.
   void hide_what_differs();
   // Releases the trees of large documents.
   void clear_texts();
@@ -58,7 +58,7 @@ class Question {
   // Returns true if hide_what_differs() was called.
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Fills the given slots unless they are already filled. Unavailable values are error values.
+  // Sets the given slots unless they are already set. Unavailable values are error values.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }
   // These functions return nullptr on success, or the reason why the text cannot be evaluated.

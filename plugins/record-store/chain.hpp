@@ -35,7 +35,7 @@ class RowHash {
 
   void number(char kind, std::uint64_t value);
   void bytes(char kind, std::string_view value);
-  std::string row_;  // hashed at once; the memory is reused for the next row
+  std::string row_;  // hashed in one step; the memory is reused for the next row
 };
 
 struct Head {

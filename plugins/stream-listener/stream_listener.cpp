@@ -62,7 +62,7 @@ void StreamListener::accept_batch() {
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      // Called at most once per batch. If closing one connection did not suffice, closing more
+      // Called at most once per batch: if closing one connection did not suffice, closing more
       // would not help.
       if (!std::exchange(made_room, true) && make_room_()) continue;
     }

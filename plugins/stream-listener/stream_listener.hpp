@@ -20,8 +20,8 @@ class StreamListener {
   // Receives the descriptor (non-blocking, close-on-exec), which it owns, and the peer's address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  // make_room is called if the process has no free descriptors. It closes at least one connection,
-  // or returns false. It may be empty.
+  // make_room is called if the process has no free descriptors. It must close at least one
+  // connection or return false. make_room may be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }

@@ -64,8 +64,8 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The set of the first two bytes of all prefixes. The first check excludes nearly all positions of
-// a text.
+// The first two bytes of all prefixes, as a set. The first check excludes nearly all positions in a
+// text.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -89,8 +89,8 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// The same check for 16 positions at once, with some false positives. The nibbles of both bytes are
-// looked up in eight groups of pairs.
+// Performs the same check for 16 positions at a time, with some false positives. The nibbles of
+// both bytes are looked up in eight groups of pairs.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
   constexpr Halves() {

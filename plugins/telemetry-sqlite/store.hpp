@@ -27,7 +27,7 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Maximum number of rows whose records a restarted process may send again; see bh_record.number.
+  // Maximum number of rows whose records a restarted process may resend; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
   // Distance by which seq skips ahead if the last rows are unreadable. It exceeds the number of
   // rows that may be missing, because no seq may be signed twice.

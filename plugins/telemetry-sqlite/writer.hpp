@@ -55,8 +55,9 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. If the disk is only full, records
-  // wait or are spilled until it is writable. Returns the error, or an empty string on success.
+  // [control] Opens the files in `folder` and starts the thread. If the disk is merely full,
+  // records wait or are spilled until it is writable. Returns the error, or an empty string on
+  // success.
   std::string start(const std::string &folder);
   // [control] Writes and signs the queued rows, closes the files and ends the thread.
   void stop();

@@ -80,7 +80,7 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
         "section of the "
         "profile");
   }
-  // Numbers are kept as text, so RapidJSON's number parser is not used.
+  // Numbers are kept as strings, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;

@@ -56,7 +56,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Sends the first message and completes the replacement of servers.
+  // Sends the first message and completes the server replacement.
   void serve(bool configured = false) {
     begin(configured);
     client_says(definitions);
@@ -103,7 +103,7 @@ class Fixture {
   }
   using Texts = std::vector<std::string>;
 
-  // Completes the oldest replacement of servers.
+  // Completes the oldest server replacement.
   void settle(std::string_view report = "{}") {
     REQUIRE_FALSE(replacements.empty());
     const auto [done, arg] = replacements.front();

@@ -18,9 +18,9 @@ namespace transport_http {
 
 using Connections = std::span<const std::unique_ptr<Connection>>;
 
-// Returns the oldest silent connections of the peer with the most silent connections, or else idle
-// connections. Returns several at once, because the search is expensive. Returns none if all
-// connections are in use.
+// Returns the oldest silent connections of the peer with the most silent connections, or, if there
+// are none, idle connections. Returns several connections, because the search is expensive. Returns
+// none if all connections are in use.
 std::vector<Connection *> unused(Connections all);
 
 // Returns connections of the largest group in use, as many as are needed to reduce it to the size

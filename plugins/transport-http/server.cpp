@@ -142,8 +142,8 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// A reactor event always ends with settle(). Outside of events, inside the host's call of send(),
-// settle() must be deferred.
+// A reactor event always ends with settle(). Outside of events, that is, when the host calls
+// send(), settle() must be deferred.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {

@@ -287,8 +287,8 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
 }
 
 TEST_CASE("a token is mandatory on non-loopback addresses") {
-  // The port is open on all addresses of this machine for a moment, but clients without the token
-  // are rejected.
+  // The port is briefly open on all addresses of this machine, but clients without the token are
+  // rejected.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];

@@ -59,7 +59,7 @@ bh_status TransportStdio::configure(bh_str json, bh_error *error) {
                     "transport-stdio requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
-  // Numbers are kept as text, so RapidJSON's number parser is not used.
+  // Numbers are kept as strings, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;

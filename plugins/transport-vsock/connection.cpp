@@ -353,8 +353,8 @@ bool Connection::handle_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      duplex_ = duplex_ || session_ == 0;  // once the session is open, the capability cannot be
-                                           // declared to servers anymore
+      // Once the session is open, the capability can no longer be declared to servers.
+      duplex_ = duplex_ || session_ == 0;
       return true;
     case Envelope::request:
       if (mode_ == Mode::lines) return false;

@@ -1,7 +1,7 @@
 // One connection of a guest: protocol detection, its session, and the limits in both directions.
 //
-// The first bytes determine the protocol. All frames or lines of a connection belong to one session
-// of the host, which the first message opens. Connections with other protocols are passed to the
+// The first bytes determine the protocol. The first message opens a session with the host, to which
+// all frames or lines of the connection belong. Connections with other protocols are passed to the
 // owner for hand-off. Runs on the reactor thread.
 #pragma once
 

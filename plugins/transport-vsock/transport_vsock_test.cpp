@@ -327,8 +327,8 @@ TEST_CASE("requests above the in-flight limit wait, each with its process name")
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before queued requests. A cancellation is delivered again after
-  // them.
+  // Notifications are delivered before queued requests. A cancellation is delivered a second time
+  // after these requests.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 3; }));

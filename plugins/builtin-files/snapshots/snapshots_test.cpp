@@ -53,7 +53,7 @@ class Snapshots : public builtin_files::testing::Files {
     CHECK(answer.is_error());
     return answer.text();
   }
-  // Returns all changes as text: "created a, modified b, ...".
+  // Returns all changes joined into one string: "created a, modified b, ...".
   std::string changes() {
     const Answer list = json("changes", R"({"format":"json"})");
     std::string out;
@@ -349,7 +349,7 @@ TEST_CASE("D14 compact keeps the newest content and uses one slot") {
   CHECK(has(files.error("compact", R"({"checkpoints":"cp-13"})"), "array of strings"));
 }
 
-TEST_CASE("compact needs no free slot if a source is manual") {
+TEST_CASE("compact requires no free slot if a source is manual") {
   Tree tree;
   Snapshots files(tree);
   for (int i = 0; i < 12; ++i) {

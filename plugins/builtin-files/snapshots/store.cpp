@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // Polls try_lock(), so a cancellation is noticed soon.
+  // Polls try_lock(), so that a cancellation is detected quickly.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another one used the snapshots";

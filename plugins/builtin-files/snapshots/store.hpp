@@ -62,8 +62,8 @@ class SnapshotStore {
     Head head;
     std::vector<unsigned> sources;
   };
-  // Merges at least two snapshots into one manual snapshot with the newest version of each path.
-  // The sources are removed in the same step.
+  // Merges at least two snapshots into one manual snapshot, which contains the newest version of
+  // each path. The same step removes the sources.
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 

@@ -339,7 +339,7 @@ TEST_CASE("requests started in a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    // Requests are answered only after all have arrived, so each one needs its own connection.
+    // Requests are answered only after all have arrived, so each request needs its own connection.
     if (r.target != "/first") {
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -12,8 +12,8 @@
 
 namespace bulkhead::cel {
 
-// A memory arena that is released as a whole. It keeps its first block, so ordinary evaluations do
-// not use the heap. Not thread-safe.
+// A memory arena whose allocations are all released together. It keeps its first block, so ordinary
+// evaluations do not use the heap. Not thread-safe.
 class Arena {
  public:
   explicit Arena(std::size_t max_bytes = std::size_t{1} << 20) : max_bytes_(max_bytes) {}

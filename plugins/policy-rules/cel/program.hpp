@@ -30,7 +30,7 @@
 
 namespace bulkhead::cel {
 
-// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread needs its own Scratch.
+// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread requires its own Scratch.
 using Scratch = Arena;
 
 class Program {
@@ -54,8 +54,8 @@ class Program {
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // Returns the message of an error value, with its position in the source. The message contains
-  // keys and types, but no values.
+  // Returns the message for an error value, with the error's position in the source. The message
+  // contains keys and types, but no values.
   Fault explain(const Value &error) const;
 
   // Bit n is set if the program reads slot n. Slots above 63 are counted as 63.
