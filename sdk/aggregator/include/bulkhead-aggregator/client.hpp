@@ -46,7 +46,8 @@ struct Options {
   Codec codec = Codec::msgpack;    // ndjson is for debugging; messages of at most 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests fail in between
+  std::uint32_t restart_pause_ms =
+      1'000;                           // minimum time between two starts; requests fail until then
   std::uint32_t timeout_ms = 310'000;  // for a request; longer than the aggregator's own time-outs
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
   std::size_t max_pending = 4'096;     // requests without a reply
@@ -206,7 +207,7 @@ class Client {
     json::append_quoted(&message, method);
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
-    // NDJSON copies the text unchanged, so it is validated here.
+    // NDJSON copies the JSON unchanged, so it is validated here.
     const char *problem = json::valid(message) ? append(message) : "it is not JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);

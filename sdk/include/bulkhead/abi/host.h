@@ -89,7 +89,7 @@ typedef struct bh_host_fd {
   bh_status (*watch)(void *ctx, int32_t fd, uint32_t events,
                      void (*fn)(void *arg, int32_t fd, uint32_t events), void *arg, bh_watch *out);
 
-  /* Changes the watched events. With 0, the watch reports only errors. [io] */
+  /* Changes the watched events. If `events` is 0, the watch reports only errors. [io] */
   bh_status (*modify)(void *ctx, bh_watch watch, uint32_t events);
 
   /* Ends the watch; fn is no longer called. Must be called before close(2). [io] */
@@ -136,7 +136,7 @@ typedef struct bh_host_store {
   uint32_t size;
   uint32_t reserved;
 
-  /* Returns the absolute path of the instance's private folder, mode 0700. The text is valid as
+  /* Returns the absolute path of the instance's private folder, mode 0700. The string is valid as
    * long as the host. It is empty (n = 0) if the folder cannot be created; the reason is logged.
    * [control]
    */

@@ -32,7 +32,7 @@ typedef struct bh_plugin {
 
   /* Returns BH_OK if the instance is ready, BH_PENDING if it is still starting, or an error with
    * the reason if it has failed. After drain(), BH_PENDING means that work is in progress; the host
-   * stops the instance at the deadline of drain() at the latest. [control] */
+   * stops the instance no later than the deadline of drain(). [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
   /* Stops accepting work. Work in progress may continue until deadline_ns (CLOCK_MONOTONIC).

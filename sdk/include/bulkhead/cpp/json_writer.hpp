@@ -107,7 +107,7 @@ struct Raw {
   std::string_view json;
 };
 
-// Appends a value: a text, a number, a bool, nullptr, Raw, or a range of these (written as an
+// Appends a value: a string, a number, a bool, nullptr, Raw, or a range of these (written as an
 // array). Numbers that JSON cannot represent (infinity, NaN) become null.
 template <class T>
 void append_value(std::string *out, const T &value) {
@@ -172,7 +172,7 @@ class Writer {
     return *this;
   }
 
-  // Writes a text, a number, a bool, nullptr, Raw, or a range of these.
+  // Writes a string, a number, a bool, nullptr, Raw, or a range of these.
   template <class T>
   Writer &value(const T &v) {
     if (!begin_value()) return misused();

@@ -180,7 +180,7 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // Returns the plugin's violations of the ABI.
+  // Returns the plugin's ABI violations.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;

@@ -23,7 +23,7 @@ typedef uint64_t bh_lane; /* the host's handle; 0 means none; includes a generat
 typedef struct bh_lane_info {
   uint32_t size;
   uint32_t flags;    /* none defined; must be 0 */
-  bh_str server;     /* the name in the profile; for logs and error texts */
+  bh_str server;     /* the name in the profile; for logs and error messages */
   bh_str definition; /* JSON object with resolved references. May contain credentials: never log
                       * it */
   uint64_t connect_timeout_ms;

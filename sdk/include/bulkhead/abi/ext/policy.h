@@ -29,7 +29,7 @@ extern "C" {
 
 enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDICT_REWRITE = 4 };
 
-/* The data and functions that a policy needs, requested once after start. The host provides no
+/* The data and functions that a policy requires, requested once after start. The host provides no
  * other data and calls no other functions. */
 enum {
   BH_POLICY_READS_ARGUMENTS = 1,      /* arguments, argument, context and extra are set; a call with
@@ -58,10 +58,10 @@ enum {
 
 /* States whether the listed definition is the approved definition. */
 enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
-/* AGAIN marks a repeated decide(): a policy of the profile required approval of the call, and a
- * person has approved it. The rules may have changed since. The call must not be counted again.
- * APPROVED is set only with AGAIN, if this policy required the approval. If it then answers ASK
- * with a rule that the approval question named, the call is allowed. */
+/* AGAIN marks a repeated decide(): a policy in the profile required approval of the call, and a
+ * person has approved it. The rules may have changed since then. The call must not be counted
+ * again. APPROVED is set together with AGAIN if this policy required the approval. If the policy
+ * then answers ASK with a rule that the approval question named, the call is allowed. */
 enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2, BH_REQUEST_AGAIN = 4 };
 
 /* A resolved call. Borrowed until the called function returns. */
@@ -96,7 +96,7 @@ typedef struct bh_policy_request {
                         * bytes. Empty if absent or if the session was restored */
 } bh_policy_request;
 
-/* Flag of bh_verdict: the call continues, and its record contains a warning. */
+/* A flag in bh_verdict: the call continues, and its record contains a warning. */
 enum { BH_VERDICT_WARNED = 1 };
 
 /* Set by the plugin. Its strings must remain valid until the next call on the same instance. */

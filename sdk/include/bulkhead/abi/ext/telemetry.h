@@ -25,7 +25,7 @@ enum {
   BH_OUTCOME_CANCELLED = 5
 };
 
-/* The data and guarantees that a telemetry plugin needs; see needs(). */
+/* The data and guarantees that a telemetry plugin requires; see needs(). */
 enum {
   BH_TELEMETRY_TEXTS = 1,  /* `request` and `response`; otherwise they are not copied */
   BH_TELEMETRY_BLOCKS = 2, /* fail closed: calls are rejected while the record queue is full */
@@ -56,7 +56,7 @@ enum {
                            * process, and after each policy reload */
 };
 
-/* Flags of bh_record. */
+/* Flags in bh_record. */
 enum {
   BH_RECORD_WARNED = 1,       /* allowed by the policy with a warning */
   BH_RECORD_NOTIFICATION = 2, /* a notification, without an answer */

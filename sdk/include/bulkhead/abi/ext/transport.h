@@ -159,9 +159,9 @@ typedef struct bh_host_transport {
   bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
                        bh_delivery *out);
 
-  /* Reports that `stream` has ended, so its answer would be dropped. With a session (revisions up
-   * to 2025-11-25), this does *not* cancel the request. For a sessionless message, it does, and the
-   * host sends no more messages on the stream. [io] */
+  /* Reports that `stream` has ended, so its answer would be dropped. If the stream belongs to a
+   * session (revisions up to 2025-11-25), this does *not* cancel the request. If the message is
+   * sessionless, this cancels it, and the host sends no more messages on the stream. [io] */
   void (*stream_gone)(void *ctx, bh_session session, uint64_t stream);
 
   /* Closes a session. `how` is one of BH_SESSION_... . After BH_SESSION_GONE and
@@ -173,7 +173,7 @@ typedef struct bh_host_transport {
   bh_status (*check_revision)(void *ctx, bh_session session, bh_str revision);
 
   /* Reports that no more clients can connect (for example, stdin has ended). The host stops when
-   * all transports have reported this and their answers are sent. [io] */
+   * all transports have reported this and their answers have been sent. [io] */
   void (*finished)(void *ctx);
 
   /* Sets the process name for subsequent messages, in a session with messages from several

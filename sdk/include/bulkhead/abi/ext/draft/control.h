@@ -29,7 +29,7 @@ typedef struct bh_host_control {
   uint32_t size;
   uint32_t reserved;
 
-  /* Replaces all servers that this instance added before. The servers of the profile are kept, and
+  /* Replaces all servers that this instance has added. The servers of the profile are kept, and
    * their names are reserved. `definitions` is a JSON array of at most 1000 objects with "name" and
    * the members of a server in the profile's mcpServers (docs/profile.md). Values are used
    * unchanged: ${...} is not expanded. An additional member "source", a text of at most 64 bytes,

@@ -19,7 +19,7 @@ typedef uint64_t bh_child_id; /* 0 means none; includes a generation */
 typedef struct bh_spawn {
   uint32_t size;
   uint32_t flags;     /* none defined; must be 0 */
-  bh_str server;      /* name in the profile; for logs, error texts and folders */
+  bh_str server;      /* name in the profile; for logs, error messages and folders */
   bh_str definition;  /* as in bh_lane_info; determines the sandbox and named paths */
   bh_str program;     /* path of the file to execute */
   const bh_str *argv; /* argv[0] is the command as configured */
@@ -31,7 +31,7 @@ typedef struct bh_spawn {
 
 typedef struct bh_child {
   uint32_t size;
-  int32_t pid; /* only for log and error texts; send signals with kill() */
+  int32_t pid; /* only for logs and error messages; send signals with kill() */
   bh_child_id id;
   /* Descriptors, close-on-exec; the plugin owns and closes them. */
   int32_t pidfd; /* readable when the child and all of its descendants have exited */
