@@ -43,7 +43,7 @@ bool random_text(std::string_view value) {
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
 
-// Escapes the text as the content of a JSON string.
+// Escapes the string as the content of a JSON string.
 std::string visible(std::string_view text) {
   const std::string quoted = verbatim(text);
   return quoted.substr(1, quoted.size() - 2);

@@ -23,7 +23,7 @@ std::string user_layer_file();
 // Returns $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
 std::string default_state_dir();
 
-// Returns the folder of plugins installed with this program: lib/bulkhead/plugins beside its bin
+// Returns the folder of plugins installed with this program: lib/bulkhead/plugins next to its bin
 // folder.
 std::string own_plugin_dir();
 

@@ -30,7 +30,7 @@ class LocalSession {
 
   // Sends initialize and notifications/initialized.
   std::expected<void, Failure> open();
-  // `params` is the text of a JSON object.
+  // `params` is a JSON object.
   Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
   // Requests all pages of a list; returns the bytes of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,

@@ -1,5 +1,5 @@
 // Limits the rate of signatures for one compartment, so that a compromised telemetry plugin cannot
-// keep the supervisor or its disk busy. A plugin needs one signature for every `checkpoint_rows`
+// keep the supervisor or its disk busy. A plugin requires one signature for every `checkpoint_rows`
 // records. If a signature is denied, the next signature covers its records.
 //
 // Used on one thread.

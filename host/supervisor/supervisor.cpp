@@ -301,7 +301,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
 }
 
 // The endpoint reports a compartment that violated the protocol or timed out, and the compartment
-// is restarted. The report never concerns a process that drains beside its replacement.
+// is restarted. The report never concerns a process that drains in parallel with its replacement.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;

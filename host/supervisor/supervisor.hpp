@@ -33,7 +33,8 @@ struct SupervisorHooks {
   std::function<void()> on_status;  // called when status() has changed
 };
 
-// The service behind the service socket, or an empty value if there is no control compartment.
+// The service behind the service socket. If there is no control compartment,
+// all members have their default values.
 struct SupervisedService {
   int listener = -1;           // borrowed
   int metrics_listener = -1;   // borrowed; -1 if there is none
