@@ -1,4 +1,5 @@
-// file_edit: replaces one string in a file with another, both taken literally.
+// file_edit: replaces one string in a file with another string. Both are literal strings, not
+// patterns.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 

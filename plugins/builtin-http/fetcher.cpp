@@ -128,8 +128,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // With a proxy, check_address would receive the proxy's address. A direct connection is therefore
-  // required if addresses are restricted.
+  // If a proxy were used, check_address would receive the proxy's address. Therefore, a direct
+  // connection is required if addresses are restricted.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);

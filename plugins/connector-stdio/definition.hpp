@@ -27,8 +27,9 @@ struct Definition {
 bh_status parse_definition(std::string_view server, std::string_view json, Definition *out,
                            bh_error *error);
 
-// Resolves `command`. With a slash, it is a path; otherwise the first match in the absolute folders
-// of the definition's PATH is used. Fails with BH_E_NOT_FOUND or BH_E_DENIED.
+// Resolves `command`. If it contains a slash, it is a path. Otherwise, it is searched for in the
+// absolute folders of the definition's PATH, and the first match is used. Fails with BH_E_NOT_FOUND
+// or BH_E_DENIED.
 bh_status find_program(const Definition &definition, std::string *out, bh_error *error);
 
 }  // namespace connector_stdio

@@ -22,8 +22,7 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Returns true if the process no longer exists or is a zombie (its new parent may be slow to reap
-// it).
+// Returns true if the process no longer exists or is a zombie (its new parent may reap it late).
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

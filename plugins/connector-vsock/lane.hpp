@@ -27,7 +27,7 @@ namespace connector_vsock {
 
 class Lane;
 
-// State shared by the lanes of one plugin instance.
+// State shared by all lanes of a plugin instance.
 class Shared {
  public:
   static constexpr std::size_t scratch_size = 64u << 10;

@@ -310,7 +310,8 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   return fd;
 }
 
-// Also called for reused connections, for which this request did not call on_open.
+// This callback is invoked even for reused connections, for which this request did not call
+// on_open.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK

@@ -34,8 +34,8 @@ class HeadLines {
   std::uint32_t start_ = 0, scanned_ = 0;
 };
 
-// Parses "Name: value". Returns false if the line is not a field. A folded line and a space before
-// the colon are also rejected, because the name must be a token.
+// Parses "Name: value". Returns false if the line is not a field. Because the name must be a token,
+// this rejects folded lines and spaces before the colon.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);

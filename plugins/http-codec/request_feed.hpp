@@ -35,7 +35,7 @@ class RequestFeed {
   RequestFeed &operator=(const RequestFeed &) = delete;
 
   // Consumes bytes from the front of `in`, but never more than one request. request: a request is
-  // complete. head(), text() and body() remain valid until the next call of next() or until the
+  // complete. head(), text() and body() remain valid until the next call to next() or until the
   // bytes of `in` become invalid. error: status() is the HTTP status for the answer. The connection
   // cannot be used for another request.
   Result feed(std::string_view &in) noexcept;

@@ -19,7 +19,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// Returns an object with a string of `bytes` bytes and the members `more`.
+// Returns an object with the members `more` and a string of `bytes` bytes.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -156,7 +156,7 @@ TEST_CASE("rules are evaluated in the same order for a large message") {
   CHECK(World::later[2].rule.ends_with("secret"));
 }
 
-TEST_CASE("a large message is rewritten like a small one") {
+TEST_CASE("a large message is rewritten like a small message") {
   World w(kReads);
   REQUIRE(w.decide(1, "shout", large(",\"kind\":\"loud\"")) == BH_PENDING);
   const World::Verdict &verdict = w.answered();

@@ -165,7 +165,7 @@ TEST_CASE(
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // If the corporation's profile contains two values, the last one applies.
+  // If the corporation's profile contains two values, the last value applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),

@@ -51,7 +51,8 @@ class Question {
 
   Event event() const noexcept { return event_; }
   const Call &call() const noexcept { return *call_; }
-  // Returns the result of a response, or the body of another event. Empty for a request.
+  // Returns the result of a response, or the body of another event. For a request, the result is
+  // empty.
   std::string_view body() const noexcept { return body_; }
   // Returns the text that a rule may rewrite.
   std::string_view changeable() const noexcept;

@@ -404,7 +404,7 @@ class Walk {
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
   std::string later_;  // reported only if there is no other error
-  // A mark must contain these strings. Empty if no mark is required or the mark has been found.
+  // Strings that a mark must contain. Empty if no mark is required or the mark has been found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

@@ -214,8 +214,8 @@ class Masked {
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Adds a replacement. Replacements may be added in any order. Overlapping replacements are
-  // merged, with the replacement text of the first.
+  // Adds a replacement. Replacements may be added in any order. Overlapping replacements are merged
+  // and use the replacement text of the first.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }

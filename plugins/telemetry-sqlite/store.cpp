@@ -299,7 +299,7 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Returns true if the previous writer shut down cleanly. If the file has no mark about this,
+// Returns true if the previous writer shut down cleanly. If the file has no mark that shows this,
 // returns `without`. The first row of a file is such a mark, unless its writer failed before
 // writing it and continued in the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {

@@ -61,7 +61,7 @@ std::string Writer::start(const std::string &folder) {
     failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
-  // Signals are handled by other threads of the host.
+  // Other threads of the host handle signals.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

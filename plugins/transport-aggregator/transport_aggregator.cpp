@@ -307,7 +307,7 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading. The queue is written by the watch or by stop().
+// Stops reading. The watch or stop() writes the queue.
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;

@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // With `configured`, the configuration sets the codec.
+  // If `configured` is set, the configuration selects the codec.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +

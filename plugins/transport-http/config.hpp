@@ -51,9 +51,9 @@ struct ListenAddress {
 
 // Returns the address in the form "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Returns a key for the owner of a connection, for fair sharing: the address without the port for
-// IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and not for
-// display.
+// Returns a key for the owner of a connection, which is used for fair sharing: the address without
+// the port for IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and
+// not for display.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

@@ -74,7 +74,7 @@ class Connection final : private stdio_lines::LineSink {
   // Limits for waiting requests. If one is exceeded, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes ownership of the descriptor. An example of `peer` is "cid:3".
+  // Takes ownership of the descriptor. `peer` is, for example, "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;

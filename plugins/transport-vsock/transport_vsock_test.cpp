@@ -799,7 +799,7 @@ TEST_CASE("the default configuration permits two hundred clients in one guest") 
   CHECK(w.host.metric("vsock.connections_refused") == 0);
 }
 
-TEST_CASE("a listening guest is reached through its monitor, also after a disconnect") {
+TEST_CASE("a listening guest is reached through its monitor, even after a disconnect") {
   World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
   const int monitor = listen_on(w.folder + "/vm");
   for (int round = 0; round < 2; ++round) {

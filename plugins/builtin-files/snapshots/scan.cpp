@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false if the type of the file is not stored in snapshots.
+// Returns false if snapshots do not store files of this type.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;

@@ -400,7 +400,7 @@ TEST_CASE("automatic snapshots are taken at start and periodically") {
   REQUIRE(files.host.run_until([&] { return count() == 2; }, 10'000));
 }
 
-TEST_CASE("a full store removes old automatic snapshots first, then rejects new ones") {
+TEST_CASE("a full store removes old automatic snapshots first, then rejects new snapshots") {
   Tree tree;
   const auto fill = [&](char c) { tree.file("f", std::string(300'000, c)); };
   fill('a');
@@ -498,8 +498,8 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // The first progress report about file contents cancels the call. The twenty files were counted
-  // before.
+  // The first progress report about file contents cancels the call. By then, the twenty files have
+  // been counted.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));

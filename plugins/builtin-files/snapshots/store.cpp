@@ -287,7 +287,7 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changed while it was read, the content that was read is stored, and the next
+  // If the file changes while it is read, the content that was read is stored, and the next
   // snapshot compares the file again.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;

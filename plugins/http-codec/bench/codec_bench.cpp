@@ -1,5 +1,5 @@
 // Measures the time to parse typical heads, in nanoseconds, with this library and with Boost.Beast.
-// For requests, Beast is also measured with an additional scan of the raw head. The gateway would
+// For requests, a second measurement of Beast includes a scan of the raw head. The gateway would
 // need that scan, because Beast accepts bare LF, folded lines and control characters.
 #include <algorithm>
 #include <array>

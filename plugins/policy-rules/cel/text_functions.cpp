@@ -1,4 +1,4 @@
-// Functions for strings and sizes. The checker compiles literal patterns of matches(); this file
+// String and size functions. The checker compiles literal patterns of matches(); this file
 // implements matches() for patterns from data.
 #include <bulkhead/cpp/text.hpp>
 
