@@ -28,8 +28,8 @@ expect() {  # refused|accepted WHAT
     failures=1
   fi
 }
-# Compares with the golden file of this minor version, then, as a new minor version, with an earlier
-# one.
+# Compares the headers with the golden file of this minor version and then, as a new minor version,
+# with an earlier golden file.
 try() {  # WHAT FILE SED-SCRIPT VERDICT-AS-NEW-MINOR
   fresh
   cp "$sdk"/abi/golden/*.txt "$work/golden/"

@@ -46,8 +46,7 @@ struct Options {
   Codec codec = Codec::msgpack;    // ndjson is for debugging; messages of at most 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  std::uint32_t restart_pause_ms =
-      1'000;                           // minimum time between two starts; requests fail until then
+  std::uint32_t restart_pause_ms = 1'000;  // between two starts; until then, requests fail
   std::uint32_t timeout_ms = 310'000;  // for a request; longer than the aggregator's own time-outs
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
   std::size_t max_pending = 4'096;     // requests without a reply
@@ -69,8 +68,8 @@ struct Reply {
 };
 
 // All members are thread-safe. The callback of send() runs on the client's own thread, or inside
-// send() if the request cannot be sent. It may call send(), but must not wait or destroy the
-// client.
+// send() if the request cannot be sent. The callback may call send(), but must not wait or destroy
+// the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -102,7 +101,7 @@ class Client {
     return pending_.size();
   }
 
-  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out in the
+  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out from the
   // options applies. `done` is called exactly once.
   void send(std::string_view method, std::string_view params, Callback done,
             std::uint32_t timeout_ms = 0) {

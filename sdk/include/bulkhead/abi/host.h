@@ -37,7 +37,7 @@ typedef struct bh_host {
    * credential. [any] */
   void (*log)(void *ctx, int32_t level, bh_str message);
 
-  /* Returns whether this level is logged, so a plugin can skip expensive formatting. [any] */
+  /* Returns true if this level is logged, so that a plugin can skip expensive formatting. [any] */
   int32_t (*log_enabled)(void *ctx, int32_t level);
 } bh_host;
 

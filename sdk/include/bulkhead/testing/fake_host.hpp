@@ -156,7 +156,7 @@ class FakeHost {
     posted_.clear();
   }
 
-  // The numbers of resources in use. All are 0 after a clean stop().
+  // The numbers of resources in use. All numbers are 0 after a clean stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }

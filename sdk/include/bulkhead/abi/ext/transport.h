@@ -65,7 +65,8 @@ typedef struct bh_incoming {
   uint32_t header_count;
   uint32_t reserved; /* 0 */
   /* The client. Must not be NULL for a sessionless message; BH_PEER_HANDSHAKE_OPTIONAL is ignored.
-   * With a session, it is NULL or the session's peer, whose address may have changed. */
+   * If the message has a session, this member is NULL or the session's peer, whose address may have
+   * changed. */
   const bh_peer *peer;
 } bh_incoming;
 

@@ -59,8 +59,8 @@ typedef struct bh_host_control {
 
   /* Returns a JSON array of the items of one kind (BH_LIST_... of tools.h) that `session` sees, in
    * list order. This instance must have opened and initialized the session:
-   *   {"server":"x","name":"x__say","original_name":"say","timeout_ms":1000,"item":{...}}
-   * `item` is the unchanged text from the server. `name` is the client's name for the item, and
+   *   {"server":"x","name":"x__say","original_name":"say","timeout_ms":1000,"item":{...}} `item` is
+   * the item as sent by the server, unchanged. `name` is the client's name for the item, and
    * `original_name` the server's. For resources, they are URIs; for templates, URI templates.
    * timeout_ms is present if the profile sets it. Returns BH_STALE if the session does not exist,
    * and BH_E_UNAVAILABLE if it is not initialized. Returns BH_WOULD_BLOCK while servers are

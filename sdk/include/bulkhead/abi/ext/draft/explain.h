@@ -1,4 +1,4 @@
-/* Draft: explains policy decisions to authors of rules. No call is made, and no budget is changed.
+/* Draft: explains policy decisions to rule authors. No call is made, and no budget is changed.
  * Draft ids may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
