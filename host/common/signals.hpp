@@ -29,9 +29,9 @@ void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
-// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop, until the
-// reactor forgets its object or is destroyed. Pending signals are merged. Call this function once
-// per process.
+// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop until
+// Reactor::forget() is called for its object or the reactor is destroyed. Pending signals are
+// merged. Call this function once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 // Returns true if a signal has requested a stop.

@@ -152,8 +152,8 @@ class Gateway {
     return backend;
   }
 
-  // With 200 servers, one loop iteration may bring many changes. They are evaluated once, after the
-  // iteration.
+  // If there are 200 servers, one loop iteration may bring many changes. They are evaluated once,
+  // after the iteration.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
@@ -168,7 +168,7 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
-  // Declared before host_, whose threads may write to them until it is destroyed.
+  // Declared before host_, because its threads may write to these members until it is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;

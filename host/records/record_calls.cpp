@@ -109,8 +109,8 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of one file that are newer than those already read from its chain, at most the
-  // newest `limit` matching rows.
+  // Reads the rows of one file that are newer than the rows already read from its chain, but at
+  // most the newest `limit` matching rows.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});

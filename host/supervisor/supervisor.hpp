@@ -90,8 +90,8 @@ class Supervisor {
   // The endpoint's last report on servers and plugins. The endpoint sends a report whenever a state
   // changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is current: after the endpoint's report, but no later than
-  // max_status_ms, or immediately if there is no endpoint.
+  // Calls `done` when status() is current: after the endpoint's report, but after max_status_ms at
+  // the latest, or immediately if there is no endpoint.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
   // Forwards an approval request to the endpoint and the response to `done`, without parsing

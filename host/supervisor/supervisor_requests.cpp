@@ -207,9 +207,9 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// Opens connections for a compartment without network access, to the Unix sockets that the profile
-// names for it. The addresses at which a gateway listens and connects are fixed at start, before
-// the gateway reads untrusted input.
+// Connects a compartment without network access to a Unix socket that the profile names for it. The
+// addresses at which a gateway listens and connects are fixed at start, before the gateway reads
+// untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
