@@ -53,7 +53,7 @@ enum class ReadEnd {
   drained,  // no data available, or paused
   budget,   // the budget is exhausted; more data may be available
   ended,    // end of file
-  failed,   // errno has the reason
+  failed,   // errno contains the reason
   stopped   // stopped by the sink or by a lack of memory
 };
 

@@ -16,7 +16,7 @@ namespace stdio_lines {
 enum class Flush {
   done,     // the queue is empty
   blocked,  // unwritten bytes stay queued until the descriptor is writable
-  broken    // errno has the reason; the descriptor must not be used again
+  broken    // errno contains the reason; the descriptor must not be used again
 };
 
 class LineWriter {

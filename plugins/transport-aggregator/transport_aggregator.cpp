@@ -341,7 +341,7 @@ void TransportAggregator::unwatch() noexcept {
 
 // The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // the thread may be a different one
+  block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          bh::monotonic_ns() < end) {

@@ -81,7 +81,7 @@ class TransportAggregator {
     serving,
     ended
   };
-  // A request that the host has not answered yet.
+  // A request that the host has not yet answered.
   struct Open {
     std::uint64_t id;  // the client's id
     Method method;

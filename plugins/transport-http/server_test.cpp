@@ -107,7 +107,7 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // Answered late, so the client cannot know the id yet.
+  // Answered late, so the client cannot yet know the id.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();

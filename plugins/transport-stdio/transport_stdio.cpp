@@ -347,7 +347,7 @@ void TransportStdio::unwatch() noexcept {
 
 // The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportStdio::write_last() noexcept {
-  stdio_lines::block_pipe_signal();  // the thread may be a different one
+  stdio_lines::block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (writer_.waiting() > 0 && flush() == Flush::blocked && bh::monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};

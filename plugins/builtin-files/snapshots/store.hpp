@@ -52,8 +52,8 @@ class SnapshotStore {
 
   // Takes a manual snapshot. Fails if no slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot. If there are already ten, the oldest is replaced. If nothing has
-  // changed since the newest snapshot, takes none and returns slot == all_slots.
+  // Takes an automatic snapshot. If ten automatic snapshots exist, the oldest is replaced. If
+  // nothing has changed since the newest snapshot, takes no snapshot and returns slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
   // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
