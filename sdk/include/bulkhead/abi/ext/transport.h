@@ -150,7 +150,7 @@ typedef struct bh_host_transport {
 
   const bh_limits *limits;
 
-  /* Opens a session. Returns BH_E_LIMIT if limits->sessions are already open. [io] */
+  /* Opens a session. Returns BH_E_LIMIT if limits->sessions sessions are open. [io] */
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
   /* Delivers one complete message in a session, without headers and peer; see deliver_message().

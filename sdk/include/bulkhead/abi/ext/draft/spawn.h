@@ -44,7 +44,7 @@ enum {
   BH_CHILD_EXITED = 1,
   BH_CHILD_KILLED = 2,
   BH_CHILD_UNKNOWN = 3,    /* reaped by other code */
-  BH_CHILD_NOT_STARTED = 4 /* the program was not executed; `why` has the reason */
+  BH_CHILD_NOT_STARTED = 4 /* the program was not executed; `why` contains the reason */
 };
 
 typedef struct bh_child_end {
