@@ -21,7 +21,8 @@ inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 std::string_view schema_sql() noexcept;
 // Returns the same SQL for an earlier version, or an empty string if that version is not supported.
 std::string schema_sql(int version);
-// A column that files of schema 2 lack, and the tables that have it. It precedes the chain columns.
+// A column that files of schema 2 lack, and the tables that have it. The column precedes the chain
+// columns.
 inline constexpr std::string_view later_column = "claimed_name";
 inline constexpr std::array<std::string_view, 3> tables_with_later_column{
     "mcp_calls", "call_intents", "approvals"};

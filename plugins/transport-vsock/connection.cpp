@@ -367,7 +367,7 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process that sends the following messages. Returns false, and closes the connection, if
+// Sets the process that sends the subsequent messages. Returns false, and closes the connection, if
 // there are too many processes.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
