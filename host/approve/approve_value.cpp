@@ -196,7 +196,7 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password of "user:password@" after "://", and the token of "token@" if it looks like a
+// Finds the password in "user:password@" after "://", and the token in "token@" if it looks like a
 // token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;

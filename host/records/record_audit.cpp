@@ -111,7 +111,7 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
 }
 
 // A running gateway adds and removes files. Returns true if the files have changed since they were
-// listed; *chain then has the new files.
+// listed; *chain then contains the new files.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;

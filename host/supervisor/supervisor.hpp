@@ -80,7 +80,7 @@ class Supervisor {
 
   // Applies a new set of slices. Compartments with the same plugins keep running and receive the
   // definitions of their servers; new compartments start, changed compartments are replaced, and
-  // compartments that are no longer needed end. Then the endpoint applies its profile (see
+  // compartments that are no longer needed are stopped. Then the endpoint applies its profile (see
   // Host::apply). The process of a replaced compartment finishes its calls while its replacement
   // runs, or before the replacement starts (see may_run_beside()). `done` is called once with the
   // report. While a change is in progress, another call fails with BH_E_LIMIT.
