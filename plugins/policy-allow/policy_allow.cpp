@@ -1,4 +1,4 @@
-// A policy that allows everything without overhead. needs() returns no events, so the host does not
+// A policy that allows everything without overhead. needs() returns 0, so the host does not
 // call the policy.
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
