@@ -18,9 +18,9 @@ namespace bulkhead::program {
 namespace {
 
 // By default, the C library returns large blocks and free memory at the end of the heap to the
-// kernel. Buffers are allocated for every call, so each call would incur the page faults again:
-// with an argument of 100 KB, they take 40 % of a call's processor time. Therefore up to kept_bytes
-// are kept.
+// kernel. Buffers are allocated for every call, so each call would incur the page faults again. For
+// an argument of 100 KB, the page faults take 40 % of a call's processor time. Therefore, up to
+// kept_bytes are kept.
 void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
@@ -33,7 +33,7 @@ void limit_memory_trimming() {
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
   limit_memory_trimming();
-  // Only the supervisor starts this, so help does not show it.
+  // Only the supervisor runs this command, so help does not show it.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
   }

@@ -23,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// The gateway holds calls for approval for this long after each poll.
+// After each poll, the gateway keeps calls waiting for approval for this long.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -71,8 +71,8 @@ int not_running() {
   return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
 }
 
-// Returns why the question was not answered, or an empty string. `decision` is allow, deny or
-// revoke.
+// Returns the reason why the question was not answered, or an empty string. `decision` is allow,
+// deny or revoke.
 std::string answer(const SeenQuestion &question, std::string_view decision,
                    std::string_view scope = R"("once")") {
   std::string body = R"({"decision":")";

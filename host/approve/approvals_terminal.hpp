@@ -1,4 +1,4 @@
-// A terminal that is read key by key and shows one screen. Used on one thread.
+// A terminal whose input is read key by key and which shows one screen. Used on one thread.
 #pragma once
 
 #include <termios.h>

@@ -75,7 +75,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = shown_member(item, name);
-    // The id becomes part of a request path.
+    // The id will be part of a request path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();
       return;
@@ -148,7 +148,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   const SeenQuestion *question = selected();
   if (question == nullptr) return out;
   const auto place = static_cast<std::size_t>(question - questions_.data());
-  // The user has moved the selection, so keys are accepted at once.
+  // The user has moved the selection, so keys are accepted immediately.
   const std::uint64_t settled = now_ms >= settle_ms ? now_ms - settle_ms : 0;
   if ((key == "j" || key == "\x1b[B") && place + 1 < questions_.size()) {
     select(place + 1, settled);
@@ -210,7 +210,7 @@ std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
                                      : std::to_string(questions_.size()) +
                                            (questions_.size() == 1 ? " call is" : " calls are") +
                                            " waiting for approval");
-  // The list takes at most a third of the screen and contains the selected question.
+  // The list uses at most a third of the screen and contains the selected question.
   const std::size_t most = std::max<std::size_t>(rows / 3, 3);
   const SeenQuestion *now = selected();
   const std::size_t place = now == nullptr ? 0 : static_cast<std::size_t>(now - questions_.data());

@@ -22,8 +22,8 @@ struct SeenQuestion {
   std::string json;   // the object as received
 };
 
-// Parses the response of /confirm/pending: its member `list` ("pending" or "granted"). Returns
-// nullopt if it has a different format.
+// Parses the member `list` ("pending" or "granted") of a /confirm/pending response. Returns nullopt
+// if the response has a different format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json,
                                                         std::string_view list = "pending");
@@ -31,15 +31,15 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
 // The arguments, followed by the other members of `params`.
 std::string all_params(const SeenQuestion &question);
 
-// Formats a table of the questions, or an empty string if there are none.
+// Formats the questions as a table, or returns an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// Formats a table of current approvals.
+// Formats the current approvals as a table.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
-  // After the selection has changed to another question, keys are ignored for this long: the key
-  // may have been meant for the previous question.
+  // After a different question is selected, keys are ignored for this long, because they may have
+  // been meant for the previous question.
   static constexpr std::uint64_t settle_ms = 700;
   static constexpr std::uint32_t tool_minutes = 10;
 
@@ -47,11 +47,11 @@ class ApprovalsView {
     enum class Kind : std::uint8_t { none, quit, answer } kind = Kind::none;
     SeenQuestion question;  // for `answer`
     bool allow = false;
-    char scope = 'a';  // the key: a = once, s = session, t = the tool for tool_minutes
+    char scope = 'a';  // the key: a = once, s = session, t = tool, for tool_minutes
   };
 
   void show(std::vector<SeenQuestion> questions, std::uint64_t now_ms);
-  // Handles one key in the terminal's encoding: "a", "\x1b[A".
+  // Handles one key in the terminal's encoding, such as "a" or "\x1b[A".
   Action key(std::string_view key, std::uint64_t now_ms);
   // Shows a line below the list until the next key.
   void show_message(std::string text) { message_ = std::move(text); }
@@ -66,7 +66,7 @@ class ApprovalsView {
 
   std::vector<SeenQuestion> questions_;
   std::string selected_id_;
-  std::uint64_t since_ms_ = 0;  // time of the selection
+  std::uint64_t since_ms_ = 0;  // when the question was selected
   std::string message_;
 };
 

@@ -98,7 +98,7 @@ TEST_CASE("a key answers the selected question") {
   CHECK(view.key("\x03", 2000).kind == Kind::quit);
 }
 
-TEST_CASE("a key is ignored just after the selection changed") {
+TEST_CASE("a key is ignored just after the selection has changed") {
   ApprovalsView view;
   view.show({question("aaaa"), question("bbbb")}, 0);
   view.show({question("cccc"), question("aaaa")}, 5000);

@@ -100,7 +100,7 @@ class Approving {
     return !arguments_.tools || look(entry);
   }
 
-  // Reports an error and returns true if the definition is too large for review.
+  // If the definition is too large for review, reports an error and returns true.
   static bool too_large(const ProjectEntry &entry) {
     if (entry.serialisation.size() <= kProjectEntryBytes) return false;
     complain("server " + verbatim(entry.name) +
@@ -159,7 +159,7 @@ class Approving {
     }
   }
 
-  // Starts the approved server once to list its tools. If the file has changed in the meantime,
+  // Starts the approved server once to list its tools. If the file has changed since then,
   // load_for() checks the approval again. Returns false if the server is no longer approved.
   bool look(const ProjectEntry &entry) {
     const auto seen = seen_tools(entry.name);
@@ -202,7 +202,7 @@ class Approving {
     }
     run.wait_settled();
     for (const auto &status : run.host().status().servers) {
-      // A lazy server is idle at this point; the list request starts it.
+      // At this point, a lazy server is idle. The list request starts it.
       if (status.state == ServerState::ready || status.state == ServerState::idle) continue;
       return fail(BH_E_UNAVAILABLE, status.reason);
     }

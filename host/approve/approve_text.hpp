@@ -1,4 +1,4 @@
-// Texts for the approval of a project file's servers. The file's content is untrusted: it is shown
+// Describes a project file's servers for approval. The file's content is untrusted: it is shown
 // unchanged, but control and invisible characters are written as \u escapes.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace bulkhead::program {
 
-// Returns the text as a JSON string with all hidden characters escaped.
+// Returns the text as a JSON string in which all hidden characters are escaped.
 std::string verbatim(std::string_view text);
 
 enum class ApprovalState : std::uint8_t { none, changed, approved };
@@ -24,7 +24,7 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known);
 // approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The tool names found at the first start, and findings in their texts ("TOOL: ID").
+// The tool names found at the first start, and the findings in the tools' texts ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

@@ -1,4 +1,4 @@
-// Row F10: the text that the user reads before approving a server.
+// Row F10: the description that the user reads before approving a server.
 #include "approve/approve_text.hpp"
 
 #include <catch2/catch.hpp>

@@ -35,7 +35,7 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Returns true for random letters and digits: text without words or file names.
+// Returns true for random letters and digits, that is, text without words or file names.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '+' || c == '=';
@@ -43,13 +43,14 @@ bool random_text(std::string_view value) {
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
 
-// Escapes the text as the content of a JSON string.
+// Escapes the string as the content of a JSON string.
 std::string visible(std::string_view text) {
   const std::string quoted = verbatim(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// `shows` is true while the beginning of a long text may still be shown; each value shows only one.
+// Masks one piece of a value. `shows` is true while the value may still show the beginning of a
+// long piece; each value shows only one.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -195,7 +196,7 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password of "user:password@" after "://", and the token of "token@" if it looks like a
+// Finds the password in "user:password@" after "://", and the token in "token@" if it looks like a
 // token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;

@@ -20,7 +20,7 @@ std::string masked_value(std::string_view value);
 // NODE_OPTIONS ...). Because its value is masked, it must be reviewed in the file.
 bool decides_what_runs(std::string_view name);
 
-// Returns the masked text of a header, or nullopt if the header is shown unchanged. Values are
+// Returns the masked value of a header, or nullopt if the header is shown unchanged. Values are
 // masked if the value or the header's name looks like a credential.
 std::optional<std::string> masked_header(std::string_view name, std::string_view value);
 

@@ -18,7 +18,7 @@ TEST_CASE("masking counts characters, not bytes") {
   CHECK(masked_value("\x1B[1;31m12345") == "\\u001b[1***");
 }
 
-TEST_CASE("masking keeps references, but hides their defaults and other text") {
+TEST_CASE("masking keeps references, but hides their defaults and all other text") {
   CHECK(masked_value("${NAME}") == "${NAME}");
   CHECK(masked_value("${env:NAME}") == "${env:NAME}");
   CHECK(masked_value("${NAME:-canary-default}") == "${NAME:-can***}");

@@ -21,7 +21,7 @@ std::string notification_text(const SeenQuestion &question);
 class Notifier {
  public:
   static constexpr std::size_t max_running =
-      4;  // notify-send processes; more notifications are skipped
+      4;  // notify-send processes; if there are more, notifications are skipped
   static constexpr std::size_t max_known = 10'000;
 
   Notifier() = default;
@@ -30,8 +30,8 @@ class Notifier {
   Notifier &operator=(const Notifier &) = delete;
 
   // Shows a notification for each question that is new since the last call. Never waits for
-  // notify-send. Returns an error the first time that notify-send cannot be started, otherwise an
-  // empty string.
+  // notify-send. Returns an error the first time that notify-send cannot be started, and an empty
+  // string otherwise.
   std::string show(const std::vector<SeenQuestion> &questions);
 
  private:

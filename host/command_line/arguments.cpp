@@ -63,7 +63,7 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Rejects invalid addresses before anything starts. empty_option() rejects empty texts.
+// Rejects invalid addresses before anything starts. Empty strings are rejected by empty_option().
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -270,7 +270,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// Only for help and completion; the relay's own parser parses this command.
+// Used only for help and completion; the relay has its own parser for this command.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway on its host");
@@ -458,7 +458,7 @@ void build(CLI::App &app, Arguments &to) {
       "running.");
 }
 
-// Returns the option that was given with an empty text, or an empty string.
+// Returns the option whose value is an empty string, or an empty string if there is none.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional() || option->get_type_size() == 0) continue;
@@ -496,7 +496,7 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// Replaces CLI11's message, which only states that a subcommand is required. Names the first
+// Replaces CLI11's message, which states only that a subcommand is required. Names the first
 // unknown word before any option.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;

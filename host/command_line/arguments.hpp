@@ -28,9 +28,9 @@ struct Arguments {
   std::string name, call_arguments;  // call; mcp: a server's name
   std::string write_to;              // import
   std::string policy_file;           // policy explain, policy test; "-": standard input
-  std::string project;               // a project file; empty: the one in the working folder
+  std::string project;               // a project file; if empty, the file in the working folder
   bool no_project = false;           // ignore project files
-  std::vector<std::string> names;  // approve, revoke: servers, empty: all in the file; pins: tools
+  std::vector<std::string> names;  // approve, revoke: servers (empty: all in the file); pins: tools
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins
@@ -53,7 +53,7 @@ struct CommandTree {
   struct Option {
     std::vector<std::string> names;  // "--config", "-c"
     bool takes_value = false, takes_file = false;
-    std::vector<std::string> values;  // the allowed values, if listed
+    std::vector<std::string> values;  // the allowed values, if there is a list
   };
   std::string name;
   std::vector<Option> options;

@@ -20,8 +20,8 @@ struct McpArguments {
 
 struct Arguments;
 void add_mcp(CLI::App &app, Arguments &to);
-// Removes the program after -- in `mcp add` from the arguments, and returns the new argc. CLI11
-// would split an argument "[x]" as a list.
+// Removes the program after -- in `mcp add` from the arguments and returns the new argc. CLI11
+// would split an argument such as "[x]" into a list.
 int read_program(int argc, const char *const *argv, McpArguments *to);
 
 }  // namespace bulkhead::program

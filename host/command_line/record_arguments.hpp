@@ -17,7 +17,7 @@ struct RecordArguments {
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
   std::uint64_t limit = 0;             // timeline, calls, logs; 0: the default
-  std::string limit_note;              // timeline, calls: why the limit was reduced
+  std::string limit_note;              // timeline, calls: the reason why the limit was reduced
   bool follow = false;                 // calls, logs
   std::string tool;                    // calls
   bool denied = false, utc = false;    // calls

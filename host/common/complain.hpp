@@ -12,7 +12,7 @@ enum ExitCode : int {
   exit_failed = 1,
   exit_usage = 2,
   exit_not_running = 3,
-  exit_in_part = 4  // reload: some changes are in force, others need a restart
+  exit_in_part = 4  // reload: some changes are in force, others require a restart
 };
 
 // Prints configuration errors, one per line, and returns exit_failed.

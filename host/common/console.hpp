@@ -1,6 +1,6 @@
 // Standard error, shared by log lines and one progress line at the bottom of a terminal.
 //
-// Thread-safe. The progress line is cleared before other text and redrawn after it.
+// Thread-safe. The progress line is cleared before other text is written, and redrawn afterwards.
 #pragma once
 
 #include <mutex>
@@ -20,11 +20,11 @@ class Console {
 
   // Writes text, which must be printable (see text.hpp) and end with a newline.
   void write(std::string_view text);
-  // Writes text without blocking. Text that standard error does not accept at once is lost. For
-  // threads that serve requests.
+  // Writes text without blocking, for threads that serve requests. Text that standard error does
+  // not accept immediately is lost.
   void offer(std::string_view text);
   // Shows a progress line, which the next call replaces. An empty line removes it. Does nothing if
-  // standard error is not a terminal or does not accept text at once.
+  // standard error is not a terminal or does not accept text immediately.
   void progress(std::string_view line);
 
  private:

@@ -27,7 +27,7 @@ void stamp(int fd) {
 }  // namespace
 
 Result<OwnedFd> acquire_instance_lock(const std::string &path) {
-  // Retries if another process replaced the file between open and lock.
+  // Retries if another process replaced the file between open() and the lock.
   constexpr int attempts = 10;
   for (int i = 0; i < attempts; ++i) {
     OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));

@@ -41,11 +41,11 @@ class Logger {
   // Opens the log file. Without one, lines are written only to standard error.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Logs only to the file, and suppresses this line on standard error from now on. For messages
-  // that are shown to the user in another form.
+  // Logs only to the file, and suppresses this line on standard error from now on. Used for
+  // messages that the user sees in another form.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
-  // Holds lines for standard error until release(), up to max_held_bytes; later lines are written
-  // only to the file.
+  // Holds standard error lines until release(), up to max_held_bytes; lines beyond this limit are
+  // written only to the file.
   void hold();
   void release();
 

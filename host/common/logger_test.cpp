@@ -34,7 +34,7 @@ mode_t mode_of(const std::string &path) {
 
 }  // namespace
 
-TEST_CASE("each log entry is one line, even if the server's text has several") {
+TEST_CASE("each log entry is one line, even if the server's text has several lines") {
   TestFolder folder;
   Logger logger(LogLevel::info, LogLevel::error);
   REQUIRE(logger.open(folder / "a.log"));
@@ -69,7 +69,7 @@ TEST_CASE("the log is rotated and limited") {
 
 namespace {
 
-// Returns the output of this process on standard error during f.
+// Returns what this process writes to standard error while f runs.
 template <class F>
 std::string standard_error_of(F f) {
   TestFolder folder;
@@ -124,7 +124,7 @@ TEST_CASE("held lines are written at release, up to the limit") {
   CHECK(shown.size() > Logger::max_held_bytes / 2);
 }
 
-TEST_CASE("a full pipe loses lines and does not block") {
+TEST_CASE("if a pipe is full, lines are lost and nothing blocks") {
   TestFolder folder;
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -139,7 +139,7 @@ TEST_CASE("a full pipe loses lines and does not block") {
   CHECK(content(folder / "a.log").size() > 500'000);
 }
 
-TEST_CASE("launchers that download first have a longer connect time-out") {
+TEST_CASE("launchers that download servers first have a longer connect time-out") {
   CHECK(downloads_first("npx"));
   CHECK(downloads_first("/usr/bin/docker"));
   CHECK_FALSE(downloads_first("node"));

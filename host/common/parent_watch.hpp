@@ -1,7 +1,7 @@
-// Ends a program when its parent process ends.
+// Ends a program when its parent process exits.
 //
-// A pidfd reports the end at once, even if another process keeps the parent's pipes open.
-// PR_SET_PDEATHSIG is not suitable: it is sent when the *thread* that forked ends.
+// A pidfd reports the exit immediately, even if another process keeps the parent's pipes open.
+// PR_SET_PDEATHSIG is not suitable: it is sent when the *thread* that forked exits.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,9 @@
 
 namespace bulkhead::program {
 
-// Returns a descriptor that becomes readable when the parent ends. It is empty if `parent` is not,
-// or is no longer, the parent of this process. Returns an error if the kernel call failed.
+// Returns a descriptor that becomes readable when the parent exits. The descriptor is empty if
+// `parent` is not, or is no longer, the parent of this process. Returns an error if the kernel call
+// failed.
 Result<OwnedFd> watch_parent(pid_t parent);
 
 }  // namespace bulkhead::program

@@ -23,12 +23,12 @@ std::string user_layer_file();
 // Returns $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
 std::string default_state_dir();
 
-// Returns the folder of plugins installed with this program: lib/bulkhead/plugins beside its bin
+// Returns the folder of plugins installed with this program: lib/bulkhead/plugins next to its bin
 // folder.
 std::string own_plugin_dir();
 
-// Returns the folders of the service sockets of running gateways, in order of preference. They do
-// not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
+// Returns the folders of the service sockets of running gateways, in order of preference. The
+// folders do not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
 std::vector<std::string> control_dirs();
 
 // Creates the folder and its parents (0700 each). Returns an error if the folder exists and is a

@@ -18,7 +18,7 @@ namespace {
 constexpr int most_ancestors = 256;
 
 // Returns the fourth field of /proc/PID/stat. The second field, the name, may contain any
-// characters, including parentheses.
+// character, even a parenthesis.
 std::optional<pid_t> parent_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -48,7 +48,7 @@ bool peer_may_ask(int fd, pid_t own) {
     if (pid == own) return false;
     if (pid == 1) return true;
     const auto parent = parent_of(pid);
-    if (!parent) return false;      // the process has ended or cannot be accessed
+    if (!parent) return false;      // the process has exited or cannot be accessed
     if (*parent == 0) return true;  // first process of this namespace, or outside of it
     pid = *parent;
   }

@@ -10,9 +10,9 @@
 
 namespace bulkhead::program {
 
-// Reads a complete regular file that only this user can access. Returns BH_E_NOT_FOUND if it does
-// not exist, BH_E_DENIED if it belongs to another user or is accessible to others, and BH_E_LIMIT
-// if it has more than `most` bytes.
+// Reads the whole of a regular file that only this user can access. Returns BH_E_NOT_FOUND if it
+// does not exist, BH_E_DENIED if it belongs to another user or is accessible to others, and
+// BH_E_LIMIT if it has more than `most` bytes.
 Result<std::string> read_private(const std::string &path, std::size_t most);
 
 enum class Existing : std::uint8_t { replace, keep };

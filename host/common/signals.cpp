@@ -30,8 +30,8 @@ int terminal_fd = -1;      // the controlling terminal; set before any handler i
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Files to remove if a signal ends the process at once. The size is fixed because a handler cannot
-// allocate.
+// Files to remove if a signal ends the process immediately. The size is fixed because a signal
+// handler cannot allocate memory.
 struct KilledFile {
   std::atomic<bool> used{false};
   char path[sizeof(sockaddr_un::sun_path)] = {};
@@ -61,7 +61,7 @@ void on_signal(int) {
   errno = saved;
 }
 
-// Returns true if the terminal was closed after start; SIGHUP then reports its hang-up.
+// Returns true if the terminal has been closed since the start; SIGHUP then reports the hang-up.
 bool terminal_closed() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};

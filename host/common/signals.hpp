@@ -12,25 +12,26 @@ class Reactor;
 
 namespace bulkhead::program {
 
-// Ignores SIGPIPE. SIGINT and SIGTERM stop the current host; the second such signal ends the
-// process at once with exit code 130. SIGHUP requests a reload if a watcher is installed and the
-// terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start (nohup), it
-// remains ignored.
+// Ignores SIGPIPE. SIGINT and SIGTERM stop the current host; the second of these signals ends the
+// process immediately with exit code 130. SIGHUP requests a reload if a watcher is installed and
+// the terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start (nohup),
+// it remains ignored.
 void install_signal_handlers();
 
-// Registers a socket file that is removed if this process is ended at once, at most 64 per process.
-// unregister_file() unregisters it. Used on one thread.
+// Registers a socket file, which is removed if a signal ends this process immediately. At most 64
+// files per process. unregister_file() unregisters it. Used on one thread.
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the async-signal-safe function that signal handlers call. If `stop` is {}, a signal ends the
-// process.
+// Sets the function that signal handlers call; it must be async-signal-safe. If `stop` is {}, a
+// signal ends the process.
 void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
-// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop, until the
-// reactor forgets its object or is destroyed. Pending signals are merged. Call it once per process.
+// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop until
+// Reactor::forget() is called for its object or the reactor is destroyed. Pending signals are
+// merged. Call this function once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 // Returns true if a signal has requested a stop.

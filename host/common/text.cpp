@@ -7,7 +7,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Also returns true for characters that reorder text, which could display a name in another order.
+// Also returns true for characters that change the text direction, because they can make a name
+// look like another name.
 bool is_control(char32_t c) {
   return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
          c == 0x2028 || c == 0x2029;

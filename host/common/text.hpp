@@ -1,4 +1,4 @@
-// Text for terminals. Texts from servers are untrusted, and terminals interpret control characters.
+// Text for terminals. Server text is untrusted, and terminals interpret control characters.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::program {
 
-// Replaces control characters (C0, DEL, C1, direction marks) and invalid UTF-8 with '?'. With
-// keep_lines, newlines and tabs are kept.
+// Replaces control characters (C0, DEL, C1, direction marks) and invalid UTF-8 with '?'. If
+// keep_lines is true, newlines and tabs are kept.
 std::string printable(std::string_view text, bool keep_lines = false);
 
 // Returns the first line, cut to max_columns with an ellipsis. Requires printable text.
@@ -35,8 +35,9 @@ class Table {
   bool empty() const noexcept { return rows_.empty(); }
   // Returns the complete table. Empty columns are omitted.
   std::string str(std::string_view indent = "") const;
-  // For a table that grows while it is printed: returns the rows added since the last call; the
-  // first call also returns the headers. All columns are printed, and no column becomes narrower.
+  // Returns the rows added since the last call, for a table that grows while it is printed. The
+  // first call returns the headers as well. All columns are printed, and no column becomes
+  // narrower.
   std::string take_rows();
 
  private:

@@ -42,7 +42,7 @@ TEST_CASE("durations are formatted with one or two units") {
   CHECK(duration(90'000'000) == "1 d 1 h");
 }
 
-TEST_CASE("a table aligns its columns and omits empty ones") {
+TEST_CASE("a table aligns its columns and omits empty columns") {
   Table table({"NAME", ">N", "EMPTY", "WHY"});
   table.add({"ä", "5", "", "because"});
   table.add({"longer", "1234"});

@@ -18,7 +18,7 @@ namespace bulkhead::program {
 //
 // Returns BH_E_NOT_FOUND if there is no such file, BH_E_DENIED if others could have written it or
 // it is not a regular file, BH_E_LIMIT if it is too large, and BH_E_IO if it is not readable. The
-// text names the fault and its path.
+// error names the fault and its path.
 Result<std::string> read_trusted(const std::string &path, const std::vector<uid_t> &owners,
                                  std::size_t most);
 

@@ -21,17 +21,19 @@
 namespace bulkhead::program {
 namespace {
 
-// Held for the whole run: the instance lock, and a descriptor that watches the parent.
+// These are held until the gateway ends: the instance lock, and a descriptor that watches the
+// parent.
 struct Guards {
   OwnedFd lock, parent;
 };
 
-// Returns nullopt if another aggregator is running; this process then exits without an error. It
-// must not read any input before that, because the input belongs to the other aggregator.
+// Returns nullopt if another aggregator is running; this process then exits without an error. Until
+// this check, the process must not read any input, because the input belongs to the other
+// aggregator.
 Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   Guards guards;
-  // If the parent is process 1, all processes end with it, so it need not be watched. With
-  // parent_pid 0, no parent is watched.
+  // If the parent is process 1, its exit ends all processes, so it need not be watched. If
+  // parent_pid is 0, no parent is watched.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
   if (parent > 1 || arguments.parent_pid > 0) {
     auto watched = watch_parent(parent);
@@ -61,7 +63,7 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins before confinement. Afterwards, an ordinary user is in a user
+// Opens and checks the plugins before confinement. After confinement, an ordinary user is in a user
 // namespace where root's files appear to belong to 65534. If a plugin cannot be opened, the error
 // is reported later, when it is known whether the plugin is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {

@@ -20,8 +20,9 @@ struct BannerFacts {
   std::string token_file;    // contains the token; empty: it is in the configuration
 };
 
-// Determines whether the listener at this URL requires a token, and the token's file. `config_json`
-// is the transport's configuration. A listener that is not on loopback always requires a token.
+// Determines whether the listener at this URL requires a token, and which file contains the token.
+// `config_json` is the transport's configuration. A listener that is not on loopback always
+// requires a token.
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 

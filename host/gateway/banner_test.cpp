@@ -114,7 +114,7 @@ TEST_CASE("the report shows failed servers with the reason") {
   CHECK(has(text, "Not offered: a__b: two servers offer it\n"));
 }
 
-TEST_CASE("progress counts enabled servers and names the pending ones") {
+TEST_CASE("progress counts enabled servers and names the pending servers") {
   HostStatus status;
   status.servers = {server("a", ServerState::ready),      server("b", ServerState::connecting),
                     server("c", ServerState::connecting), server("d", ServerState::disabled),

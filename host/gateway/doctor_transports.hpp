@@ -1,5 +1,5 @@
-// The transport checks of doctor: whether transports can be configured, and whether guests' sockets
-// can be created and reached. Addresses are never bound, and connections are closed at once.
+// The transport checks of doctor: whether transports can be configured and whether guest sockets
+// can be created and reached. Addresses are never bound, and connections are closed immediately.
 #pragma once
 
 #include <string>

@@ -42,7 +42,8 @@ class Gateway {
       front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_failed);
     });
-    options.on_status = [this] { on_status(); };  // called during a change; evaluated later
+    // Called while a change is in progress; evaluated later.
+    options.on_status = [this] { on_status(); };
     // stdio has one client. Its servers are started when the client's capabilities are known.
     options.eager = front_.is_serve();
     options.sealing_key = random_key();  // for sessions that are evicted to make room
@@ -151,7 +152,7 @@ class Gateway {
     return backend;
   }
 
-  // With 200 servers, one iteration of the loop may bring many changes. They are evaluated once,
+  // If there are 200 servers, one loop iteration may bring many changes. They are evaluated once,
   // after the iteration.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
@@ -167,7 +168,7 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
-  // Declared before host_, whose threads may still write to them.
+  // Declared before host_, because its threads may write to these members until it is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;

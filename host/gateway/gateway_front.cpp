@@ -120,7 +120,7 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
 
 namespace {
 
-// Returns the pid of a gateway of this user that listens on this address, or an empty string.
+// Returns the pid of a gateway of this user that is listening on this address, or an empty string.
 std::string gateway_listening_on(std::string_view address) {
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {

@@ -34,20 +34,20 @@ class GatewayFront {
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Returns null if no socket could be opened; the log has the reason.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // With --parent-pid, calls `gone` when that process ends. `owner` is the owner of the watch, see
-  // Reactor.
+  // If --parent-pid is set, calls `gone` when that process exits. `owner` is the owner of the
+  // watch, see Reactor.
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener of gateway.metrics_listen. Returns an empty descriptor if none is
-  // configured. For stdio and with --no-listen, an address in use is only a warning, because
-  // several such gateways may run.
+  // configured. For stdio, or if --no-listen is set, an address in use causes only a warning,
+  // because several such gateways may run.
   Result<OwnedFd> open_metrics(const std::string &address);
   // Prints the banner, followed by the held log lines. Call it once the gateway is listening.
   void show_banner(const HostStatus &status);
-  // Shows startup progress. When `settled` is set, shows the table of servers once; later calls do
+  // Shows startup progress. When `settled` is set, shows the server table once; subsequent calls do
   // nothing.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
-  // Reports why the gateway cannot start or has ended. Returns an exit code.
+  // Reports why the gateway cannot start or why it ended. Returns an exit code.
   int give_up(Error error);
 
   ProcessFacts process_facts(std::string socket) const;
@@ -62,7 +62,7 @@ class GatewayFront {
   const std::vector<std::string> notes_;
   const int parent_pid_;
   const bool no_listen_;
-  OwnedFd parent_;  // readable when the parent has ended
+  OwnedFd parent_;  // readable when the parent has exited
   const std::uint64_t started_ms_;
   Logger logger_;
   std::atomic<bool> reported_{false};

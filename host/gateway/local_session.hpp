@@ -25,12 +25,12 @@ class LocalSession {
   using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
 
   explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
-  // Creates a client of the host in this process. While a request waits, the host's loop runs.
+  // Creates a client of the host in this process. The host's loop runs while a request waits.
   explicit LocalSession(Host &host);
 
   // Sends initialize and notifications/initialized.
   std::expected<void, Failure> open();
-  // `params` is the text of a JSON object.
+  // `params` is a JSON object.
   Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
   // Requests all pages of a list; returns the bytes of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,

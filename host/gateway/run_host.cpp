@@ -16,7 +16,7 @@ LogLevel level_named(std::string_view name) noexcept {
   return LogLevel::info;
 }
 
-// A short command shows errors (with --verbose, all log lines) and writes no log file.
+// A short command shows errors (with --verbose, all log lines) but writes no log file.
 ShortRun::ShortRun(const Arguments &arguments)
     : logger_(LogLevel::error,
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::error) {}
@@ -60,7 +60,7 @@ Result<void> ShortRun::start(Profile profile) {
       "this command runs its own gateway, which has no approval surface; start a gateway with the "
       "same configuration (bulkhead serve) to use its servers";
   options.on_list = on_list_;
-  options.on_status = [this] {  // called during a change; evaluated later
+  options.on_status = [this] {  // called while a change is in progress; evaluated later
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;
     progress_pending_ = true;
     host_->reactor().defer(this, bh::callback<&ShortRun::show_progress>(this));

@@ -34,7 +34,7 @@ class ShortRun {
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
   // The error is one line for the user.
   Result<void> start(Profile profile);
-  // Waits at most for the longest connect time-out in the profile plus a margin.
+  // Waits no longer than the longest connect time-out in the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

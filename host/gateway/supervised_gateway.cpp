@@ -24,8 +24,8 @@
 namespace bulkhead::program {
 namespace {
 
-// The supervisor holds all secrets. No core file may contain them, and no other process of this
-// user may read its memory.
+// The supervisor holds all secrets. They must not appear in a core file, and no other process of
+// this user may read the supervisor's memory.
 void protect_memory() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -48,7 +48,7 @@ class SupervisedGateway {
     socket_ = front_.open_service_socket();
     if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
     if (local_clients_) local_clients_->add_to(profile_);
-    // The control compartment reads all input on this socket.
+    // The control compartment reads all input from this socket.
     if (socket_ != nullptr) {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
       if (!metrics) return front_.give_up(metrics.error());
@@ -143,9 +143,9 @@ class SupervisedGateway {
 
   void apply(Profile next, Applied done) {
     if (local_clients_) local_clients_->add_to(next);
-    // Keeps settings that cannot change at run time. The endpoint reports them for its own part,
-    // but folders and services belong to other compartments. Only the endpoint knows whether a
-    // policy accepts new rules at run time.
+    // Keeps settings that cannot change at run time. The endpoint reports changes of such settings
+    // in its own part, but folders and services belong to other compartments. Only the endpoint
+    // knows whether a policy accepts new rules at run time.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
     supervisor_->apply(plan_compartments(next, facts_),
@@ -186,8 +186,7 @@ class SupervisedGateway {
   }
 
   // Some policies reject a new configuration at run time; `refused` lists them ("policies.ID:
-  // ..."). Restores the running configuration of these policies in *next. Returns true if there are
-  // any.
+  // ..."). Restores their running configuration in *next. Returns true if there are such policies.
   bool restore_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {

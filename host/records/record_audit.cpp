@@ -64,7 +64,7 @@ struct Chain {
   VerifyOptions options;
 };
 
-// Returns the chain of the one file that the command names. If the file is in the state folder, the
+// If the command names one file, returns that file's chain. If the file is in the state folder, the
 // supervisor's signatures for its chain are checked as well.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
@@ -111,7 +111,7 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
 }
 
 // A running gateway adds and removes files. Returns true if the files have changed since they were
-// listed; *chain then has the new files.
+// listed; *chain then contains the new files.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -162,7 +162,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Returns why an intact chain does not prove integrity, or an empty string if it does.
+// Returns the reason why an intact chain does not prove integrity, or an empty string if it does.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {

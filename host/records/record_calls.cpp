@@ -23,7 +23,7 @@ constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
                       max_note_columns = 100;
 
-// Columns of a row. The JSON members have the same names, and new columns are added at the end.
+// The columns of a row. The JSON members have the same names. New columns are added at the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
@@ -45,7 +45,8 @@ enum Column {
   claimed_name
 };
 
-// Excludes messages that every client sends around its calls, unless they were denied or failed.
+// Excludes messages that every client sends before and after its calls, unless they were denied or
+// failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
@@ -108,8 +109,8 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of one file that are newer than those already read from its chain, at most the
-  // newest `limit` matching rows.
+  // Reads the rows of one file that are newer than the rows already read from its chain, but at
+  // most the newest `limit` matching rows.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
@@ -137,8 +138,8 @@ class Calls {
     return {};
   }
 
-  // Writes the rows read since the last call in order of time, at most the newest `limit`. Returns
-  // false if standard output was closed.
+  // Writes the rows read since the last call in chronological order, at most the newest `limit`.
+  // Returns false if standard output was closed.
   bool write(std::uint64_t limit) {
     std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
       return std::tie(a.time, a.place) < std::tie(b.time, b.place);
@@ -168,7 +169,7 @@ class Calls {
                              : "No calls are recorded.\n";
   }
 
-  // Returns the key of a chain, since ids ascend across its files.
+  // Returns the key of a chain, because ids ascend across its files.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
@@ -189,7 +190,7 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files are sufficient for `limit` rows. They are read in ascending order because ids
+  // The newest files contain at least `limit` rows. They are read in ascending order because ids
   // ascend.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
@@ -199,7 +200,7 @@ int run_calls(const Arguments &arguments) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });
   if (files.empty() && !arguments.records.follow) return complain("no session database file found");
-  // A damaged file must not hide the others.
+  // A damaged file must not hide the other files.
   std::size_t unread = 0;
   for (const auto &file : files) {
     if (auto read = calls.read(file, limit); !read) {

@@ -1,4 +1,4 @@
-// Finds the files of a profile's session database.
+// Finds the session database files of a profile.
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   return table.str();
 }
 
-// SQLite checks the time limit only between steps, and a single step may exceed it.
+// SQLite checks the time limit only between steps, and a single step may take longer.
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
 constexpr int value_bytes = 16 << 20;             // per value, and per statement text
-constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not checked: they contain rows
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files contain rows, and are not checked
 constexpr int steps_between_looks = 1'000;
 
 const char *action_name(int action) {
@@ -98,7 +98,8 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// Returns why a file cannot be read together with other files, or an empty string if it can.
+// Returns the reason why a file cannot be read together with other files, or an empty string if it
+// can.
 std::string why_alone(record_store::Database &db) {
   record_store::Statement id;
   int schema = 0;
@@ -113,8 +114,8 @@ std::string why_alone(record_store::Database &db) {
          std::to_string(record_store::schema_version);
 }
 
-// Returns the columns of a table in this file, adapted to the current schema. Returns an empty
-// string if the table already has the current schema.
+// Returns this table's columns in this file, adapted to the current schema. Returns an empty string
+// if the table already has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   if (std::ranges::find(record_store::tables_with_later_column, table) ==
@@ -290,7 +291,7 @@ void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
       return;
     case SQLITE_FLOAT: {
       const std::string text = text_value(row, column);
-      // JSON has no infinities.
+      // JSON cannot represent infinities.
       *out += text.find("Inf") == text.npos ? text : "null";
       return;
     }

@@ -1,5 +1,5 @@
 // Reads files of the session database as one database, over a read-only connection. SQLite's
-// authorizer rejects every statement that does more than read.
+// authorizer rejects every statement that does anything other than read.
 //
 // Used on one thread.
 #pragma once
@@ -24,9 +24,8 @@ class RecordReader {
   static constexpr std::uint64_t max_ms = 5'000;
 
   // Removes files that cannot be read together with others. For a damaged file or an unsupported
-  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or were
-  // removed in the meantime, are dropped silently. A single file is never removed, so that the
-  // error names it.
+  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or have since
+  // been removed, are dropped silently. A single file is never dropped, so that the error names it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 
@@ -38,7 +37,7 @@ class RecordReader {
     std::uint64_t rows = 0;
     bool cut = false;  // there were more than max_rows rows or max_answer_bytes bytes
   };
-  // Runs one query and calls `row` for each of its rows. Returns an error if the text is not a
+  // Runs one query and calls `row` for each of its rows. Returns an error if the string is not a
   // single query, has an SQL error, or exceeds the time limit.
   Result<Answer> run(std::string_view sql,
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
@@ -59,7 +58,7 @@ class RecordReader {
 // Appends a value as JSON; blobs become hex digits.
 void append_json_value(std::string *out, sqlite3_stmt *row, int column);
 std::string text_value(sqlite3_stmt *row, int column);
-// Returns the text as an SQL string literal.
+// Returns the string as an SQL string literal.
 std::string sql_quoted(std::string_view text);
 
 }  // namespace bulkhead::program

@@ -98,7 +98,7 @@ TEST_CASE("queries are answered") {
   CHECK(ask(files, "SELECT 9e999").rows == "null ");
 }
 
-TEST_CASE("several files are read as one") {
+TEST_CASE("several files are read as one database") {
   const Files files(3);
   CHECK(ask(files, "SELECT count(*), count(DISTINCT server_name) FROM mcp_calls").rows == "9 3 ");
   const Files many(13, 1);

@@ -1,4 +1,4 @@
-// The command `timeline`: shows the events of all tables in order of time.
+// The command `timeline`: shows the events of all tables in chronological order.
 #include <algorithm>
 
 #include "bulkhead/cpp/json_writer.hpp"

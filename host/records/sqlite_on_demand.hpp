@@ -8,7 +8,7 @@ namespace bulkhead::program {
 
 // Loads the library; afterwards the functions of sqlite3.h can be called. Returns BH_E_NOT_FOUND if
 // it is not installed. Repeated calls are cheap. A process that calls a function of sqlite3.h
-// before the library is loaded ends with the same message. Thread-safe.
+// before the library is loaded exits with the same message. Thread-safe.
 Result<void> load_sqlite();
 
 }  // namespace bulkhead::program

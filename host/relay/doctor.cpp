@@ -150,7 +150,7 @@ class Doctor {
   }
 
   // Returns the response to `id` (empty: a response without id). On failure, prints a line and
-  // returns an empty text.
+  // returns an empty string.
   std::string request_any(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
@@ -165,7 +165,7 @@ class Doctor {
         "its log.");
     return {};
   }
-  // Like request_any(), for responses that only the endpoint can send: -32001 comes from the relay
+  // Like request_any(), but accepts only responses from the endpoint: -32001 comes from the relay
   // itself.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = request_any(message, id, what);

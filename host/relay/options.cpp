@@ -67,7 +67,7 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
   return problem == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
-// Returns the error text, or an empty string on success.
+// Returns an error message, or an empty string on success.
 std::string set(Options *options, std::string_view name, std::string_view value) {
   const bool place = name == "--unix" || name == "--hybrid";
   if (place && value.empty()) return std::string(name) + " requires a path";
@@ -145,7 +145,7 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
     return wrong_usage(program, "--unix and --hybrid are mutually exclusive");
   }
-  // Several hosts on one machine use different port offsets. Each host passes its offset to its
+  // Hosts that share a machine use different port offsets. Each host passes its offset to its
   // guests on the kernel command line.
   if (!port_given) out.port = standard_port + port_offset(read_command_line());
   return out;

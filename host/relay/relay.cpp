@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<pipe::PipeHost *> running{nullptr};
 
-// On a signal, the relay shuts down in order, so that the flags of a shared terminal are restored.
+// On a signal, the relay shuts down in order and restores the flags of a shared terminal.
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) {

@@ -1,5 +1,5 @@
 // The relay: connects an MCP client on standard input and output to an endpoint, with route =
-// "pipe". bulkhead-relay consists of this code, and `bulkhead relay` runs the same code.
+// "pipe". bulkhead-relay and `bulkhead relay` both run this code.
 #pragma once
 
 #include <string_view>

@@ -26,14 +26,14 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // Returns the response with this id as JSON text. If `id` is empty, returns a response without an
-  // id or with id null. Skips messages with a method; other responses are kept for next_stray().
-  // Returns nullopt after a time-out or if the relay has ended.
+  // Returns the response with this id as JSON. If `id` is empty, returns a response without an id
+  // or with id null. Skips messages with a method; other responses are kept for next_stray().
+  // Returns nullopt after a time-out or if the relay has exited.
   std::optional<std::string> answer(std::string_view id);
   // Returns the first unexpected response since the last call, or an empty string.
   std::string next_stray();
-  // Closes the relay's input, waits for it to exit and returns its exit code, or -1 if it did not
-  // exit in time or a signal ended it.
+  // Closes the relay's input and waits for the relay to exit. Returns its exit code, or -1 if it
+  // did not exit in time or was ended by a signal.
   int end();
 
  private:

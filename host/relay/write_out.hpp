@@ -1,4 +1,4 @@
-// Writes complete texts to the standard descriptors, without the code size of iostreams.
+// Writes strings to the standard descriptors, without the code size of iostreams.
 #pragma once
 
 #include <unistd.h>

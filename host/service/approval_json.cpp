@@ -47,7 +47,7 @@ std::string json_of(const ApprovalQuestion &q, const std::string &scope,
   return out + "}";
 }
 
-// Returns the text of a JSON string, or nullopt for any other value.
+// Returns the content of a JSON string, or nullopt for any other value.
 std::optional<std::string> text_of(std::string_view value) {
   if (!value.starts_with('"')) return std::nullopt;
   std::string scratch;
@@ -68,7 +68,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Checks that all members of an object are in `known` and that each occurs only once.
+// Checks that all members of an object are in `known` and that each member occurs only once.
 Result<void> check_object(std::string_view body, std::initializer_list<std::string_view> known) {
   if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
     return fail(BH_E_INVALID, "the body must be a JSON object without duplicate members");

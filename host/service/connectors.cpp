@@ -106,7 +106,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INVALID, joined_lines(next.error()));
   const ServerDef *added = find(next->profile, id);
-  if (added == nullptr) {  // the name is invalid; a note has the reason
+  if (added == nullptr) {  // the name is invalid; a note states the reason
     return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is invalid"
                                                             : next->profile.notes.back());
   }

@@ -1,5 +1,5 @@
 // The user layer's file, connectors.json beside the default profile: the servers that were added
-// with the connector API. The file is replaced as a whole, under a lock, and only if the complete
+// with the connector API. The whole file is replaced, under a lock, and only if the complete
 // profile is valid with the change.
 //
 // Thread-safe. Blocks for file access, and for up to lock_ms while another gateway changes the

@@ -13,7 +13,7 @@ struct FoundGateway {
   std::string socket;
   int status = 0;      // HTTP status of the response
   std::string answer;  // JSON as received, at most max_answer_bytes
-  std::string error;   // why there is no response: busy, or access denied
+  std::string error;   // the reason why there is no response: busy, or access denied
 };
 
 inline constexpr std::size_t max_answer_bytes = 16u << 20;

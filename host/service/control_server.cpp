@@ -35,8 +35,8 @@ ControlAnswer refusal(const RequestFeed &feed) {
   }
 }
 
-// Returns the error for a request that is valid HTTP but not accepted here. The status is 0 if
-// there is none.
+// Returns the error for a request that is valid HTTP but is not accepted here. If it is accepted,
+// the status of the error is 0.
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
@@ -106,7 +106,7 @@ void ControlServer::accept_all() {
     if (fd >= 0) {
       start(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      // The listener stays readable; without a pause the loop would spin.
+      // The listener stays readable, so without a pause the loop would spin.
       reactor_.modify(watch_, 0);
       reactor_.timer_start(this, pause_ms, bh::callback(this, [](ControlServer &self) {
                              self.reactor_.modify(self.watch_, BH_FD_READ);
@@ -205,7 +205,7 @@ void ControlServer::hand_over(Connection &connection) {
   request.host = feed->text(Field::host);
   request.body = feed->body();
   connection.state = State::answering;
-  // While the request is processed, only a disconnect of the client matters.
+  // While the request is processed, no event matters except a disconnect of the client.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
   connection.timer = 0;

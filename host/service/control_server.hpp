@@ -42,8 +42,8 @@ class ControlServer {
   static constexpr std::uint64_t answer_ms = 5'000;
   static constexpr std::uint64_t pause_ms = 1'000;  // after accept() ran out of descriptors
 
-  // Sends the answer, immediately or later, on the loop's thread. The answer is dropped if the
-  // client or the server no longer exists. The connection stays open until the answer is sent.
+  // Sends the answer, either immediately or later, on the loop's thread. The answer is dropped if
+  // the client or the server no longer exists. The connection stays open until the answer is sent.
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 

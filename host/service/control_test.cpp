@@ -114,7 +114,7 @@ TEST_CASE("clients that do not read block others only until the time-out") {
   CHECK(found[0].error.empty());
 }
 
-TEST_CASE("sockets of ended gateways are removed, other files are kept") {
+TEST_CASE("sockets of gateways that have exited are removed, other files are kept") {
   TestFolder folder;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -11,7 +11,7 @@ namespace bulkhead::program {
 
 std::string join_request_json(const JoinRequest &request);
 
-// Returns BH_E_INVALID with the reason if the body is invalid.
+// Returns BH_E_INVALID and the reason if the body is invalid.
 Result<JoinRequest> read_join_request(std::string_view body);
 
 // Returns nullopt if the text is not an answer of this version.

@@ -63,14 +63,14 @@ std::string metrics_text(const ServiceStatus &status) {
   metrics.add("bulkhead_requests_in_flight", "gauge", "", status.host.in_flight);
   metrics.add("bulkhead_uptime_seconds", "gauge", "", status.process.uptime_ms / 1'000);
   for (const auto &[name, value] : status.host.counters) {
-    // "ID.NAME" is a counter of a plugin. An id may contain dots; the longest matching id is used.
+    // "ID.NAME" is a plugin counter. An id may contain dots; the longest matching id is used.
     std::string_view owner;
     for (const PluginStatus &plugin : status.host.plugins) {
       const bool fits = name.size() > plugin.id.size() && name.starts_with(plugin.id) &&
                         name[plugin.id.size()] == '.';
       if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
     }
-    if (name == "approvals_waiting") {  // a current number, not a total
+    if (name == "approvals_waiting") {  // a current value, not a total
       metrics.add("bulkhead_" + plain(name), "gauge", "", value);
     } else if (owner.empty()) {
       metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);

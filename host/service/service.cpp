@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// Returns the servers that a change connects and that are not ready, with the reasons.
+// Returns the servers that a change connects but that are not ready, with the reasons.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -39,10 +39,10 @@ struct Service::Job {
   std::string id;     // for remove, restart
   ServiceReply reply;
   std::map<std::string, std::uint64_t> restarts;
-  // Members that are set on the pool's thread:
+  // Members that are set on a pool thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // Members that are set afterwards:
+  // Members that are set after that:
   std::vector<std::string> notes;
   ApplyReport report;
   std::uint64_t deadline_ns = 0;
@@ -182,8 +182,8 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
-// Reads the profile again, as for a reload. Gives this server a new connection while the old one
-// drains.
+// Reads the profile again, as for a reload. Opens a new connection for this server while the old
+// connection drains.
 void Service::restart(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::restart, std::move(reply));
   if (!from_bytes(value, &job->id)) {

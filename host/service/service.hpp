@@ -22,27 +22,27 @@
 
 namespace bulkhead::program {
 
-// The gateway behind the service. All functions are called on the loop's thread.
+// The gateway that the service controls. All functions are called on the loop's thread.
 struct ServiceBackend {
   // Reports the state of the gateway and its process; calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;
   // Applies a profile; calls `done` once, from the loop, immediately or later.
   std::function<void(LoadedProfile next, std::function<void(Result<ApplyReport>)> done)> apply;
-  // Reports the host's part of the state.
+  // Reports the state of the host.
   std::function<void(std::function<void(const HostStatus &)> done)> look;
   std::function<void(LogLevel level, std::string_view text)> log;
-  // Forwards a request about approvals to the endpoint without parsing it. Calls `done` once.
+  // Forwards an approval request to the endpoint without parsing it. Calls `done` once.
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
-  // Answers a program that asks to join. Empty if this gateway cannot be shared.
+  // Answers a program that asks to join. This member is empty if the gateway cannot be shared.
   std::function<ServiceAnswer(std::string_view request)> join;
 };
 
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // A reload is answered when its servers have settled, at the latest after this time.
+  // A reload is answered when its servers have settled, and no later than this.
   static constexpr std::uint64_t settle_ms = 10'000;
 
   // `arguments` are the arguments with which the profile was loaded.
@@ -80,7 +80,7 @@ class Service {
   const Transports transports_;
   const ServiceBackend backend_;
   std::deque<std::unique_ptr<Job>> jobs_;          // the first job is in progress
-  std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts of servers, by name
+  std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts for each server, by name
   std::uint32_t running_ = 0;                      // number of jobs on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;

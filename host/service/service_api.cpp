@@ -23,7 +23,7 @@ using bh::json::append_member;
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
 
-// Reports all mistakes in the profile, which was not applied.
+// Reports all errors in the profile, which was not applied.
 ControlAnswer not_reloaded(const Refusal &refusal) {
   std::string out = R"({"success":false,"reloaded":0,"failed_session_count":1,)";
   out += R"("failed_session_ids":["gateway"],"failures":[)";

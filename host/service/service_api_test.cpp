@@ -131,7 +131,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // A change that needs a restart is not in force, so the extent is "part" or "none".
+  // A change that requires a restart is not in force, so the extent is "part" or "none".
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;

@@ -41,12 +41,12 @@ struct ServiceAnswer {
   std::string value;
 };
 using ServiceReply = std::function<void(ServiceAnswer)>;
-// `reply` is called once, from the loop, immediately or later. It is not called if the gateway
-// ends.
+// `reply` is called once, from the loop, either immediately or later. It is not called if the
+// gateway ends first.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Limits between the processes: bytes of one request, of one frame and of all queued frames, and
-// the number of unanswered requests.
+// Limits between the processes: the size in bytes of one request, one frame and all queued frames,
+// and the number of unanswered requests.
 inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;

@@ -23,7 +23,7 @@ std::string unused_name() {
 }  // namespace
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
-  // The socket is bound under a temporary name and renamed once it is listening. Until then,
+  // The socket is bound under a temporary name and renamed once it is listening. Otherwise,
   // `status` could mistake it for the socket of a terminated gateway and remove it.
   const std::string unready = path + "~";
   sockaddr_un address{};
@@ -34,7 +34,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
   std::memcpy(address.sun_path, unready.data(), unready.size());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
-  // The folder already has mode 0700; the mask also protects the socket between bind and chmod.
+  // The folder already has mode 0700. The mask also protects the socket between bind() and chmod().
   const mode_t mask = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address);
   const int error = errno;

@@ -1,5 +1,6 @@
-// The service socket's file: bound and listening, with mode 0600 in a 0700 folder, removed by the
-// destructor. The accepting process can be restarted without losing queued connections.
+// The service socket's file: bound and listening, with mode 0600 in a 0700 folder. The destructor
+// removes it. The process that accepts connections can be restarted without losing queued
+// connections.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   pass_on(&actions, high[2].get(), control::log_fd);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // A separate process group ensures that Ctrl-C in the terminal reaches only the supervisor.
+  // The separate process group ensures that Ctrl-C in the terminal reaches only the supervisor.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::string arguments[] = {"bulkhead", "compartment", name};
   char *const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};

@@ -55,7 +55,7 @@ TEST_CASE("an egress plugin with a Unix socket has one path and no network") {
   CHECK(may.dial == std::vector<std::string>{"/run/opa.sock"});
 }
 
-TEST_CASE("the compartment of an egress policy has the HTTP client and access to one server") {
+TEST_CASE("an egress policy's compartment has the HTTP client and access to one server") {
   Profile profile;
   profile.policies = {use("rules", "policy-rules", "{}"),
                       use("opa", "policy-http",

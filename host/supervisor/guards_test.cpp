@@ -21,7 +21,7 @@ using namespace bulkhead::program;
 TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   const TestFolder folder;
   const std::string path = folder / "lock";
-  std::ofstream(path) << "4194303\n";  // pid of a process that has ended
+  std::ofstream(path) << "4194303\n";  // pid of a process that has exited
   auto first = acquire_instance_lock(path);
   REQUIRE(first);
   REQUIRE(*first);
@@ -69,7 +69,7 @@ TEST_CASE("A32 only the actual parent can be watched") {
   CHECK(::poll(&ready, 1, 0) == 0);  // the parent is running
 }
 
-TEST_CASE("A14 the end of the parent is detected even if its pipes stay open") {
+TEST_CASE("A14 the parent's exit is detected even if its pipes stay open") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const pid_t middle = ::fork();

@@ -20,9 +20,9 @@
 namespace bulkhead::program {
 namespace {
 
-// The compartments of the plugins of this distribution. Every other plugin gets a compartment named
-// after its instance. A connector may use the network, because it connects to servers; other
-// plugins need the grant "network".
+// Compartments of this distribution's plugins. Every other plugin gets a compartment named after
+// its instance. A connector may use the network, because it connects to servers; other plugins
+// require the grant "network".
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
@@ -34,20 +34,20 @@ constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // This compartment changes to the user that owns the workspace.
+    // This compartment switches to the user that owns the workspace.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
 // Third-party policies and telemetry plugins. Stored telemetry belongs to the user that started the
-// program, in folders that other users cannot enter.
+// program, and its folders are inaccessible to other users.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
-// Plugins of this distribution that connect to other hosts (egress.hpp).
+// This distribution's plugins that connect to other hosts (egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// Policies of this distribution. They run in the endpoint unless the profile assigns a compartment.
+// This distribution's policies. They run in the endpoint unless the profile assigns a compartment.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -56,7 +56,7 @@ const Role *role_of(std::string_view plugin) {
   return at == std::end(roles) ? nullptr : at;
 }
 
-// The folders that the configuration of builtin-files names.
+// The folders named in the builtin-files configuration.
 struct FilesFolders {
   std::vector<std::string> read, write;
 };
@@ -97,8 +97,8 @@ bool reachable(const std::filesystem::path &folder, uid_t uid) {
   return true;
 }
 
-// Returns the user that owns all these folders, and its group. Returns nullopt if there are several
-// owners, if root is the owner, or if the owner cannot reach a folder.
+// Returns the user that owns all of these folders, and the user's group. Returns nullopt if there
+// are several owners, if root is the owner, or if the owner cannot reach a folder.
 std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
   std::optional<std::pair<uid_t, gid_t>> owner;
   for (const std::string &folder : folders) {
@@ -124,8 +124,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// Returns the part of a server's definition that the endpoint needs. It is not sufficient to start
-// or reach the server.
+// Returns the part of a server's definition that the endpoint needs. This part is not sufficient to
+// start or reach the server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();
@@ -150,7 +150,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// A third-party plugin may be named like a compartment of this distribution, but must not join it.
+// A third-party plugin may have the name of a compartment of this distribution, but must not join
+// that compartment.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -170,8 +171,8 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
-// Returns the TCP ports that one server may need: the port of its URL, the ports for redirects, and
-// the port for name resolution. Returns no ports if a proxy is configured.
+// Returns the TCP ports that one server may use: the port of its URL, and the ports for redirects
+// and name resolution. Returns no ports if a proxy is configured.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -336,8 +337,8 @@ class Planner {
     slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
-  // Adds a policy or telemetry plugin. If it has a compartment, it is the only plugin there. `use`
-  // is the endpoint's view of the plugin.
+  // Adds a policy or telemetry plugin. If the plugin has a compartment, no other plugin is in it.
+  // `use` is the endpoint's view of the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);

@@ -1,4 +1,4 @@
-// Plans the compartments that a profile needs, and the slice of each compartment.
+// Plans the compartments that a profile requires, and the slice of each compartment.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace bulkhead::program {
 
-// Facts that are not in the profile.
+// Facts that the profile does not contain.
 struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;
   bool is_root = false;
   bool service = false;         // a service socket exists
-  std::string fingerprint_key;  // random, one for each run
+  std::string fingerprint_key;  // random, different in each run
 };
 
-// Subfolders of the state folder: the files of telemetry plugins, and the supervisor's signatures
-// for these files.
+// Subfolders of the state folder: one for the files of telemetry plugins, and one for the
+// supervisor's signatures of these files.
 inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 
 // Returns 32 random bytes.

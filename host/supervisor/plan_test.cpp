@@ -1,4 +1,4 @@
-// Tests of the compartments that a profile needs, and of their privileges.
+// Tests of the compartments that a profile requires, and of their privileges.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>

@@ -22,7 +22,7 @@ TEST_CASE("signatures are limited to a burst and then to a rate") {
   CHECK(all_at(&budget, start) == SignBudget::burst);
   CHECK(all_at(&budget, start) == 0);
   CHECK(all_at(&budget, start + second) == SignBudget::per_second);
-  // Elapsed time between requests is neither lost nor counted twice.
+  // Time that elapses between requests is neither lost nor counted twice.
   std::uint64_t n = 0;
   for (std::uint64_t ns = 0; ns < 10 * second; ns += second / 1000) {
     n += budget.consume(start + second + ns) ? 1 : 0;
@@ -30,7 +30,7 @@ TEST_CASE("signatures are limited to a burst and then to a rate") {
   CHECK(n == 10 * SignBudget::per_second - 1);
 }
 
-TEST_CASE("unused signatures accumulate up to the burst only") {
+TEST_CASE("unused signatures accumulate only up to the burst") {
   SignBudget budget(0);
   CHECK(all_at(&budget, 3600 * second) == SignBudget::burst);
 }

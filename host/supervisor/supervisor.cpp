@@ -26,7 +26,7 @@
 namespace bulkhead::program {
 namespace {
 
-// If the endpoint ends, its trunks close. Its end is detected within this time.
+// If the endpoint exits, its trunks close. Its exit is detected within this time.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -103,8 +103,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// These paths are hidden from the launcher's programs. They can only be covered if they exist
-// before the launcher starts.
+// These paths are hidden from the launcher's programs. Only paths that exist before the launcher
+// starts can be hidden.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -136,7 +136,7 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint ends first, because it then makes the other compartments stop their servers in
+    // The endpoint is stopped first, because it makes the other compartments stop their servers in
     // order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
     // In-flight calls get one grace period and servers get two: one after their input is closed,
@@ -213,7 +213,7 @@ Result<void> Supervisor::start(Child &child) {
   return {};
 }
 
-// Returns a descriptor that the compartment could not open itself.
+// Returns a descriptor that the compartment cannot open itself.
 int Supervisor::descriptor_for(const Child &child) {
   if (child.slice.service) return service_.listener;
   if (!child.slice.router) return -1;
@@ -228,7 +228,7 @@ int Supervisor::descriptor_for(const Child &child) {
   return ledger_.get();
 }
 
-// Watches the log socket and the end of the process.
+// Watches the log socket and the exit of the process.
 bool Supervisor::watch(Child &child) {
   const bh_status log =
       reactor_->watch(this, child.log_socket.get(), BH_FD_READ,
@@ -243,7 +243,7 @@ bool Supervisor::watch(Child &child) {
   return log == BH_OK && end == BH_OK;
 }
 
-// Kills a process whose end could not be watched.
+// Kills a process whose exit cannot be watched.
 void Supervisor::kill_unwatched(Child &child) {
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -254,7 +254,7 @@ void Supervisor::kill_unwatched(Child &child) {
   child.log_socket.reset();
 }
 
-// Creates the link between the endpoint and a compartment once both are running. For the endpoint,
+// Creates the link between the endpoint and a compartment when both are running. For the endpoint,
 // creates the links to all compartments.
 void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
@@ -281,7 +281,7 @@ void Supervisor::join(Child &child) {
   }
 }
 
-// If a trunk closes because the endpoint has ended, the restarted endpoint gets a new trunk. If a
+// If a trunk closes because the endpoint has exited, the restarted endpoint gets a new trunk. If a
 // trunk closes while the endpoint is running, the trunk is broken or its ends are incompatible, so
 // the compartment is restarted.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
@@ -301,7 +301,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
 }
 
 // The endpoint reports a compartment that violated the protocol or timed out, and the compartment
-// is restarted. The report never concerns a process that drains beside its replacement.
+// is restarted. The report never concerns a process that drains in parallel with its replacement.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
@@ -333,7 +333,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // News about tools that the endpoint sent before this frame must be stored first.
+      // Tool updates that the endpoint sent before this frame must be stored first.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -481,8 +481,8 @@ void Supervisor::report_given_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// Sends the compartment's telemetry requirements to a new endpoint, which has not received them
-// over the link yet.
+// Sends a new endpoint the compartment's telemetry requirements, because it has not yet received
+// them over the link.
 void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;

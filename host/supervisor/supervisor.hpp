@@ -33,7 +33,8 @@ struct SupervisorHooks {
   std::function<void()> on_status;  // called when status() has changed
 };
 
-// The service behind the service socket. Empty if there is no control compartment.
+// The service behind the service socket. If there is no control compartment,
+// all members have their default values.
 struct SupervisedService {
   int listener = -1;           // borrowed
   int metrics_listener = -1;   // borrowed; -1 if there is none
@@ -43,12 +44,13 @@ struct SupervisedService {
 
 class Supervisor {
  public:
-  // After this many consecutive starts without becoming ready, a compartment is not restarted.
+  // A compartment is not restarted after this many consecutive starts in which it did not become
+  // ready.
   static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
   static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
   static constexpr std::uint64_t max_status_ms = 1'000;
-  // Time-out for the endpoint's response to a request about approvals.
+  // Time-out for the endpoint's response to an approval request.
   static constexpr std::uint64_t max_approvals_ms = 2'000;
   static constexpr std::size_t max_approvals_asked = 32;  // unanswered requests
   // A compartment that does not acknowledge definitions within this time is killed.
@@ -70,28 +72,29 @@ class Supervisor {
   Supervisor &operator=(const Supervisor &) = delete;
 
   // Runs until request_stop() is called, the endpoint has finished, or the endpoint cannot start.
-  // Returns an error with the reason in the last case. All processes have ended when this returns.
+  // In the last case, returns an error with the reason. When this function returns, all processes
+  // have exited.
   Result<void> run();
   // Thread-safe and async-signal-safe.
   void request_stop() noexcept;
 
   // Applies a new set of slices. Compartments with the same plugins keep running and receive the
   // definitions of their servers; new compartments start, changed compartments are replaced, and
-  // compartments that are no longer needed end. Then the endpoint applies its profile (see
+  // compartments that are no longer needed are stopped. Then the endpoint applies its profile (see
   // Host::apply). The process of a replaced compartment finishes its calls while its replacement
   // runs, or before the replacement starts (see may_run_beside()). `done` is called once with the
   // report. While a change is in progress, another call fails with BH_E_LIMIT.
   void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
-  // The endpoint's last report about servers and plugins. The endpoint sends a report whenever a
-  // state changes.
+  // The endpoint's last report on servers and plugins. The endpoint sends a report whenever a state
+  // changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is current: after the endpoint's report, at most max_status_ms
-  // later, or at once if there is no endpoint.
+  // Calls `done` when status() is current: after the endpoint's report, but after max_status_ms at
+  // the latest, or immediately if there is no endpoint.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
-  // Forwards a request about approvals to the endpoint and its response to `done`, without parsing
+  // Forwards an approval request to the endpoint and the response to `done`, without parsing
   // either. Calls `done` once. Fails with BH_E_UNAVAILABLE if there is no endpoint or no response
   // within max_approvals_ms, and with BH_E_LIMIT if too many requests are pending.
   void ask_approvals(std::uint32_t request, std::string_view value,
@@ -100,7 +103,7 @@ class Supervisor {
  private:
   struct Child;
   struct SecretJob;
-  // A pending request about approvals.
+  // A pending approval request.
   struct ApprovalJob {
     Supervisor *supervisor = nullptr;
     std::uint64_t number = 0, timer = 0;
@@ -169,7 +172,7 @@ class Supervisor {
   SupervisedService service_;
   std::shared_ptr<const pid_t> metrics_given_;  // the process that received the metrics listener
   const std::string sealing_key_;               // seals the session ids that clients hold
-  // State that an endpoint process leaves to its replacement; never read here.
+  // State that an endpoint process leaves to its replacement. The supervisor never reads it.
   OwnedFd ledger_;
   std::list<SecretJob> secret_jobs_;  // the reactor's pool uses it until its threads end
   std::unique_ptr<PinWriter> pins_;   // also used by the reactor's pool until its threads end
@@ -184,7 +187,7 @@ class Supervisor {
   std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by request number
   std::uint64_t last_approvals_ = 0;
   std::function<void(Result<ApplyReport>)> apply_done_;
-  std::uint64_t apply_number_ = 0;  // of the current change, or of the last one
+  std::uint64_t apply_number_ = 0;  // for the current change, or the last change
   std::uint64_t apply_timer_ = 0, status_timer_ = 0;
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;

@@ -1,5 +1,5 @@
-// Forwards requests about approvals between the service socket and the endpoint. The values are
-// opaque bytes here.
+// Forwards approval requests between the service socket and the endpoint. Their values are opaque
+// here.
 #include <utility>
 
 #include "supervisor/supervisor_child.hpp"
@@ -47,7 +47,7 @@ void Supervisor::finish_approvals(std::uint64_t number, Result<std::string> answ
   job.mapped().done(std::move(answer));
 }
 
-// Fails all pending requests after the endpoint has ended.
+// Fails all pending requests after the endpoint has exited.
 void Supervisor::refuse_approvals() {
   while (!approvals_asked_.empty()) {
     finish_approvals(

@@ -12,7 +12,7 @@
 namespace bulkhead::program {
 
 struct Supervisor::Child {
-  // When the process ends, both sockets close, in either order. Only the pidfd reports the end.
+  // When the process exits, both sockets close, in either order. Only the pidfd reports the exit.
   struct ControlEnd final : link::Channel::Receiver {
     Child *child = nullptr;
     void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
@@ -46,16 +46,16 @@ struct Supervisor::Child {
   bool finished = false;
   bool given_up = false;
   bool wanted = true;     // part of the profile
-  bool replaced = false;  // ends, then restarts with a different slice
+  bool replaced = false;  // is stopped, then restarted with a different slice
   // Finishes its calls while a new child with the same name receives all new calls.
   bool leaving = false;
-  bool retired = false;  // no profile needs it; ending or has ended
+  bool retired = false;  // no profile needs it; it is stopping or has exited
   bool secret_pending = false;
   SignBudget sign_budget;               // shared by all processes of the compartment
   bool ending = false;                  // the process has received a stop request
   bool awaited = false;                 // a reload waits until the next process is ready
   std::uint64_t definitions_asked = 0;  // number of the unacknowledged definitions; 0: none
-  std::string failure;                  // the failure that the process reported before it ended
+  std::string failure;                  // the failure that the process reported before it exited
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;

@@ -8,14 +8,14 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that has not answered max_unanswered pings is unresponsive. Pings are counted rather
-// than timed, so that a clock jump does not kill a process.
+// A process that has not answered max_unanswered pings is unresponsive. Pings are counted, not
+// timed, so that a clock jump does not kill a process.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
 }  // namespace
 
-// Asks a compartment to end, and kills it after its grace period.
+// Asks a compartment to stop, and kills it after its grace period.
 void Supervisor::end(Child &child) {
   if (!child.running() || std::exchange(child.ending, true)) return;
   link::Frame frame;
@@ -24,7 +24,7 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for the next step that the process must complete; replaces the previous
+// Sets the deadline for the next step that the process must complete. Replaces the previous
 // deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
@@ -32,10 +32,10 @@ void Supervisor::set_deadline(Child &child) {
   const Profile &profile = child.slice.profile;
   std::uint64_t wait_ms = 0;
   if (!child.control->open()) {
-    wait_ms = stop_margin_ms;  // the process is ending or has violated the protocol
+    wait_ms = stop_margin_ms;  // the process is stopping or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
-    // In-flight calls of its plugins may finish first.
+    // The in-flight calls of its plugins may finish first.
     if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +

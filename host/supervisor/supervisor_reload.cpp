@@ -94,9 +94,9 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
-// Returns true if a new process may run beside the draining process of `child`. At most two
-// processes of a compartment run at the same time, and only if the compartment contains nothing but
-// non-exclusive tools plugins.
+// Returns true if a new process may run in parallel with the draining process of `child`. At most
+// two processes of a compartment run at the same time, and only if the compartment contains nothing
+// but non-exclusive tools plugins.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
@@ -105,7 +105,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// The process of `child` finishes its calls; a new process receives all other calls.
+// The process of `child` finishes its calls, and a new process receives all other calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -127,9 +127,9 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Starts a compartment that the previous profiles did not need, or that was given up and may now
-// work. If it was waiting for its restart, it starts with the new slice. The control compartment is
-// not restarted, because clients can no longer reach it.
+// Starts a compartment that no previous profile needed, or that was given up and may now work. A
+// compartment that was waiting for its restart starts with the new slice. The control compartment
+// is not restarted, because clients can no longer reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -144,7 +144,8 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// Called when a policy process has become ready or has ended while a reload waits for it.
+// Called during a reload that waits for a policy process, when this process has become ready or has
+// exited.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
@@ -188,7 +189,7 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
   finish_apply(std::move(report));
 }
 
-// Ends compartments that are no longer needed, after the endpoint has released them.
+// Stops compartments that are no longer needed, after the endpoint has released them.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));

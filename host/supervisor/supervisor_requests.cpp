@@ -1,5 +1,5 @@
-// Requests from compartments to the supervisor: sockets, secrets of plugins, signatures, and
-// persisted state about servers' tools.
+// Compartment requests to the supervisor: sockets, plugin secrets, signatures, and persisted tool
+// state of servers.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -71,9 +71,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // An ending process may already have the slice of its replacement, so its requests are denied. A
-  // process that drains beside its replacement keeps its slice, and its calls may need secrets. A
-  // process may still request the signature for its last checkpoint.
+  // A stopping process may already have the slice of its replacement, so its requests are denied. A
+  // process that drains in parallel with its replacement keeps its slice, and its calls may need
+  // secrets. A process may still request the signature for its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
@@ -82,7 +82,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "only telemetry plugins can request signatures"});
   }
-  // An ending process always gets its last signature. If it requests more, it is killed soon.
+  // A stopping process always gets its last signature. If it requests more signatures, it is soon
+  // killed.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
       !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
@@ -206,9 +207,9 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// Connects a compartment without network access to the Unix sockets that the profile names for it.
-// The addresses at which a gateway listens and connects are fixed at start, before the gateway
-// reads untrusted input.
+// Connects a compartment without network access to a Unix socket that the profile names for it. The
+// addresses at which a gateway listens and connects are fixed at start, before the gateway reads
+// untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
@@ -232,8 +233,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Returns a listening socket. Sockets that the endpoint requested before it was first ready are
-// also given to its later processes.
+// Returns a listening socket. A restarted endpoint can get only the sockets that the endpoint
+// requested before it was first ready.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

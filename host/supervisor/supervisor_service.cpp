@@ -1,4 +1,4 @@
-// Requests of the control compartment. They are always typed values, regardless of what clients
+// Requests from the control compartment. They are always typed values, regardless of what clients
 // send.
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
   }
   if (request == ServiceRequest::metrics_listener) {
     // The listener is sent only once to each process, because unread messages would hold
-    // descriptors here.
+    // descriptors open here.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);

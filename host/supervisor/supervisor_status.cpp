@@ -1,4 +1,4 @@
-// Reports about compartments: readiness, state, log lines.
+// Compartment status reports: readiness, state, log lines.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Log limits for one compartment, so that it cannot displace the log lines of others.
+// Log limits for one compartment, so that its log lines cannot displace those of other
+// compartments.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -94,7 +95,7 @@ CompartmentStatus Supervisor::status_of(const Child &child) {
   return one;
 }
 
-// Returns false if the compartment has logged too much recently; the line is then only counted.
+// Returns false if the compartment has recently logged too much. The line is then only counted.
 bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
   child.log_since_ns += passed_ms * 1'000'000u;
@@ -116,8 +117,8 @@ void Supervisor::log_dropped_lines(Child &child) {
       std::to_string(count) + " log lines were dropped (rate limit)");
 }
 
-// Returns the component name for a log line. A compartment may use the names of its plugins. Only
-// the endpoint may also use the names of core components.
+// Returns the component name for a log line. A compartment may use the names of its plugins. The
+// endpoint may also use the names of core components.
 std::string Supervisor::log_component(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),
@@ -132,8 +133,8 @@ std::string Supervisor::log_component(const Child &child, const std::string &com
   return own ? component : child.slice.name + "/" + component;
 }
 
-// `over` is true if the process has ended. An empty packet, which looks like the end of the socket,
-// is ignored.
+// `over` is true if the process has exited. An empty packet looks like the end of the socket and is
+// ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {

@@ -299,7 +299,7 @@ TEST_CASE("file_search searches by regular expression") {
   CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
 }
 
-// These searches would take longer than the test; only cancellation ends them.
+// These searches would outlast the test; only cancellation ends them.
 TEST_CASE("a cancelled search stops in the middle of a file") {
   Tree tree;
   tree.file("one line", std::string(4u << 20, 'b'));

@@ -41,7 +41,7 @@ struct WorkspaceConfig {
   std::string name;
   std::string path;  // relative to the gateway's start folder, or absolute
   bool write = false;
-  std::uint64_t write_bytes = 1u << 30;  // limit for all writes by tools in total
+  std::uint64_t write_bytes = 1u << 30;  // limit for the total bytes written by tools
 };
 
 struct SnapshotConfig {

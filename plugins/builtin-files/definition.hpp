@@ -9,7 +9,7 @@
 
 namespace builtin_files {
 
-// The effect of a tool, which determines its annotations.
+// A tool's effect, which determines its annotations.
 enum class Effect {
   reads,
   adds,     // adds data without destroying any

@@ -18,7 +18,7 @@
 namespace builtin_files {
 namespace {
 
-// Maximum number of entries read from a folder, and therefore sorted.
+// Maximum number of entries that are read from a folder and sorted.
 constexpr std::size_t max_names = 100'000;
 
 std::string mode_text(std::uint32_t mode) {
@@ -98,7 +98,7 @@ std::string dir_list(const Call &call) {
   std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"entries\":[";
   for (std::size_t i = 0; i < shown; ++i) {
     struct stat s{};
-    // The file may have been removed; then only its name is known.
+    // If the file has been removed, only its name is known.
     if (::fstatat(fd, names[i].c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (json.back() != '[') json += ',';
     json += entry_json("name", names[i], s) + "}";

@@ -1,4 +1,5 @@
-// file_edit: replaces one string in a file with another, both taken literally.
+// file_edit: replaces one string in a file with another string. Both are literal strings, not
+// patterns.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -66,7 +67,7 @@ Content read_content(const Place &place, const std::string &path) {
   return out;
 }
 
-// The run time grows with the sum of the lengths (memmem), not with their product.
+// memmem() runs in time proportional to the sum of the lengths, not to their product.
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {

@@ -39,7 +39,7 @@ class Tree {
     out << std::ifstream(root() / path, std::ios::binary).rdbuf();
     return out.str();
   }
-  // Returns a configuration that permits writing; `more` has additional members.
+  // Returns a configuration that permits writing; `more` contains additional members.
   std::string writable(const std::string &more = "") const {
     return R"({"path":")" + root().string() + "\",\"write\":true" + more + "}";
   }

@@ -30,8 +30,8 @@ bool class_matches(std::string_view pattern, std::size_t *p, char c) {
   return found != negated;
 }
 
-// Matches one component. Backtracks only to the last `*`, so the run time grows at most with the
-// product of the lengths.
+// Matches one component. Backtracks only to the last `*`, so the run time is at most proportional
+// to the product of the lengths.
 bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
   std::size_t n = 0;

@@ -1,5 +1,5 @@
-// Tests with a hostile workspace: another process prepared it or modifies it concurrently. No tool
-// may leave the workspace, block, or exceed its limits.
+// Tests with a hostile workspace: another process has prepared it or is modifying it. No tool may
+// leave the workspace, block, or exceed its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -58,7 +58,7 @@ void exchange(const fs::path &a, const fs::path &b) {
 
 }  // namespace
 
-TEST_CASE("a folder that is repeatedly replaced by a link to the outside is not followed") {
+TEST_CASE("a folder that is repeatedly replaced by a link to an outside folder is not followed") {
   Tree tree;
   const fs::path outside = tree.outside() / "outside";
   fs::create_directories(outside / "sub");
@@ -159,7 +159,7 @@ TEST_CASE("reading a sparse file of 1 TB takes little time and memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // The number of bytes read from a text file to find a line is limited.
+  // The amount of a text file that is read to find a line is limited.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }

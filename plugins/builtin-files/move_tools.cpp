@@ -57,7 +57,7 @@ std::string deleted(const Call &call, const std::string &path, std::uint64_t fil
       "{\"path\":" + bh::json::quoted(path) + ",\"deleted\":" + count + "}");
 }
 
-// The error of unlinkat() for a folder, EISDIR or EPERM, depends on the file system.
+// For a folder, unlinkat() fails with EISDIR or EPERM, depending on the file system.
 bool is_folder(const Place &place) {
   struct stat s{};
   return ::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -144,7 +144,7 @@ class BuiltinFiles {
     const std::uint64_t started_ns, deadline_ns;
     const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;   // written by the job's thread, read after the job has ended
+    std::string result;   // written by the job's thread; read after the job has ended
     bool failed = false;  // `result` is a JSON-RPC error; accessed like `result`
     std::vector<std::string> events{}, snapshot_events{};  // accessed like `result`
   };
@@ -269,8 +269,8 @@ class BuiltinFiles {
     }
   }
 
-  // Takes an automatic snapshot if one is configured before changes. A non-empty result is an
-  // error, and the change must not be made.
+  // Takes an automatic snapshot if snapshots before changes are configured. Returns an error
+  // message if it fails; the change must then not be made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);

@@ -20,7 +20,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256u << 10;
-// Limit for the bytes read to find the first requested line.
+// Maximum number of bytes read to find the first requested line.
 constexpr std::uint64_t max_scan_bytes = 256u << 20;
 
 // The requested lines and the reading position.

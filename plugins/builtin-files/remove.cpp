@@ -25,7 +25,7 @@ class Remover {
     if (stop_()) return fail("the call was cancelled or timed out");
     if (::unlinkat(folder, name.c_str(), 0) == 0) return count();
     if (errno == ENOENT) return;
-    // If the entry is a folder, the error of unlinkat() depends on the file system.
+    // For a folder, the error from unlinkat() depends on the file system.
     if (errno != EISDIR && errno != EPERM) return fail_at(name);
     if (level == max_levels) return fail("folders are more than 64 levels deep");
     empty(folder, name, level);

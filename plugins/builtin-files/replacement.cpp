@@ -112,7 +112,8 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   };
   if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
   if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
-    // The file system does not support this flag. link() also never replaces a file.
+    // The file system does not support this flag. link() is used instead, because it never replaces
+    // a file.
     return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
            ::unlinkat(folder, from.c_str(), 0) == 0;
   }

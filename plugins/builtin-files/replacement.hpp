@@ -22,9 +22,9 @@ class Replacement {
   Replacement(const Replacement &) = delete;
   Replacement &operator=(const Replacement &) = delete;
 
-  // Creates the temporary file in the folder of `place`, exclusively: a second writer is rejected.
-  // The leftover file of a killed writer is removed. `place` must outlive this object. Returns
-  // false and sets *problem on failure.
+  // Creates the temporary file in the folder of `place` for exclusive use: a second writer is
+  // rejected. A temporary file left by a killed writer is removed. `place` must outlive this
+  // object. Returns false and sets *problem on failure.
   bool begin(const Place &place, std::string *problem);
 
   int fd() const noexcept { return fd_.get(); }

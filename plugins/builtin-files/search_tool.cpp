@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
 constexpr std::size_t max_line_bytes = 300;           // per line of the answer
 constexpr std::size_t max_answer_bytes = max_text_bytes;
-constexpr std::uint64_t lines_between_looks = 64;  // between checks of must_stop()
+constexpr std::uint64_t lines_between_looks = 64;  // between calls to must_stop()
 
 struct Search {
   const Call &call;
@@ -79,8 +79,8 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// The run time grows with the sum of both lengths (memmem). That of string_view::find can grow with
-// their product.
+// memmem() runs in time proportional to the sum of both lengths. string_view::find() may take time
+// proportional to their product.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;

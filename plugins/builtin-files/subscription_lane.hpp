@@ -35,9 +35,9 @@ class SubscriptionLane {
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // Returns true if the call was accepted. It will then be completed exactly once, and is executed
-  // even if it is cancelled, so the host's subscription state stays correct. Returns false if too
-  // many calls are pending.
+  // Returns true if the call was accepted. An accepted call is completed exactly once. It is
+  // executed even if it is cancelled, so that the host's subscription state stays correct. Returns
+  // false if too many calls are pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
   // Calls the watcher's follow(), then `done`, unless stop() was called before. Must not be called
@@ -49,8 +49,9 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    std::string result{};  // this and the next two: written by the job's thread, read afterwards
-    bool failed = false;   // result is a JSON-RPC error
+    // These three members are written by the job's thread and read after the job has ended.
+    std::string result{};
+    bool failed = false;  // result is a JSON-RPC error
     bool done = false;
   };
 

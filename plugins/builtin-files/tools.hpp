@@ -1,5 +1,5 @@
-// Each tool runs on a thread of the host's pool and returns the `result` of its call as JSON text.
-// Errors are returned as results with isError.
+// Each tool runs on a thread of the host's pool and returns the `result` of its call as JSON. An
+// error is returned as a result with isError.
 #pragma once
 
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ struct Progress {
   std::uint64_t next_ns;  // earliest time of the next report
   std::uint64_t between_ns = 500'000'000;
   double base = 0;  // sum of the finished phases
-  double last = 0;  // last value, reported or not
+  double last = 0;  // the latest value, whether reported or not
 };
 
 // The data that a tool needs to execute a call.
@@ -51,11 +51,11 @@ struct Call {
 
   // Returns the workspace named in the arguments, or the first workspace by default.
   const Workspace &workspace() const;
-  // Like workspace(), but for writable workspaces only. Tools that call it are offered only if a
-  // workspace is writable.
+  // Like workspace(), but only for writable workspaces. Tools that call this function are offered
+  // only if a workspace is writable.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
-  // Returns why must_stop() returned true.
+  // Returns the reason why must_stop() returned true.
   std::string_view stop_reason() const noexcept;
   // Reports progress at intervals, starting one second after the call began. `total` is 0 if
   // unknown. `unit` is "files" or "bytes". Runs on the thread of the call.
@@ -92,19 +92,19 @@ inline constexpr Tool tools[] = {
 // Returns the JSON array for tools/list.
 std::string definitions(const std::vector<Workspace> &workspaces);
 
-// Returns the error for a workspace whose write_bytes limit is exhausted.
+// Returns the error message for a workspace whose write_bytes limit is exhausted.
 std::string budget_problem(const Workspace &workspace);
 
-// Returns the type for a st_mode: "file", "directory", "symlink" or "other".
+// Returns the name of the file type in an st_mode: "file", "directory", "symlink" or "other".
 std::string_view type_name(std::uint32_t mode);
 
-// Returns UTC time as text, such as 2025-11-25T09:30:00Z.
+// Returns a time in UTC as a string, such as 2025-11-25T09:30:00Z.
 std::string utc_time(std::int64_t unix_seconds);
 
 // Returns one list entry without the closing brace:
 // {"KEY":name,"type":...,"size":...,"modified":...
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s);
-// Returns the entry as a line of text: "name  12 bytes  TIME".
+// Formats the entry as one line: "name  12 bytes  TIME".
 std::string entry_line(const std::string &name, const struct stat &s);
 
 }  // namespace builtin_files

@@ -1,5 +1,5 @@
-// Notifies the host about changes of subscribed files, at most once per file in each interval of
-// coalesce_ms.
+// Notifies the host about changes of subscribed files, at most once per file in each coalesce_ms
+// interval.
 //
 // Owner: the plugin. Runs on the reactor thread, unless documented otherwise.
 #pragma once
@@ -28,7 +28,7 @@ class Updates {
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // Subscribe and unsubscribe only through this object.
+  // All subscription changes must go through this object.
   SubscriptionLane &lane() noexcept { return lane_; }
 
  private:

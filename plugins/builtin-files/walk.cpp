@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t max_ignore_bytes = 64u << 10;  // per .gitignore
 constexpr std::size_t max_visited = 200'000;
 constexpr std::size_t max_held = 200'000;          // unvisited entries of open folders
-constexpr std::size_t entries_between_looks = 64;  // entries read between calls of must_stop()
+constexpr std::size_t entries_between_looks = 64;  // entries read between calls to must_stop()
 
 struct WalkEntry {
   std::string name;

@@ -36,7 +36,7 @@ std::string watch_problem(int error) {
   return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
-// Returns the components of a path without empty components and ".".
+// Returns the components of a path. Empty components and "." are omitted.
 std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -250,7 +250,7 @@ std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
 void Watcher::leave(const Subscription &subscription, const std::vector<Step> &steps) {
   for (const Step &step : steps) {
     const auto folder = folders_.find(step.watch);
-    if (folder == folders_.end()) continue;  // the kernel has ended this watch
+    if (folder == folders_.end()) continue;  // the kernel has removed this watch
     auto &names = folder->second.names;
     const auto name = names.find(step.name);
     if (name == names.end()) continue;
@@ -306,7 +306,7 @@ void Watcher::on_event(int watch, std::uint32_t mask, const std::string &name) {
   if (folder == folders_.end()) return;
   if ((mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) != 0) {
     changed(folder->second);
-    if ((mask & IN_IGNORED) != 0) folders_.erase(folder);  // the watch has ended
+    if ((mask & IN_IGNORED) != 0) folders_.erase(folder);  // the kernel has removed the watch
     return;
   }
   const auto at = folder->second.names.find(name);

@@ -30,7 +30,7 @@ std::string error_of(Files &files, const char *tool, const std::string &argument
   return answer.text();
 }
 
-// Returns the number of entries of a folder, including temporary files.
+// Returns the number of entries in a folder, including temporary files.
 std::size_t entries(const Tree &tree, const char *path = ".") {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(tree.root() / path), fs::directory_iterator()));
@@ -88,7 +88,7 @@ TEST_CASE("tools that change files are offered only for writable workspaces") {
   CHECK(entries(one) == 0);
 }
 
-TEST_CASE("file_write creates and replaces files, but does not replace files with create_only") {
+TEST_CASE("file_write creates and replaces files, but replaces none if create_only is set") {
   Tree tree;
   Recorded files(tree.writable());
   const Answer made = files.call("file_write", R"({"path":"a/b/c.txt","content":"one\n"})");

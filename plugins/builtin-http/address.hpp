@@ -9,7 +9,7 @@ namespace builtin_http {
 
 // Returns true for globally reachable addresses. Returns false for private, loopback, link-local
 // (cloud metadata), shared, documentation, multicast and reserved addresses, for IPv6 addresses
-// that embed one of these IPv4 addresses, and for invalid text.
+// that embed one of these IPv4 addresses, and for invalid addresses.
 bool is_public_address(std::string_view address) noexcept;
 
 // A network or an address, such as "10.1.0.0/16", "fd00::/8" or "127.0.0.1".

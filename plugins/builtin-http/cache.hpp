@@ -27,13 +27,13 @@ class Cache {
   static bool is_for(const Request &request);
 
   struct Found {
-    const Response *response = nullptr;  // valid until the next call of this object
+    const Response *response = nullptr;  // valid until the next call to this object
     bool is_fresh = false;               // false if it must be revalidated by ETag or date
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Stores a response to GET that was just received, if caching is permitted. Replaces an older
-  // response.
+  // Stores a response to a GET request that was just received, if caching is permitted. Replaces
+  // any older response.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
   // Updates an entry after revalidation. `not_modified` is the 304 response.

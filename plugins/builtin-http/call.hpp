@@ -49,7 +49,7 @@ class Call final : private Fetcher::User {
   // applies.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
-  // Answers the call with an error at the end of this event loop iteration.
+  // Answers the call with an error at the end of the current event loop iteration.
   void cancel();
 
   // Suppresses the answer.

@@ -41,8 +41,8 @@ struct Config {
   std::uint64_t cache_bytes = 8u << 20;  // 0 disables the cache
   std::uint64_t timeout_ms = 30'000;     // per call, including redirects
 
-  // Checks the URL's text against the rules. Returns an empty string if the URL is allowed,
-  // otherwise a sentence that contains "blocked".
+  // Checks the URL string against the rules. Returns an empty string if the URL is allowed, and a
+  // sentence that contains "blocked" otherwise.
   std::string refusal(const Url &url) const;
 };
 

@@ -44,7 +44,7 @@ TEST_CASE("parts of a page are consecutive") {
   }
   CHECK(calls == 3);
   CHECK(read == text);
-  // A limit smaller than one character still returns the character.
+  // If the limit is smaller than one character, one character is returned.
   const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
   CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
   CHECK(

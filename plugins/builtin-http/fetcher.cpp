@@ -22,8 +22,7 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// Returns the header for revalidating a stored response. The header borrows the text of the
-// response.
+// Returns the header for revalidating a stored response. The header borrows from the response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
@@ -129,8 +128,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // With a proxy, check_address would receive the proxy's address. A direct connection is therefore
-  // required if addresses are restricted.
+  // If a proxy were used, check_address would receive the proxy's address. Therefore, a direct
+  // connection is required if addresses are restricted.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);
@@ -268,7 +267,7 @@ void Fetcher::end_later(std::string problem) {
   later();
 }
 
-// Schedules the next step outside of the callbacks of the HTTP client.
+// Schedules the next step outside the HTTP client's callbacks.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
   host_.defer(bh::callback<&Fetcher::step>(this));

@@ -1,4 +1,4 @@
-// Searches the lines of a text for a regular expression, with context lines.
+// Searches the lines of a text for a regular expression and returns matches with context lines.
 #pragma once
 
 #include <atomic>

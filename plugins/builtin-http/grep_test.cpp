@@ -34,7 +34,7 @@ TEST_CASE("each matching line gets a block; matching is case-insensitive") {
             .count == 1);
 }
 
-TEST_CASE("the search looks for one match more than the limit to determine `more`") {
+TEST_CASE("to determine `more`, the search looks for one match above the limit") {
   CHECK_FALSE(find("a\na\na", "a", 0, 3).more);
   const Matches found = find("a\na\na", "a", 0, 2);
   CHECK(found.more);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned max_span = 1000;  // limit for the columns or rows of one cell
 
-// Calls see(node) for each node below root in document order until see() returns false. Returns
-// false in that case. Iterative, because the nesting depth of a page is unlimited.
+// Calls see(node) for each node below root in document order until see() returns false;
+// each_below() then returns false. Iterative, because the nesting depth of a page is unlimited.
 template <class See>
 bool each_below(const GumboNode *root, See see) {
   std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};

@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// These limits leave enough space for escaping all strings.
+// These limits leave enough space to escape every string.
 constexpr std::size_t max_domain = 253, max_path = 256, max_reason = 100;
 
 }  // namespace

@@ -28,8 +28,8 @@ Paging read_paging(tool_kit::Arguments *arguments);
 // Returns false and sets *problem to an error message if start_index is beyond the end.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
-// Returns the schema properties of the two arguments for an inputSchema. `what` is a name for the
-// text in their descriptions.
+// Returns the inputSchema properties for the two arguments. `what` names the text in their
+// descriptions.
 std::string paging_schema(std::string_view what);
 
 }  // namespace builtin_http

@@ -19,7 +19,8 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  // Limit for in-flight calls. More calls are rejected with an error that says to try again.
+  // Limit for in-flight calls. Additional calls are rejected with an error that asks the caller to
+  // retry.
   static constexpr std::size_t max_calls = 32;
 
   static constexpr bh::Info info{.id = "builtin-http",

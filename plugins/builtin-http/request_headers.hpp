@@ -12,8 +12,9 @@ namespace builtin_http {
 inline constexpr std::size_t max_request_headers = 64;
 
 // `arguments` is a JSON object with an object "headers". On failure, returns false and sets
-// *problem to an error message without header values, which may be credentials. When the request is
-// sent, headers are rejected if they are invalid in HTTP or are set by the HTTP client itself.
+// *problem to an error message without header values, which may be credentials. Headers that are
+// invalid in HTTP, or that the HTTP client sets itself, are rejected later, when the request is
+// sent.
 bool read_headers(std::string_view arguments, std::vector<Header> *out, std::string *problem);
 
 }  // namespace builtin_http

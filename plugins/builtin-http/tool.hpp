@@ -16,7 +16,7 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // The request to send. It is moved out when it is sent.
+  // The request to send. The sender moves it out.
   Request request;
 
   // Returns the result of the call as JSON. Checks `cancelled` at least every few milliseconds. May

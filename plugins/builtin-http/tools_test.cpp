@@ -91,7 +91,7 @@ TEST_CASE("D03 grep_http shows 50 of 60 hits") {
                   "(showing the first 50)\n\n--- Match 1 ---\n>>> 1: Hit 1\n    2: \n\n") == 0);
   CHECK(text.find("--- Match 50 ---") != std::string::npos);
   CHECK(text.find("--- Match 51 ---") == std::string::npos);
-  // The search includes the markup only with `raw`.
+  // The search includes the markup only if `raw` is set.
   CHECK(grep(R"("pattern":"<p>")").text().find("Matches found: 0\n") != std::string::npos);
   CHECK(grep(R"("pattern":"<p>hit 60","raw":true)").text().find("Matches found: 1\n") !=
         std::string::npos);

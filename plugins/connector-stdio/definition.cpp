@@ -16,7 +16,7 @@ namespace {
 constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-// Numbers are kept as text: untrusted numbers do not reach RapidJSON's number parser, and an
+// Numbers are kept as strings: untrusted numbers do not reach RapidJSON's number parser, and an
 // unquoted variable ("PORT": 8080) keeps its spelling.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
@@ -33,7 +33,7 @@ bh_status invalid(std::string_view server, std::string_view what, bh_error *erro
                   "the definition of server \"" + std::string(server) + "\": " + std::string(what));
 }
 
-// Returns true if the text has no NUL bytes, which system calls do not accept.
+// Returns true if the string has no NUL bytes, which system calls do not accept.
 bool is_os_text(const Value &v) {
   return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
 }
@@ -70,7 +70,7 @@ bool tells_of_credentials(std::string_view name) {
 
 constexpr std::size_t long_bytes_min = 8;
 
-// Returns true for values that must be masked in error texts and in the server's log: values of
+// Returns true for values that must be masked in error messages and in the server's log: values of
 // variables whose names indicate credentials, and long values.
 bool is_hidden(std::string_view name, std::string_view value) {
   return value.size() >= long_bytes_min ||
@@ -111,8 +111,8 @@ void hide_parts(Definition *out, std::string_view value) {
 }
 
 // In arguments, masks only passwords of URLs and values after a name that indicates a credential
-// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which error
-// texts need.
+// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which must
+// stay readable in error messages.
 void hide_credentials_of_args(Definition *out) {
   bool named = false;  // the previous argument was a name that indicates a credential
   for (const std::string &arg : out->args) {

@@ -182,9 +182,9 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// Returns the longest value prefix at the end of the text, in any layer. Empty if there is none.
-// Before a line ending, prefixes shorter than `broken` are ignored; otherwise output would be
-// delayed at most line endings.
+// Returns the range of the longest value prefix at the end of the text, in any layer. The range is
+// empty if there is none. Before a line ending, prefixes shorter than `broken` are ignored;
+// otherwise output would be delayed at most line endings.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));
@@ -204,7 +204,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
-  // An occurrence that extends beyond `begin` is held back as a whole.
+  // An occurrence that extends beyond `begin` is held back entirely.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }

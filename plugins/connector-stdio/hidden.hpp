@@ -1,4 +1,4 @@
-// Masks configured values of a server in its log and in error texts.
+// Masks a server's configured values in its log and in error messages.
 //
 // Not thread-safe; may be used on any thread.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace connector_stdio {
 
-// Finds values in plain form, in JSON and URL escapes, in base64, and if colour codes, control
-// characters or line endings split them. Immutable after construction.
+// Finds values in plain form, in JSON and URL escapes, in base64, and in text where colour codes,
+// control characters or line endings split them. Immutable after construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;            // limit for nested escapes
@@ -59,7 +59,7 @@ class StreamMask {
   std::string add(std::string_view piece);
   // Returns the remaining masked text at the end of the stream.
   std::string finish();
-  // Masks a complete text.
+  // Masks a complete string.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }
 
  private:

@@ -116,7 +116,7 @@ bh_status Lane::watch_child(bh_error *error) {
                          quoted() + ": the host's limit for descriptors is reached");
 }
 
-// ---- toward the child --------------------------------------------------------------------------
+// ---- to the child ------------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   if (closing_ || down_ || in_.fd < 0) {
@@ -143,7 +143,8 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::broken) return input_broken();
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
-  // If the host rejects the watch, the next message retries it, and the queue limit applies.
+  // If the host rejects the watch, it is retried with the next message. Until then, the queue limit
+  // applies.
   shared_.host.watch(in_.fd, BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_input_writable>(this),
                      &in_.watch);
 }
@@ -264,7 +265,7 @@ void Lane::keep_stderr(std::string_view masked) {
   }
 }
 
-// ---- its end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void Lane::wait_for(Wait what, std::uint64_t ms) {
   shared_.host.timer_cancel(timer_);

@@ -1,4 +1,4 @@
-// One child process and the conversation with it.
+// One child process and the exchange of messages with it.
 //
 // Lifecycle: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
 // starts and kills the process (bh.host.spawn/1); the lane watches its pidfd.
@@ -25,19 +25,19 @@ namespace connector_stdio {
 
 class Lane;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-// State shared by the lanes of one plugin instance.
+// State shared by all lanes of a plugin instance.
 class Shared {
  public:
   Shared(const bh::Host &h, const bh_host_connector *u) noexcept : host(h), up(u) {}
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;
 
-  // Calls lane.flush() at the end of this event loop iteration.
+  // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
   // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane, at
   // the end of the event loop iteration or later.
   virtual void finished(Lane &lane) = 0;
-  // Returns the file with this path; the lanes of one server share it.
+  // Returns the file with this path, which all lanes of a server share.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;
@@ -53,7 +53,7 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Maximum output of one child processed per event loop iteration.
+  // Maximum amount of a child's output processed per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
   // If a child has printed other text but no message, it is reported as down this long before the

@@ -22,8 +22,7 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Returns true if the process no longer exists or is a zombie (its new parent may be slow to reap
-// it).
+// Returns true if the process no longer exists or is a zombie (its new parent may reap it late).
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -70,7 +69,7 @@ TEST_CASE("a failed start reports the reason") {
   REQUIRE(up.host.watches() == 0);
 }
 
-TEST_CASE("a program on PATH that is not executable is named") {
+TEST_CASE("the error names a program on PATH that is not executable") {
   bh::testing::FakeHost scratch;
   const auto *store = bh::Host(scratch.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&scratch)));

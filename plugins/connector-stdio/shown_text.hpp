@@ -1,4 +1,4 @@
-// The visible form of a text, without escape sequences, control characters, line endings and
+// The visible form of a string, without escape sequences, control characters, line endings and
 // zero-width characters. Records the source position of each byte. Used for masking like
 // bh::Decoded: a credential is found in the visible form and replaced in the source.
 #pragma once
@@ -19,7 +19,7 @@ class ShownText {
 
   // Returns nullopt if the whole text is visible.
   static std::optional<ShownText> of(std::string_view text);
-  // Like of(), but returns the text itself if all of it is visible.
+  // Like of(), but returns the source itself if all of it is visible.
   static std::string all_of(std::string_view text);
 
   std::string_view text() const noexcept { return text_; }

@@ -1,5 +1,5 @@
-// A child's standard error: a log file of limited size, and the last lines for error texts. Runs on
-// the reactor thread.
+// A child's standard error: a log file of limited size, and the last lines for error messages. Runs
+// on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // If the file cannot be written, the text is dropped. The first time, returns false and sets
-  // *error.
+  // If the file cannot be written, the text is dropped. In this case, the first call returns false
+  // and sets *error.
   bool write(std::string_view text, int *error);
 
  private:
@@ -39,8 +39,9 @@ class Tail {
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // Returns the last lines as one text for errors ("a | b"), at most `room` bytes. Empty if nothing
-  // was written. The last error line ("TypeError: ...") comes first, and stack frames are omitted.
+  // Returns the last lines joined into one string for error messages ("a | b"), at most `room`
+  // bytes. Returns an empty string if nothing was written. The last error line ("TypeError: ...")
+  // comes first, and stack frames are omitted.
   std::string text(std::size_t room) const;
 
  private:

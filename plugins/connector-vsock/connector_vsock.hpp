@@ -2,7 +2,7 @@
 // over AF_VSOCK or a Unix socket. One connection per lane.
 //
 // If the host has bh.host.wire/1, the connector reports when the connection is established,
-// supports half-close, reports back-pressure of the endpoint, and stops reading on request.
+// supports half-close, reports back-pressure from the endpoint, and stops reading on request.
 // Otherwise, messages are queued until the connection is established.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Tests a lane with an endpoint that consists of a Unix socket and the codec.
+// Tests a lane whose endpoint consists of a Unix socket and the codec.
 #include "connector-vsock/connector_vsock.hpp"
 
 #include <fcntl.h>
@@ -387,7 +387,7 @@ TEST_CASE("finish writes the queue and closes the sending side; answers are stil
   w.close_lane();
 }
 
-TEST_CASE("the handshake of a hybrid socket is performed") {
+TEST_CASE("the lane performs the handshake of a hybrid socket") {
   World w;
   REQUIRE(w.open_as(R"({"hybrid":")" + w.path + R"(","port":5005,"duplex":false})") == BH_OK);
   REQUIRE(w.send(BH_LANE_REQUEST, 1, "{}") == BH_OK);

@@ -22,10 +22,11 @@ std::string hybrid_request(const Definition &definition);
 inline constexpr std::size_t max_hybrid_answer = 64;  // bytes, including the newline
 
 enum class Hybrid { more, accepted, refused };
-// Parses the answer of a hybrid socket. accepted: the answer is the first *size bytes of `in`.
+// Parses the answer of a hybrid socket. If it is accepted, it consists of the first *size bytes of
+// `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
-// Returns an error text with the cause of a failed connection and a remedy.
+// Returns an error message with the cause of a failed connection and a remedy.
 std::string explain(const Definition &definition, int error);
 
 }  // namespace connector_vsock

@@ -120,7 +120,7 @@ void Lane::now_up() {
   if (shared_.wire != nullptr) shared_.wire->lane_connected(shared_.host.ctx(), handle_);
 }
 
-// ---- toward the endpoint -----------------------------------------------------------------------
+// ---- to the endpoint ---------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   if (state_ == State::down || closing_ || finishing_ || !broken_.empty()) {
@@ -330,7 +330,7 @@ void Lane::bad_frame(std::uint32_t stream) {
   shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &error);
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void Lane::report_down(bh_status code, const std::string &text) {
   if (closing_ || std::exchange(state_, State::down) == State::down) return;

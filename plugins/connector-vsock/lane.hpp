@@ -3,7 +3,7 @@
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
 // once) -> close -> finished. Messages sent before `up` are queued after the metadata line. A held
 // lane does not read, so the endpoint's send buffer fills up. If the connection ends while the lane
-// is held, this is detected after release.
+// is held, the lane detects this after its release.
 //
 // Owner: the connector. Runs on the reactor thread. Host functions called from here (message,
 // lane_down) may call close() or send() of this lane before they return; the lane is destroyed at
@@ -27,7 +27,7 @@ namespace connector_vsock {
 
 class Lane;
 
-// State shared by the lanes of one plugin instance.
+// State shared by all lanes of a plugin instance.
 class Shared {
  public:
   static constexpr std::size_t scratch_size = 64u << 10;
@@ -37,7 +37,7 @@ class Shared {
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;
 
-  // Calls lane.flush() at the end of this event loop iteration.
+  // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
   // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane at
   // the end of the event loop iteration.
@@ -64,9 +64,9 @@ class Lane final {
   Lane &operator=(const Lane &) = delete;
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
-  // On failure, the message was not sent. Returns BH_E_INVALID if the message does not fit into a
-  // frame, and BH_E_SESSION_LOST if the stream numbers of this connection are exhausted. Returns
-  // BH_E_UNAVAILABLE if the connection is closing; lane_down was called or will follow.
+  // On failure, the message has not been sent. Returns BH_E_INVALID if the message does not fit
+  // into a frame, and BH_E_SESSION_LOST if the stream numbers of this connection are exhausted.
+  // Returns BH_E_UNAVAILABLE if the connection is closing; lane_down was called or will follow.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();

@@ -9,15 +9,14 @@
 
 namespace egress {
 
-// A number in a plugin's configuration, with its range.
+// A numeric configuration key and its range.
 template <class Config>
 struct Number {
   std::string_view key;
   std::uint64_t Config::*place;
   std::uint64_t least, most;
 
-  // Stores `value` in `out`. Returns the error with the name of the key, or an empty string on
-  // success.
+  // Stores `value` in `out`. Returns an error that names the key, or an empty string on success.
   std::string read(const rapidjson::Value &value, Config *out) const {
     const bool fits = value.IsUint64() && value.GetUint64() >= least && value.GetUint64() <= most;
     if (!fits) {
@@ -40,8 +39,8 @@ struct Word {
   bool Config::*place;
 };
 
-// Reads a list that contains one or both of two allowed values. Returns the error with the name of
-// the key, or an empty string on success.
+// Reads a list that contains one or both of two allowed values. Returns an error that names the
+// key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {

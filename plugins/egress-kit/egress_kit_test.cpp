@@ -49,7 +49,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("an endpoint uses HTTPS, is on this machine, or is a Unix socket") {
+TEST_CASE("an endpoint must use HTTPS, be on this machine, or be a Unix socket") {
   for (const char *good :
        {R"({"url":"https://pdp.example/v1"})", R"({"url":"http://127.0.0.1:8181/v1"})",
         R"({"url":"http://127.9.9.9"})", R"({"url":"http://[::1]:8181/v1"})",
@@ -72,7 +72,7 @@ TEST_CASE("an endpoint uses HTTPS, is on this machine, or is a Unix socket") {
   CHECK(wrong(R"({"url":"https://user:password@x.org/"})").find("password") == std::string::npos);
 }
 
-TEST_CASE("requests have the headers of the profile, except protocol headers") {
+TEST_CASE("requests have the configured headers, except protocol headers") {
   const auto with = [](const std::string &headers) {
     return wrong(R"({"url":"https://x/","headers":)" + headers + "}");
   };
@@ -86,7 +86,7 @@ TEST_CASE("requests have the headers of the profile, except protocol headers") {
   CHECK_FALSE(wrong(R"({"url":"https://x/","timeout_ms":5})").empty());
 }
 
-TEST_CASE("the text for an endpoint contains no credentials") {
+TEST_CASE("the endpoint's display name contains no credentials") {
   Endpoint e;
   REQUIRE(read(R"({"url":"https://pdp.example:8443/secret?token=1"})", &e).empty());
   CHECK(e.shown() == "https://pdp.example:8443");
@@ -211,7 +211,7 @@ struct SocketWorld {
 
 }  // namespace
 
-TEST_CASE("over a socket, one request is answered, whether the answer is split or not") {
+TEST_CASE("over a socket, an answer is read whether or not it is split") {
   SocketWorld w;
   SECTION("in one piece") {
     w.respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

@@ -21,8 +21,8 @@ struct Endpoint {
   std::uint64_t timeout_ms = 2'000;                          // for one complete request
   bool loopback = false;                                     // connect only to loopback addresses
 
-  // Returns text for messages, such as "https://pdp.example:8443". It omits the path and all other
-  // components that may contain credentials.
+  // Returns the endpoint's name for log and error messages, such as "https://pdp.example:8443". It
+  // omits the path and all other components that may contain credentials.
   std::string shown() const;
 };
 

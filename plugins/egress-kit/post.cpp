@@ -63,7 +63,7 @@ Post &self(void *user) noexcept {
 
 }  // namespace
 
-// A pending connect() in the host, which runs on a pool thread.
+// A pending connect() call in the host, which runs on a pool thread.
 struct Post::Dial {
   const bh_host_listen *table = nullptr;
   void *ctx = nullptr;
@@ -108,7 +108,7 @@ void Post::start(std::string body) {
   endpoint_.socket.empty() ? request() : dial();
 }
 
-// Runs code that fails only if memory is exhausted.
+// Runs code that can fail only if memory is exhausted.
 template <class F>
 bool Post::guard(F &&f) {
   const bh_status status = bh::guarded(nullptr, [&] {

@@ -1,8 +1,8 @@
-// One POST of JSON to an Endpoint, through the HTTP client of the compartment or over the
+// One POST request with JSON to an Endpoint, through the HTTP client of the compartment or over the
 // endpoint's Unix socket.
 //
-// Redirects are returned as the answer and not followed. Requests are not retried; a retry needs
-// another Post. Runs on the reactor thread.
+// A redirect is returned as the answer and is not followed. Requests are not retried; a retry
+// requires another Post. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,15 +23,15 @@ namespace egress {
 class Post {
  public:
   struct Answer {
-    std::uint32_t status = 0;         // 0 if there was no answer
-    std::string body;                 // at most max_body bytes
-    std::string problem;              // why the answer is missing or incomplete; empty otherwise
+    std::uint32_t status = 0;  // 0 if there was no answer
+    std::string body;          // at most max_body bytes
+    std::string problem;  // the reason why the answer is missing or incomplete; empty otherwise
     std::uint64_t retry_after_s = 0;  // from Retry-After, at most an hour; 0 if there is none
   };
   // Called once, never inside start(). May destroy the Post.
   using Done = std::function<void(Answer &&)>;
 
-  // host and endpoint must outlive the Post.
+  // `host` and `endpoint` must outlive the Post.
   Post(const bh::Host &host, const Endpoint &endpoint, std::uint64_t max_body, Done done)
       : host_(host), endpoint_(endpoint), max_body_(max_body), done_(std::move(done)) {}
   ~Post();
@@ -47,7 +47,7 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
-  // Returns false if f() threw an exception; end() is then pending.
+  // Returns false if f() has thrown an exception. end() is then pending.
   template <class F>
   bool guard(F &&f);
   void end_later(std::string problem);
@@ -72,7 +72,7 @@ class Post {
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket to the host, if it has one. Must be called in start().
+// Announces the endpoint's Unix socket, if there is one, to the host. Must be called in start().
 // Returns the error, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 

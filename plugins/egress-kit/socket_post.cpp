@@ -13,8 +13,8 @@ namespace egress {
 
 namespace {
 
-// The host is C code, so no exception may reach it, not even if memory is exhausted. Afterwards,
-// reading resumes at the next event, or the timer ends the request.
+// The host is C code, so no exception may reach it, not even if memory is exhausted. After an
+// exception, reading resumes at the next event, or the timer ends the request.
 template <class F>
 void guarded(F &&f) noexcept {
   bh::guarded(nullptr, [&] {
@@ -51,7 +51,7 @@ SocketPost::~SocketPost() {
 
 void SocketPost::on_ready(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0 && written_ < message_.size() && !write()) return;
-  // Also reads on events that end the connection, because the answer may have arrived before.
+  // Reads even on events that end the connection, because the answer may have arrived first.
   if ((events & ~static_cast<std::uint32_t>(BH_FD_WRITE)) != 0) read();
 }
 
@@ -61,7 +61,7 @@ bool SocketPost::write() {
                            MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return true;
-    // The server may have answered and closed the connection before it had read the whole request.
+    // The server may answer and close the connection before it has read the whole request.
     if (errno != EPIPE && errno != ECONNRESET) return finish(bh::error_name(errno)), false;
     written_ = message_.size();
   } else {

@@ -2,7 +2,7 @@
 // timer is used. The only thread is libcurl's resolver.
 //
 // libcurl must not be called from its own callbacks. However, a handler may start or cancel
-// requests in a callback, so these operations are deferred until libcurl has returned.
+// requests in a callback, so these operations are deferred until libcurl returns.
 //
 // Limits: requests_max concurrent requests (BH_E_LIMIT) and connections_kept idle connections.
 #pragma once
@@ -52,11 +52,11 @@ class Client {
   const bh::Host host_;
   CURLM *multi_;
   bh_timer timer_ = 0;
-  bool inside_ = false;  // libcurl is on the stack
+  bool inside_ = false;  // true during calls to libcurl
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::deque<Transfer *> waiting_;     // to be added in this order when libcurl has returned
-  std::vector<Transfer *> cancelled_;  // to be removed when libcurl has returned
+  std::deque<Transfer *> waiting_;     // added in this order when libcurl returns
+  std::vector<Transfer *> cancelled_;  // removed when libcurl returns
   std::vector<CURL *> handles_;
   bh_http_id last_id_ = 0;  // ids are not reused, so stale ids are detected
 };

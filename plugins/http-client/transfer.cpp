@@ -163,7 +163,8 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
 }
 
 // The body is sent through a read callback that can be rewound only after a redirect. If a reused
-// connection is dead, libcurl therefore cannot retry a request that may have been executed.
+// connection turns out to be dead, libcurl therefore cannot retry a request that the server may
+// have executed.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -207,7 +208,8 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, text_);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
-  // Without this option, cancelling a request during name resolution would wait for the resolver.
+  // Without this option, cancelling a request during name resolution would block until the resolver
+  // returns.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -224,14 +226,14 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   if ((request.flags & BH_HTTP_NO_PROXY) != 0) curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  // Always set; otherwise child processes would inherit the sockets that libcurl opens.
+  // This option is always set, because child processes would otherwise inherit libcurl's sockets.
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   if (handler_.check_address != nullptr) {
     curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   }
-  // The curl program reads these variables, but libcurl does not.
+  // The curl program reads these variables; libcurl does not.
   if (const char *file = environment("CURL_CA_BUNDLE", "SSL_CERT_FILE")) {
     curl_easy_setopt(easy_, CURLOPT_CAINFO, file);
   }
@@ -308,7 +310,8 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   return fd;
 }
 
-// Also called for reused connections, for which this request did not call on_open.
+// This callback is invoked even for reused connections, for which this request did not call
+// on_open.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK

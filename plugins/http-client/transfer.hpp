@@ -81,7 +81,8 @@ class Transfer {
   std::size_t head_bytes_ = 0;
   std::vector<Header> head_;
   std::string judged_;  // the last accepted address
-  bh_error stopped_{};  // error of the callback that stopped the transfer; code BH_OK if none did
+  bh_error stopped_{};  // error from the callback that stopped the transfer; code is BH_OK if none
+                        // stopped it
   char text_[CURL_ERROR_SIZE] = {};
 };
 

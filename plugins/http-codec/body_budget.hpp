@@ -1,4 +1,4 @@
-// Limits the total memory of unfinished requests on all connections.
+// Limits the total memory for unfinished requests on all connections.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace http_codec {
 // Runs on the reactor thread.
 class BodyBudget {
  public:
-  // Memory of a request up to this size is not counted, so large requests cannot block small
-  // requests. The number of connections limits the uncounted memory.
+  // A request of up to this size is not counted, so large requests cannot block small requests. The
+  // number of connections limits the uncounted memory.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}

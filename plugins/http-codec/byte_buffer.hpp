@@ -29,7 +29,7 @@ class ByteBuffer {
   char *data() noexcept { return data_; }
   std::string_view view() const noexcept { return {data_, size_}; }
 
-  // Reserves `bytes` in total. Returns false and changes nothing if memory allocation fails.
+  // Reserves `bytes` in total. Returns false, and changes nothing, if memory allocation fails.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     void *grown = std::realloc(data_, bytes);
@@ -39,7 +39,7 @@ class ByteBuffer {
     return true;
   }
 
-  // Returns false and changes nothing if memory allocation fails. `bytes` must not be inside this
+  // Returns false, and changes nothing, if memory allocation fails. `bytes` must not be inside this
   // buffer.
   bool append(std::string_view bytes) noexcept {
     if (bytes.empty()) return true;
@@ -52,8 +52,8 @@ class ByteBuffer {
     return true;
   }
 
-  // room() returns the reserved but unfilled memory. filled(n) adds its first n bytes to the
-  // content.
+  // room() returns the memory that is reserved but not filled. filled(n) adds its first n bytes to
+  // the content.
   std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
   void filled(std::size_t n) noexcept { size_ += n; }
 

@@ -51,8 +51,8 @@ class ChunkDecoder {
 
   ChunkLimits limits_;
   std::uint32_t trailer_left_;
-  std::uint32_t line_bytes_ = 0;  // digits of the size, later bytes of the extension
-  std::uint64_t size_ = 0;        // size of the current chunk, later its remaining bytes
+  std::uint32_t line_bytes_ = 0;  // digits of the size, then bytes of the extension
+  std::uint64_t size_ = 0;        // size of the current chunk, then its remaining bytes
   State state_ = State::size;
 };
 

@@ -34,8 +34,8 @@ class HeadLines {
   std::uint32_t start_ = 0, scanned_ = 0;
 };
 
-// Parses "Name: value". Returns false if the line is not a field. A folded line and a space before
-// the colon are also rejected, because the name must be a token.
+// Parses "Name: value". Returns false if the line is not a field. Because the name must be a token,
+// this rejects folded lines and spaces before the colon.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);
@@ -53,7 +53,7 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A list of lengths is invalid, even if they are equal. A second field with a different value is
+  // A list of lengths is invalid, even if all are equal. A repeated field with a different value is
   // also invalid.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;

@@ -16,8 +16,8 @@ inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n
 // 500.
 std::string_view status_line(int status) noexcept;
 
-// Text of at most N bytes, built in place. A piece that does not fit is omitted entirely, so the
-// caller must limit the length of external text.
+// A string of at most N bytes, built in place. A piece that does not fit is omitted entirely, so
+// the caller must limit the length of external text.
 template <std::size_t N>
 class HeadText {
  public:

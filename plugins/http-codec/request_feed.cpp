@@ -60,7 +60,7 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// Keeps the head in held_, to which its slices refer. The body follows.
+// Keeps the head in held_, to which its slices refer. The body is stored after it.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
@@ -116,7 +116,7 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Reserves `need` bytes for head and body, and more for future growth.
+// Reserves `need` bytes for head and body, plus room for growth.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

@@ -35,16 +35,16 @@ class RequestFeed {
   RequestFeed &operator=(const RequestFeed &) = delete;
 
   // Consumes bytes from the front of `in`, but never more than one request. request: a request is
-  // complete. head(), text() and body() are valid until next() is called, but only as long as the
-  // bytes of `in` are. error: status() is the status to answer with. The connection cannot be used
-  // for more requests.
+  // complete. head(), text() and body() remain valid until the next call to next() or until the
+  // bytes of `in` become invalid. error: status() is the HTTP status for the answer. The connection
+  // cannot be used for another request.
   Result feed(std::string_view &in) noexcept;
 
   // Drops the current request and its memory.
   void next() noexcept;
 
-  // Returns memory for the missing bytes of a body of known length; otherwise empty. Call it only
-  // for an admitted request, because it reserves memory in advance.
+  // Returns memory for the missing bytes of a body of known length. Returns an empty span in all
+  // other cases. Call it only for an admitted request, because it reserves memory in advance.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
@@ -59,7 +59,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Returns the reason for an invalid head as static text. Valid after Result::error.
+  // Returns the reason for an invalid head, a static string. Valid after Result::error.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:

@@ -224,7 +224,7 @@ TEST_CASE("Connection determines whether another request may follow") {
   CHECK(persistent("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
 }
 
-TEST_CASE("a head of exactly the limit is accepted, and a larger head is rejected") {
+TEST_CASE("a head of exactly the maximum size is accepted, and a larger head is rejected") {
   std::string text = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
   text += std::string(512 - text.size() - 4, 'x') + "\r\n\r\n";
   REQUIRE(text.size() == 512);

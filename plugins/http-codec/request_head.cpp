@@ -149,7 +149,7 @@ bool HeadParser::read_field(std::string_view name, std::string_view value,
       break;
     case 14:
       if (equals_lower(name, "content-length")) {
-        // Two equal lengths are also rejected: they serve no purpose and are common in request
+        // Even two equal lengths are rejected: they serve no purpose and are common in request
         // smuggling.
         return check(head_.has_length ? "two Content-Length fields" : head_.read_length(value));
       }

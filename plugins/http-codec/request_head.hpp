@@ -23,7 +23,7 @@ namespace http_codec {
 
 enum class Method : std::uint8_t { get, head, post, del, options, other };
 
-// Returns the method as text, such as "GET"; empty for Method::other.
+// Returns the method's name, such as "GET", or an empty string for Method::other.
 std::string_view name_of(Method method) noexcept;
 
 // A range of the request's bytes. It stores an offset, not a pointer, because the bytes may move
@@ -70,8 +70,8 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // `limit` is the maximum size of the whole head in bytes; larger heads are rejected with 431.
-  // With needs_host, HTTP/1.1 without Host is rejected, as required over a network.
+  // `limit` is the maximum size of the whole head in bytes; larger heads are rejected with 431. If
+  // needs_host is set, an HTTP/1.1 request without Host is rejected, as required over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
@@ -80,7 +80,7 @@ class HeadParser {
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // After Result::error: the HTTP status to answer with, and the reason.
+  // The HTTP status for the answer, and the reason. Both are valid after Result::error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 

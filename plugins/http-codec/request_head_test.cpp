@@ -1,4 +1,4 @@
-// Tests of ambiguous or unusual request heads, and of the status of each.
+// Tests of ambiguous or unusual request heads and the resulting status.
 #include <catch2/catch.hpp>
 #include <string>
 

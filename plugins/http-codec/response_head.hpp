@@ -28,7 +28,7 @@ struct ResponseHead {
 enum class ParseResult : std::uint8_t { complete, incomplete, invalid };
 
 // Parses the head at the start of `in`. complete: *used is its length, including the blank line.
-// invalid: *why is the reason (static text). The caller limits the size of `in`.
+// invalid: *why is the reason (a static string). The caller limits the size of `in`.
 ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
                        const char **why) noexcept;
 

@@ -29,9 +29,9 @@ class ResponseReader {
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }
-  // Returns why the response is invalid; static text.
+  // Returns the reason why the response is invalid, a static string.
   const char *why() const noexcept { return why_; }
-  // Returns the number of missing bytes of a body of known length, otherwise 0.
+  // Returns the number of missing bytes of a body of known length. Returns 0 in all other cases.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
   // Returns true if the response ends when the connection is closed.
   bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
@@ -48,7 +48,7 @@ class ResponseReader {
 
   std::uint64_t head_bytes_;
   ResponseHead head_;
-  std::string held_;  // an incomplete head, later the head that the views refer to
+  std::string held_;  // an incomplete head; later, the head that the views refer to
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_{{}};
   const char *why_ = nullptr;

@@ -71,9 +71,9 @@ inline const char *find_control(const char *p, const char *end) noexcept {
   return p;
 }
 
-// Compares text without control characters with a lower-case literal of letters, digits and "-/+"
-// (no '_', '~' and similar). Setting bit 5 maps no other characters to these, so eight bytes are
-// compared at a time.
+// Compares a string that has no control characters with a lower-case literal of letters, digits and
+// "-/+" (no '_', '~' and similar). Setting bit 5 maps no other characters to these, so eight bytes
+// are compared at a time.
 template <std::size_t N>
 bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;

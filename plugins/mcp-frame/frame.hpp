@@ -48,7 +48,7 @@ enum class Fault : std::uint8_t {
 };
 std::string_view text(Fault fault) noexcept;
 
-// A decoded frame, or a frame to encode. The texts are borrowed.
+// A decoded frame, or a frame to encode. The strings are borrowed.
 struct Frame {
   std::uint32_t stream = 0;
   bool notification = false;

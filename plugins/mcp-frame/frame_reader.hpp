@@ -1,7 +1,7 @@
 // Splits a byte stream into frames.
 //
 // A complete frame is returned in place, in the read buffer. An incomplete frame is copied; the
-// remaining bytes of a long frame can be read directly into this copy. Memory is limited to one
+// remaining bytes of a long frame can be read directly into its buffer. Memory is limited to one
 // frame and at most twice the received bytes. Runs on the reactor thread.
 #pragma once
 
@@ -27,19 +27,19 @@ class FrameReader {
   // `most` is the limit for a frame's total length.
   explicit FrameReader(std::size_t most = max_total) noexcept : most_(most) {}
 
-  // Consumes the next frame at the front of `in`. The texts in *out refer to `in` or the reader and
-  // are valid until the next call.
+  // Consumes the next frame at the front of `in`. The strings in *out refer to `in` or the reader
+  // and are valid until the next call.
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 
-  // Returns a buffer of at least worth_it bytes for the remaining bytes of a long frame. If it is
-  // empty, use another buffer and pass it to next(). After filled(n), n > 0, call next() with empty
-  // input until it returns `more`.
+  // Returns a buffer of at least worth_it bytes for the remaining bytes of a long frame. If the
+  // result is empty, read into another buffer and pass that to next(). After filled(n), n > 0, call
+  // next() with empty input until it returns `more`.
   std::span<char> room() noexcept;
   void filled(std::size_t n) noexcept { partial_.added(n); }
 
-  // Returns the number of bytes of an incomplete frame. If it is not 0 at the end of the stream,
-  // the frame was truncated.
+  // Returns the number of bytes of an incomplete frame. If this number is not 0 at the end of the
+  // stream, the frame was truncated.
   std::size_t held() const noexcept { return handed_out_ ? 0 : partial_.size(); }
 
  private:

@@ -57,8 +57,8 @@ struct Seen {
   friend bool operator==(const Seen &, const Seen &) = default;
 };
 
-// Returns all frames read if `bytes` arrive in pieces. With `direct`, room() is used when
-// available.
+// Returns all frames that are read if `bytes` arrive in pieces. If `direct` is set, room() is used
+// when available.
 std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direct = false) {
   FrameReader reader;
   std::vector<Seen> seen;

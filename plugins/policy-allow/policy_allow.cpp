@@ -1,4 +1,4 @@
-// A policy that allows everything without overhead. needs() declares no needs, so the host does not
+// A policy that allows everything without overhead. needs() returns 0, so the host does not
 // call the policy.
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -24,7 +24,7 @@ class PolicyAllow {
 
   std::uint32_t needs() const noexcept { return 0; }
 
-  // Hosts that call these functions anyway get the same decision.
+  // If a host calls these functions anyway, it gets the same decision.
   bh_status decide(const bh_policy_request &, bh_verdict *out, bh_error *) { return allow(out); }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
     return allow(out);

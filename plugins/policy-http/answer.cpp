@@ -107,8 +107,8 @@ std::string read_hook(const Value &object, const Question &question, Answer *out
   return {};
 }
 
-// Reads the result of a query: true, false, or an object as in a hook's answer. If there is no
-// result, no rule decided.
+// Reads the result of a query: true, false, or an object like a hook's answer. If there is no
+// result, no rule has decided the call.
 std::string read_opa(const Value &root, const Question &question, Answer *out) {
   if (has_duplicates(root)) return "duplicate member";
   const Value *result = find(root, "result");

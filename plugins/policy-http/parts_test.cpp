@@ -65,7 +65,7 @@ Read read(const std::string &body, Style style = Style::hook, bool response = fa
 
 }  // namespace
 
-TEST_CASE("a question describes the call and no other data of the client") {
+TEST_CASE("a question describes the call and contains no other client data") {
   const Question q = make_question(config(), call(), false, arguments);
   const auto body = parsed(q.body);
   CHECK((body["spec_version"] == "policy-hook/v0"));
@@ -130,7 +130,7 @@ TEST_CASE(
   later.meta = {};
   later.exchange = 99;
   CHECK(key(later) == usual);
-  // The texts differ only after the end of the preview.
+  // The strings differ only after the end of the preview.
   CHECK(key(call(), R"({"path":"/etc/shadow"})") != usual);
   CHECK(key(call(), arguments, true) != usual);
   for (const auto member :

@@ -94,8 +94,8 @@ class PolicyHttp {
                       "too many queries are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
-    // A restarted endpoint may repeat a request under the same number. The new request then
-    // replaces the old one.
+    // A restarted endpoint may reuse a request number. The new request then replaces the old
+    // request.
     const std::uint64_t number = request.exchange;
     Open &open = open_[number];
     open.question = std::move(question);

@@ -124,7 +124,7 @@ TEST_CASE("every failure rejects the call and is not cached") {
   CHECK(w.decide(2) == BH_PENDING);
 }
 
-TEST_CASE("in-flight questions are limited, and more calls are rejected") {
+TEST_CASE("in-flight questions are limited, and additional calls are rejected") {
   World w(R"(,"max_in_flight":2)");
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);
@@ -150,7 +150,7 @@ TEST_CASE("results are sent to the decision point if configured") {
   CHECK(verdict.rewritten == R"({"content":[]})");
 }
 
-TEST_CASE("a failing server is logged once, and so is its recovery") {
+TEST_CASE("a failing server is logged once, and its recovery is logged") {
   World w;
   const auto fail = [&](std::size_t n) {
     REQUIRE(w.decide(n) == BH_PENDING);

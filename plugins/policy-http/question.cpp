@@ -54,7 +54,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.end_object();
 }
 
-// A member of params that is sent in addition to the arguments: "argument", "context" or "extra".
+// A params member that is sent in addition to the arguments: "argument", "context" or "extra".
 struct Beside {
   std::string_view name, text;
 };

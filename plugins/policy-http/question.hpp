@@ -16,7 +16,7 @@ struct Question {
   bool response = false;
   std::string decision_id;  // random; an answer with another id is rejected
   std::string body;
-  // Digest of all inputs of the decision: the body without ids and audit_context.
+  // Digest of all inputs to the decision: the body without ids and audit_context.
   std::string key;
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 using bh::json::Writer;
 
-// Returns the text of the member `key`, or `usual` if it is missing. Returns nullopt if it is not a
-// string.
+// Returns the string value of `key`, or `usual` if it is missing. Returns nullopt if the value is
+// not a string.
 std::optional<std::string> text_of(const rapidjson::Value &json, const char *key,
                                    std::string_view usual) {
   const auto at = json.FindMember(key);

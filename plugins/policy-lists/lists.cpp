@@ -75,7 +75,7 @@ struct Reader {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
       return fail(key, "must be \"allow\" or \"block\"");
-    // A layer cannot lift a block that another layer has set.
+    // A layer cannot remove a block that another layer has set.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 
@@ -145,8 +145,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // The text before the first "__" of an entry is the name of its intended server. For a different
-  // server, the entry must not permit more than the default.
+  // The part of an entry before the first "__" names the server that it is intended for. For a
+  // different server, the entry must not permit more than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

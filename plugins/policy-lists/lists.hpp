@@ -4,9 +4,9 @@
 // permission of the tool; the default. For each key, the corporation's value takes precedence over
 // the user's.
 //
-// A tool is named server__tool. This is ambiguous if either name contains "__" (a server chooses
-// the names of its tools). An entry refers to the server before its first "__". It applies to
-// another server and tool with the same combined name only if it is stricter than the default.
+// A tool is named server__tool. The combined name is ambiguous if either part contains "__" (a
+// server chooses its tool names). An entry refers to the server before its first "__". It applies
+// to another server and tool with the same combined name only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Lists {
   // Reads the plugin's configuration, a JSON object. An error names the key.
   static std::expected<Lists, std::string> load(std::string_view config_json);
 
-  // Decides one call. `tool` is empty for other calls, to which tool permissions and the default do
-  // not apply.
+  // Decides one call. `tool` is empty for calls other than tool calls, to which tool permissions
+  // and the default do not apply.
   Decision decide(std::string_view server, std::string_view tool) const;
   // Returns true if all calls are allowed without warnings.
   bool empty() const;

@@ -23,7 +23,7 @@ std::string decide(std::string_view config, std::string_view server, std::string
 
 }  // namespace
 
-TEST_CASE("E01: a blocked server takes precedence over permissions of its tools") {
+TEST_CASE("E01: a blocked server takes precedence over its tools' permissions") {
   constexpr auto config =
       R"({"server_enabled":{"a":false},"tool_permissions":{"a__t":"allow"},"blocked_servers":["b"]})";
   CHECK(decide(config, "a", "t") == "block blocked_servers.a");
@@ -31,7 +31,7 @@ TEST_CASE("E01: a blocked server takes precedence over permissions of its tools"
   CHECK(decide(config, "c", "t") == "allow");
 }
 
-TEST_CASE("E02: a list of allowed servers blocks all other servers, unless it is empty") {
+TEST_CASE("E02: a non-empty list of allowed servers blocks all other servers") {
   CHECK(decide(R"({"allowed_servers":["a"]})", "b", "t") == "block allowed_servers");
   CHECK(decide(R"({"allowed_servers":["a"]})", "a", "t") == "allow");
   CHECK(decide(R"({"allowed_servers":[]})", "b", "t") == "allow");
@@ -54,7 +54,7 @@ TEST_CASE("E04: warn allows the call") {
         "warn default_tool_permission");
 }
 
-TEST_CASE("E05: the corporation's value of a key takes precedence over the user's") {
+TEST_CASE("E05: for each key, the corporation's value takes precedence over the user's") {
   constexpr auto config = R"({"tool_permissions":{"a__t":"allow","a__u":"block"},
     "default_tool_permission":"allow","allowed_servers":["a","b"],"server_enabled":{"b":true},
     "corp":{"tool_permissions":{"a__t":"block"},"default_tool_permission":"warn",
@@ -65,7 +65,7 @@ TEST_CASE("E05: the corporation's value of a key takes precedence over the user'
   CHECK(decide(config, "b", "t") == "block blocked_servers.b");
 }
 
-TEST_CASE("a global block in either layer overrides everything") {
+TEST_CASE("a global block in either layer overrides all other keys") {
   CHECK(decide(R"({"global_policy":"block","tool_permissions":{"a__t":"allow"}})", "a", "t") ==
         "block global_policy");
   CHECK(decide(R"({"global_policy":"block","corp":{"global_policy":"allow"}})", "a", "t") ==
@@ -109,7 +109,7 @@ TEST_CASE("invalid configurations are rejected") {
   CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);
 }
 
-TEST_CASE("the plugin declares its needs, decides, and accepts a policy reload") {
+TEST_CASE("the plugin declares its requirements, decides, and accepts a policy reload") {
   bh::testing::FakeHost host;
   const bh_entry *entry = bh_static_entry_PolicyLists();
   const bh_plugin *plugin = nullptr;

@@ -20,12 +20,12 @@ struct Call {
                                  // is a tool
   bool to_server = false;        // direction of a notification
   bool again = false;            // evaluated again after an approval
-  bool approved = false;         // these rules required the approval
+  bool approved = false;         // the rules that required the approval
 
   // Returns the URI chosen by the client in a request, or the target of a completion.
   std::string_view uri() const noexcept;
-  // Returns the size of all data that the client sends to the server. Names of tools and prompts
-  // are not counted, because the server defines them.
+  // Returns the size of all data that the client sends to the server. Tool and prompt names are not
+  // counted, because the server defines them.
   std::size_t asked_bytes() const noexcept {
     return uri().size() + arguments.size() + meta.size() + argument.size() + context.size() +
            extra.size();

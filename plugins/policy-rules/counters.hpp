@@ -28,22 +28,22 @@ class Counters {
     const std::set<std::string> *destinations = nullptr;
   };
 
-  // Returns true if the call would exceed the budget, or if the limit for counts has been reached.
-  // `key` combines the rule and the call's counting keys.
+  // Returns true if the call would exceed the budget or if the maximum number of counts has been
+  // reached. `key` combines the rule and the call's counting keys.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
-  // The result of this call will also be counted for `key`.
+  // This call's result will also be counted for `key`.
   void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // The counts of two consecutive windows. The previous window counts only in part, so that both
-  // parts cover the last `per`.
+  // The counts of two consecutive windows. The previous window is counted proportionally, so that
+  // both windows together cover the last `per`.
   struct Count {
     std::uint64_t window = 0;  // window number, counted from time 0
     std::uint64_t now = 0, before = 0;
@@ -66,8 +66,8 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the hosts of http and https URLs in a string, in lower case: URLs contained in the string,
-// and the whole string if a URL parser would accept it.
+// Adds the hosts of http and https URLs in a string, in lower case. This includes URLs within the
+// string, and the whole string if a URL parser would accept it.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
 // Adds the hosts in all strings of a JSON value, including member names.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);

@@ -52,7 +52,7 @@ TEST_CASE("calls per minute are counted in sliding windows") {
   CHECK(w.decide("s", "t") == "allow");
 }
 
-TEST_CASE("keys determine which calls are counted together") {
+TEST_CASE("keys determine which calls share a count") {
   World tools(limit(R"({"calls": 1, "by": ["session", "tool"]})"));
   CHECK(tools.decide(in_session(1, "a")) == "allow");
   CHECK(tools.decide(in_session(1, "b")) == "allow");
@@ -67,7 +67,7 @@ TEST_CASE("keys determine which calls are counted together") {
   Call other = in_session(3);
   other.principal = "bert";
   CHECK(principals.decide(other) == "allow");
-  // Different names have different keys, even if their concatenations are equal.
+  // Different names have different keys, even if they are equal when concatenated.
   World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
   CHECK(names.decide("a\n1:b", "c") == "allow");
   CHECK(names.decide("a", "b\n1:c") == "allow");
@@ -94,7 +94,8 @@ TEST_CASE("only calls that match and are allowed are counted") {
   CHECK(looked.decide("s", "t") == "allow");
 }
 
-TEST_CASE("a budget loaded during an approval counts the call when it is evaluated again") {
+TEST_CASE(
+    "a budget loaded while a call awaits approval counts the call when it is evaluated again") {
   constexpr auto ask = R"j("look": {"on": "mcp.request", "if": "true", "decision": "ask"})j";
   constexpr auto cap = R"j("cap": {"on": "mcp.request", "if": "true", "decision": "block",
                                    "priority": 1, "over": {"calls": 1}})j";
@@ -115,7 +116,7 @@ TEST_CASE("a budget loaded during an approval counts the call when it is evaluat
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Another policy required this approval. These rules allowed the call and counted it then.
+  // Another policy required this approval. These rules had allowed the call and counted it.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
@@ -134,7 +135,7 @@ TEST_CASE("a call is counted when approval is requested, whatever the outcome") 
   CHECK(w.decide(c) == "ask look");
 }
 
-TEST_CASE("the limit for calls pending approval removes the oldest calls first") {
+TEST_CASE("the limit for calls pending approval discards the oldest calls first") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -212,7 +213,7 @@ TEST_CASE("a budget of destinations counts every host anywhere in a request") {
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }
 
-TEST_CASE("the host is found in every spelling of a URL that URL parsers accept") {
+TEST_CASE("the host is found in every URL spelling that URL parsers accept") {
   const auto hosts_in = [](std::string_view text) {
     rapidjson::Document json;
     json.SetString(text.data(), static_cast<rapidjson::SizeType>(text.size()), json.GetAllocator());
@@ -232,7 +233,7 @@ TEST_CASE("the host is found in every spelling of a URL that URL parsers accept"
   CHECK(hosts_in("http://2130706433/") == std::set<std::string>{"127.0.0.1"});
 }
 
-TEST_CASE("a budget of bytes counts the whole request") {
+TEST_CASE("a byte budget counts the whole request") {
   const std::string filler = "{\"x\":\"" + std::string(40, 'y') + "\"}";
   for (const auto member :
        {&Call::arguments, &Call::meta, &Call::argument, &Call::context, &Call::extra}) {
@@ -250,7 +251,8 @@ TEST_CASE("a budget of bytes counts the whole request") {
   CHECK(w.decide(c) == "block r");
 }
 
-TEST_CASE("the number of counts is limited, and calls that need another count exceed the budget") {
+TEST_CASE(
+    "the number of counts is limited, and calls that require another count exceed the budget") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {
     if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);

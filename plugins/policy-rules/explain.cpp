@@ -14,7 +14,7 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
-// The call to explain. Owns its texts.
+// The call to explain. Owns its strings.
 class Described {
  public:
   // Returns the error, or an empty string on success.

@@ -5,7 +5,7 @@
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;
 
-TEST_CASE("the verdict of a call and the evaluated rules are explained") {
+TEST_CASE("explaining a call shows the verdict and the evaluated rules") {
   World w(rules(R"j({
     "one": {"on": "mcp.request", "priority": 1, "if": "mcp.request.arguments.n > 5", "decision": "block"},
     "two": {"on": "mcp.request", "priority": 2, "if": "mcp.request.tool_name == 't'",

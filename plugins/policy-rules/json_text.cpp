@@ -1,5 +1,5 @@
-// RapidJSON can scan strings without escapes 16 bytes at a time. Only this file enables this mode,
-// because it requires enough bytes after the text, which only the buffer used here has.
+// RapidJSON can scan strings without escapes 16 bytes at a time. Only this file enables this mode.
+// It requires padding after the text, which only the buffer in this file has.
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2
 #endif
@@ -50,8 +50,8 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
-// Returns an upper bound for the number of values in a JSON document, without member names. Based
-// on the number of commas and brackets outside strings.
+// Returns an upper bound for the number of values in a JSON document, without member names. The
+// bound is based on the number of commas and brackets outside strings.
 std::size_t count_values(std::string_view json) noexcept {
   std::size_t count = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -78,7 +78,7 @@ const char *JsonText::parse(std::string_view text) {
   // The parser would stop at a NUL byte and does not validate UTF-8.
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
   if (!whole || !bh::is_utf8(text)) return "not valid JSON";
-  // Each value takes at least one byte, and a comma follows all but the last.
+  // Each value takes at least one byte and is followed by a comma, except for the last.
   if (text.size() > 2 * kMaxValues && count_values(text) > kMaxValues)
     return "has more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);

@@ -12,7 +12,7 @@ const std::string kUnreadable = "the destinations of the request cannot be count
 std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
                    std::string_view tool) {
   std::string key = rule_id;
-  // Length prefixes keep keys distinct, whatever the parts contain.
+  // Length prefixes keep keys distinct, regardless of the parts' contents.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
   };
@@ -92,8 +92,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Evaluates the rule's budget. If it is not exceeded, the rule does not match, and the call is
-// counted if it is allowed.
+// Evaluates the rule's budget. If the budget is not exceeded, the rule does not match, and the call
+// is counted if it is allowed.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
   if (question_.call().again && is_counted(key)) return Match::no;
@@ -107,9 +107,10 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
 }
 
 // Returns true if a call that is evaluated again was already counted before the approval. Budgets
-// loaded since then have not counted it.
+// that were loaded after that have not counted it.
 bool Judge::is_counted(const std::string &key) const {
-  // Another policy required the approval. These rules allowed the call, so they have counted it.
+  // Another policy required the approval. These rules allowed the call and have therefore counted
+  // it.
   if (!question_.call().approved) return true;
   const auto at = asked_.find(question_.call().exchange);
   return at != asked_.end() &&

@@ -20,7 +20,7 @@ namespace bulkhead::rules {
 
 inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_error";
 
-// The decision for one message. Its texts are valid until the next evaluation.
+// The decision for one message. Its strings are valid until the next evaluation.
 struct Verdict {
   std::uint32_t kind = BH_VERDICT_ALLOW;
   std::string_view rule, reason;
@@ -31,7 +31,7 @@ struct Verdict {
 enum class Match : std::uint8_t { no, yes, error };
 
 // The results of all conditions for one message, without budgets. If the message is too large for
-// the reactor thread, they are evaluated in advance on another thread.
+// the reactor thread, another thread evaluates the conditions in advance.
 struct Findings {
   struct Of {
     Match match = Match::no;
@@ -51,8 +51,8 @@ struct Look {
 
 class Judge {
  public:
-  // Maximum number of calls pending approval whose counts are stored. If it is exceeded, the oldest
-  // call is counted a second time when it is evaluated again.
+  // Maximum number of calls pending approval whose counts are stored. If this number is exceeded,
+  // the oldest call is counted again when it is evaluated again.
   static constexpr std::size_t kMaxAsked = 4'096;
 
   // A monotonic clock and Unix time, both in milliseconds.
@@ -61,7 +61,7 @@ class Judge {
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // If `looks` is set, it receives the evaluated rules, and nothing is counted.
+  // If `looks` is set, the evaluated rules are added to it, and nothing is counted.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
@@ -79,7 +79,8 @@ class Judge {
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Returns true if a call to this target could be allowed with some arguments, session and time.
+  // Returns true if a call to this target could be allowed for some combination of arguments,
+  // session and time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:

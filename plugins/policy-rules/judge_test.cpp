@@ -113,7 +113,8 @@ TEST_CASE("rules that read members without has() cause warnings") {
                                    "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
     return set.warnings;
   };
-  // Each row contains the condition, the member read without a test, and the suggested test.
+  // Each row contains the condition, the member that is read without a test, and the suggested
+  // test.
   const std::vector<std::array<std::string, 3>> unguarded = {
       {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
        "has(mcp.request.arguments.path)"},
@@ -301,11 +302,11 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.observe("s", "other", result) == "block no");
   CHECK(w.observe("s", "other", R"({"content":[{"text":"se\u0063ret"}]})") == "block no");
   CHECK(w.observe("s", "other", R"({"content":[]})") == "allow");
-  // Rules for responses do not affect requests.
+  // Response rules do not affect requests.
   CHECK(w.decide("s", "other") == "allow");
 }
 
-TEST_CASE("large results are evaluated, and excessive conditions are stopped") {
+TEST_CASE("large results are evaluated, and conditions that exceed their budget are stopped") {
   World w(rules(R"j({
     "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}
   })j"));
@@ -339,7 +340,7 @@ TEST_CASE("a list of allowed tools rejects all other tools") {
   CHECK_FALSE(w.shows("other", "read"));
 }
 
-TEST_CASE("lists hide only items that can never be called") {
+TEST_CASE("lists hide only items that no call may use") {
   World w(rules(R"j({
     "args": {"on": "mcp.request", "priority": 10, "decision": "block",
              "if": "mcp.request.tool_name == 'risky' && mcp.request.arguments.path == '/'"},
@@ -420,7 +421,7 @@ TEST_CASE("a rule with a name prefix is not evaluated for other names") {
   CHECK(w.shows("s", "delete_all"));
 }
 
-TEST_CASE("numbers are exact with any number of zeros") {
+TEST_CASE("numbers are exact, whatever the number of zeros") {
   World w(rules(R"j({"zero": {"on": "mcp.request", "decision": "block",
                               "if": "mcp.request.arguments.x == 0.0"}})j"));
   const auto said = [&](const std::string &x) {
@@ -432,7 +433,7 @@ TEST_CASE("numbers are exact with any number of zeros") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // Values beyond 64 bits are rounded. One of the values exceeds the range of double.
+  // Values beyond 64 bits are rounded. One value exceeds the range of double.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

@@ -92,7 +92,7 @@ void LargeQuestions::conclude(Question &q) noexcept {
   LargeQuestions &all = *q.owner;
   if (all.stopped_) return;
   try {
-    // The rules may have been reloaded; the new rules then decide.
+    // If the rules have been reloaded, the new rules decide.
     if (q.set != all.rules_() && all.begin_first()) return;
     all.answer_first(q.studied ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
                                : refusal("out of memory while evaluating the rules"));

@@ -1,6 +1,6 @@
 // Evaluates messages that are too large for the reactor thread, one at a time. study() evaluates
-// conditions on the host's pool. conclude() completes the verdict on the reactor thread, which has
-// the counts. Runs on the reactor thread.
+// conditions on the host's thread pool. conclude() determines the verdict on the reactor thread,
+// which owns the counts. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -19,7 +19,7 @@ namespace bulkhead::rules {
 
 class LargeQuestions {
  public:
-  // Limit for the total size of all questions. If it would be exceeded, a question is rejected.
+  // Limit for the total size of all questions. A question that would exceed it is rejected.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Called on the reactor thread, once per accepted question.
@@ -34,7 +34,7 @@ class LargeQuestions {
   // are copied. For a result, `event` is response.
   bh_status ask(Event event, const Call &call, std::string_view result, bh_error *error);
 
-  // Suppresses all answers. A running evaluation is completed.
+  // Suppresses all answers. A running evaluation continues to its end.
   void stop() noexcept { stopped_ = true; }
 
  private:

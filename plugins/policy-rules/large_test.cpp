@@ -19,7 +19,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// Returns an object with a string of `bytes` bytes and the members `more`.
+// Returns an object with the members `more` and a string of `bytes` bytes.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -72,7 +72,7 @@ struct World {
     r.arguments = bh::str(arguments);
     return r;
   }
-  // The strings are freed before a deferred answer arrives.
+  // The strings are freed before the deferred answer arrives.
   bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
                    std::uint32_t event = BH_EVENT_CALL, std::string extra = {}) {
     bh_policy_request r = request(exchange, tool, arguments);
@@ -130,7 +130,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("texts that no rule reads may be of any size") {
+TEST_CASE("strings that no rule reads may have any size") {
   World w(rules(R"j({
     "by-name": {"on": "mcp.request", "if": "mcp.request.tool_name == 'drop'", "decision": "block"},
     "elsewhere": {"on": "mcp.request", "decision": "block",
@@ -143,7 +143,7 @@ TEST_CASE("texts that no rule reads may be of any size") {
   REQUIRE(w.observe(2, "keep", large()) == BH_OK);
 }
 
-TEST_CASE("rules have the same order for a large message") {
+TEST_CASE("rules are evaluated in the same order for a large message") {
   World w(kReads);
   const std::string secret = large(",\"kind\":\"secret\"");
   REQUIRE(w.decide(1, "drop", secret) == BH_PENDING);
@@ -156,7 +156,7 @@ TEST_CASE("rules have the same order for a large message") {
   CHECK(World::later[2].rule.ends_with("secret"));
 }
 
-TEST_CASE("a large message is rewritten like a small one") {
+TEST_CASE("a large message is rewritten like a small message") {
   World w(kReads);
   REQUIRE(w.decide(1, "shout", large(",\"kind\":\"loud\"")) == BH_PENDING);
   const World::Verdict &verdict = w.answered();
@@ -192,7 +192,7 @@ TEST_CASE("large calls are counted like small calls") {
   CHECK(w.out.verdict == BH_VERDICT_BLOCK);
 }
 
-TEST_CASE("hosts of a large message are counted") {
+TEST_CASE("hosts in a large message are counted") {
   World w(rules(R"j({"far": {"on": "mcp.request", "decision": "block", "if": "true",
     "over": {"destinations": 1, "by": ["server"]}}})j"));
   REQUIRE(w.decide(1, "get", large(R"(,"url":"https://a.example/")")) == BH_PENDING);
@@ -204,7 +204,7 @@ TEST_CASE("hosts of a large message are counted") {
   CHECK(World::later[2].verdict == BH_VERDICT_BLOCK);
 }
 
-TEST_CASE("hosts outside the arguments of a large message are counted") {
+TEST_CASE("hosts outside a large message's arguments are counted") {
   World w(rules(R"j({"far": {"on": "mcp.request", "decision": "block", "if": "true",
     "over": {"destinations": 1, "by": ["server"]}}})j"));
   REQUIRE(w.decide(1, "get", large(R"(,"url":"https://a.example/")")) == BH_PENDING);
@@ -238,7 +238,7 @@ TEST_CASE("messages with too many values are rejected") {
   REQUIRE(w.decide(1, "write", many) == BH_PENDING);
   CHECK(w.answered().verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered().reason.find("more than 8,388,608 values") != std::string::npos);
-  // A string of the same size contains no values.
+  // A string of the same size contains no nested values.
   REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
   CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered(2).reason.find("no such key") != std::string::npos);
@@ -268,7 +268,7 @@ TEST_CASE("pending questions are limited") {
   CHECK(w.answered(2).exchange == 3);
 }
 
-TEST_CASE("the rules that apply when the answer is given decide") {
+TEST_CASE("the decision uses the rules in effect when the answer is given") {
   World w(kReads);
   const std::string other = rules(
       R"j({"all": {"on": "mcp.request", "if": "has(mcp.request.arguments.text)", "decision": "block"}})j");

@@ -7,8 +7,8 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// Returns a user's profile with one rule that has these members. If the members on, if and decision
-// are missing, they get defaults.
+// Returns a user's profile with one rule that has these members. Defaults are added for `on`, `if`
+// and `decision` if they are missing.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -83,7 +83,7 @@ TEST_CASE("errors name the file, line, rule, key and known alternatives") {
   has(bad("[]"), "the configuration is invalid");
   has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
-  // All errors are reported at once.
+  // All errors are reported together.
   CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
 }
 
@@ -148,7 +148,8 @@ TEST_CASE("layers have ranges of priorities and can replace rules") {
             .decide("s", "t") == "ask");
 }
 
-TEST_CASE("repeating the corporation's default in another layer does not make it changeable") {
+TEST_CASE(
+    "repeating the corporation's default in another layer does not make the default changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
   // Both syntaxes, in one file and in two layers.
@@ -164,7 +165,7 @@ TEST_CASE("repeating the corporation's default in another layer does not make it
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // If the corporation's profile contains two values, the last one applies.
+  // If the corporation's profile contains two values, the last value applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
@@ -191,7 +192,7 @@ TEST_CASE("match/action rules are evaluated") {
         "block profiles.rules.answers");
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
   CHECK_FALSE(w.shows("x", "t") == false);  // with other arguments, the call may require approval
-  // Match/action rules are evaluated before the generated default of the other syntax.
+  // Match/action rules are evaluated before the other syntax's generated default.
   CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 

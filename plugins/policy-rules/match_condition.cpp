@@ -145,7 +145,7 @@ class Parser {
   std::string said(const Field *field, const std::string &op, const std::string &literal) const {
     if (fault_) return {};
     std::string plain = std::string(field->cel) + " " + op + " " + literal;
-    // If the call lacks the field, its text is empty and equals no other literal.
+    // If the call lacks the field, its value is an empty string and equals no other literal.
     if (op == "==" && literal != "''") return plain;
     return guarded(*field, plain);
   }
@@ -183,7 +183,7 @@ class Parser {
     return nullptr;
   }
 
-  // Parses a raw string, which ends at the next quote of the same type.
+  // Parses a raw string, which ends at the next quotation mark of the same type.
   std::string literal() {
     space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';

@@ -69,7 +69,7 @@ class Table {
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  // Reads a list of strings. A single string is read as a list of one element.
+  // Reads a list of strings. A single string is treated as a list with one element.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
   Table table(std::string_view key) const;                        // the key must exist
   void fault(std::string_view key, std::string_view what) const;  // an empty key means the table
@@ -86,7 +86,7 @@ class Table {
   Faults &faults_;
 };
 
-// Returns the layers of a configuration. Adds faults if the host's format is invalid.
+// Returns the layers of a configuration. Adds faults if the data from the host is malformed.
 std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
 
 }  // namespace bulkhead::rules

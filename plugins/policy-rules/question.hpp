@@ -40,28 +40,29 @@ class Question {
 
   explicit Question(std::function<std::uint64_t()> unix_ms) : unix_ms_(std::move(unix_ms)) {}
 
-  // Texts are borrowed until the next begin(). `result` is set only for a response.
+  // The strings are borrowed until the next begin(). `result` is set only for a response.
   void begin(Event event, const Call &call, std::string_view result = {});
   // Makes values unknown if they may differ in another call by the same principal to the same
-  // target. Conditions that depend on them become unknown too, unless && or || decides without
-  // them.
+  // target. Conditions that depend on these values also become unknown, unless && or || decides
+  // without them.
   void hide_what_differs();
-  // Releases the trees of large texts.
+  // Releases the trees of large documents.
   void clear_texts();
 
   Event event() const noexcept { return event_; }
   const Call &call() const noexcept { return *call_; }
-  // Returns the result of a response, or the text of another event. Empty for a request.
+  // Returns the result of a response, or the body of another event. For a request, the result is
+  // empty.
   std::string_view body() const noexcept { return body_; }
   // Returns the text that a rule may rewrite.
   std::string_view changeable() const noexcept;
   // Returns true if hide_what_differs() was called.
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Fills the given slots unless they are already filled. Unavailable values are error values.
+  // Sets the given slots unless they are already set. Unavailable values are error values.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }
-  // These functions return nullptr, or the reason why the text cannot be evaluated.
+  // These functions return nullptr on success, or the reason why the text cannot be evaluated.
   const char *parse_arguments();
   const char *parse_body();
 

@@ -165,8 +165,8 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
-  // The corporation's profile must not use these sections, because their rules have user priorities
-  // and would not take precedence.
+  // The corporation's profile must not use these sections, because the rules in them have user
+  // priorities and would not take precedence.
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,

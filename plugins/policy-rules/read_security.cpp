@@ -54,7 +54,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads the settings for messages that are read by rules but too large for the reactor thread.
+// Reads the settings for messages that rules read but that are too large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
@@ -262,8 +262,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// An allow list rejects all other tools. Calls of listed tools are evaluated by the other rules,
-// and allowed if none decides.
+// An allow list rejects all tools that are not listed. Calls of listed tools are evaluated by the
+// other rules, and allowed if no rule decides.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

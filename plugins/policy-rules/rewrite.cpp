@@ -11,7 +11,7 @@
 
 namespace bulkhead::rules {
 
-// Copies parse events to a writer and applies the rewrite. A path component matches a member name
+// Forwards parse events to a writer and applies the rewrite. A path component matches a member name
 // or an array index; "*" matches any.
 class Rewriter {
  public:
@@ -26,7 +26,7 @@ class Rewriter {
   bool Bool(bool value) {
     return scalar([&] { writer_.value(value); });
   }
-  bool Int(int) { return false; }  // numbers are parsed as text
+  bool Int(int) { return false; }  // numbers are kept as strings
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
   bool Uint64(std::uint64_t) { return false; }

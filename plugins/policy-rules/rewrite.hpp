@@ -31,7 +31,7 @@ class Rewrite {
 
   // `target` has the form FIELD =~ "REGEX". For a request, FIELD is arguments or arguments.PATH.
   // For a response, FIELD is response.content, response.text (every string of the result) or
-  // response.PATH. In `value`, ${name} is the text of a named group. An error states what is
+  // response.PATH. In `value`, ${name} is the content of a named group. An error states what is
   // invalid and what is allowed.
   static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
                                                        std::string_view value);

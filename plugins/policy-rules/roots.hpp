@@ -69,7 +69,7 @@ constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
-// Members of params other than the arguments.
+// The params members other than the arguments.
 inline constexpr std::uint64_t kBesideBits =
     bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);

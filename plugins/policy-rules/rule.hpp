@@ -39,13 +39,13 @@ struct Rule {
   std::string reason;
   std::optional<cel::Program> condition;  // if not set, the rule always matches
   std::uint64_t reads = 0;                // bits of roots
-  // Required prefixes of the server and tool names, checked before the condition. The strings refer
-  // to the condition.
+  // Required prefixes of the server and tool names, checked before the condition. The strings
+  // belong to the condition.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // The test of a generated rule. It matches tools of this server that are in the list, or, if
-  // `listed` is false, tools that are not in the list.
+  // The test of a generated rule. It matches this server's tools that are in the list, or, if
+  // `listed` is false, those that are not.
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

@@ -1,4 +1,4 @@
-// Base class for the readers of both rule syntaxes.
+// Base class of the readers for both rule syntaxes.
 #pragma once
 
 #include <optional>

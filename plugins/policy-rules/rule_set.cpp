@@ -57,7 +57,7 @@ std::string named(const Rule &rule) {
   return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
 }
 
-// Warns about a rule that compares an unnormalized URI.
+// Warns about a rule that compares a URI that is not normalized.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
   out->push_back(named(rule) +
@@ -80,7 +80,7 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// Warns about a rule that rejects every message in which a member that it reads is missing.
+// Warns about a rule that rejects every message that lacks a member read by the rule.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;

@@ -20,7 +20,7 @@ namespace bulkhead::rules {
 // conditions.
 class Index {
  public:
-  void add(std::uint32_t number, const Rule &rule);  // numbers must increase from call to call
+  void add(std::uint32_t number, const Rule &rule);  // numbers must increase with each call
 
   // Calls visit(number) in ascending order until it returns true.
   template <class Visit>
@@ -86,7 +86,7 @@ struct RuleSet {
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
   const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
-  // Reads the plugin's configuration, which must be an object. Each error is one line of text.
+  // Reads the plugin's configuration, which must be an object. Each error is one line.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
 };
 
@@ -111,7 +111,7 @@ void add_rule(const Table &table, Rule rule, Drafts *out);
 // of a lower layer, unless the corporation set it.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
-// Readers for [security], and for [corp.rules], [profiles.rules] and [default].
+// Rule readers for [security], and for [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
 void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 

@@ -1,4 +1,4 @@
-// Helpers for the tests of policy-rules: rules from JSON, calls, verdicts as text.
+// Helpers for the policy-rules tests: rules from JSON, calls, verdicts as strings.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Runs tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. Rules that lists
-// can express are also tested with policy-lists.
+// Runs tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. The rules that
+// lists can express are tested with policy-lists as well.
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -25,7 +25,7 @@ const rapidjson::Document &table() {
   return document;
 }
 
-// A call of the table. Owns its texts.
+// A call from the table. Owns its strings.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;

@@ -87,7 +87,8 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// Prepares text as URL parsers do: removes blanks at both ends, and all tabs and line breaks.
+// Prepares a string as URL parsers do: removes spaces and control characters at both ends, and all
+// tabs and line breaks.
 std::string cleaned(std::string_view text) {
   std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
@@ -105,7 +106,7 @@ std::size_t scheme_end(std::string_view uri) noexcept {
   return std::string_view::npos;
 }
 
-// A special scheme of the URL standard.
+// A special scheme as defined by the URL standard.
 struct Special {
   std::string_view scheme, port;
 };
@@ -169,7 +170,7 @@ struct Authority {
 };
 
 // Parses user@HOST:port and drops the user. With a special scheme, an authority without a host is
-// invalid and left unchanged; without its user, the path would be parsed as a host.
+// invalid and left unchanged. If its user were dropped, the path would be parsed as a host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);

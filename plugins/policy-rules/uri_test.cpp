@@ -27,7 +27,7 @@ void check(const Case (&cases)[N]) {
 
 }  // namespace
 
-TEST_CASE("URIs that are equivalent in RFC 3986 have the same normalized form") {
+TEST_CASE("URIs that are equivalent according to RFC 3986 have the same normalized form") {
   check({{"", ""},
          {"file:///etc/passwd", "file:///etc/passwd"},
          {"FILE:///etc/passwd", "file:///etc/passwd"},

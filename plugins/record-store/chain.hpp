@@ -35,7 +35,7 @@ class RowHash {
 
   void number(char kind, std::uint64_t value);
   void bytes(char kind, std::string_view value);
-  std::string row_;  // hashed as a whole; the memory is reused for the next row
+  std::string row_;  // hashed in one step; the memory is reused for the next row
 };
 
 struct Head {
@@ -45,7 +45,7 @@ struct Head {
 };
 
 // Reads the last row of the chain in an open file. If the file has no rows, reads the predecessor
-// of its first row. A file of another schema_version may lack the later_tables. Returns SQLite's
+// of its first row. A file with another schema_version may lack the later_tables. Returns SQLite's
 // result code.
 int read_head(sqlite3 *db, Head *out);
 // Reads the schema_version of the file. Returns SQLite's result code.
@@ -62,7 +62,7 @@ class ChainedInsert {
   void integer(std::int64_t value);
   void text(std::string_view value);  // borrowed until finish() returns
   void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
-  // Returns SQLITE_DONE if the row was inserted; *head then describes it. Otherwise nothing was
+  // Returns SQLITE_DONE if the row was inserted; *head then describes it. Otherwise, no row was
   // inserted, and *head is unchanged.
   int finish(Head *head);
 
@@ -75,7 +75,7 @@ class ChainedInsert {
 
 // Returns the checkpoint statement for the supervisor to sign.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
-// Returns the end of the detail of a `dropped` mark, which describes the last row of the removed
+// Returns the last part of a `dropped` mark's detail, which describes the last row of the removed
 // file.
 std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,

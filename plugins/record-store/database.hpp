@@ -23,7 +23,7 @@ class Database {
   int run(const char *sql);  // executes statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Returns true if no transaction was committed because the creation of the file was interrupted.
+  // Returns true if the creation of the file was interrupted and no transaction was committed.
   bool is_empty();
 
  private:

@@ -1,5 +1,5 @@
 // The session database files in a folder: calls-CHAIN-NUMBER.db. Each chain is written by one
-// gateway at a time. The files of a chain are numbered consecutively.
+// gateway at a time. A chain's files are numbered consecutively.
 #pragma once
 
 #include <cstdint>

@@ -187,7 +187,7 @@ TEST_CASE("a chain of several files is verified, and gaps are reported") {
   CHECK(has(report.notes[0], "gap: some detail"));
 }
 
-TEST_CASE("files of an earlier schema are verified, also in one chain with newer files") {
+TEST_CASE("files of an earlier schema are verified, even in a chain with newer files") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head, 2);

@@ -10,7 +10,7 @@ namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
 inline constexpr std::int32_t schema_version = 3;
-// Files since this version can be read and verified. New files have schema_version.
+// Files of this version and later can be read and verified. New files have schema_version.
 inline constexpr std::int32_t oldest_schema_version = 2;
 
 // A flag of mcp_calls.flags above the 16 bits of a record (BH_RECORD_...): the recorded part of the
@@ -21,8 +21,8 @@ inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 std::string_view schema_sql() noexcept;
 // Returns the same SQL for an earlier version, or an empty string if that version is not supported.
 std::string schema_sql(int version);
-// A column that files of schema 2 lack, and the tables that have it. It precedes the columns of the
-// chain.
+// A column that files of schema 2 lack, and the tables that have it. The column precedes the chain
+// columns.
 inline constexpr std::string_view later_column = "claimed_name";
 inline constexpr std::array<std::string_view, 3> tables_with_later_column{
     "mcp_calls", "call_intents", "approvals"};

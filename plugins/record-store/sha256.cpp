@@ -42,7 +42,7 @@ bool has_instructions() {
          __builtin_cpu_supports("sse4.1");
 }
 
-// The hash state, in the order required by the instructions.
+// The hash state, in the order that the instructions require.
 struct State {
   __m128i abef, cdgh;
 };

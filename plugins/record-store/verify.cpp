@@ -73,7 +73,7 @@ class Walk {
       }
       return broken("cannot be read as a database: " + db.message());
     }
-    // If signed rows are missing, this is detected at the end of the chain.
+    // Missing signed rows are detected at the end of the chain.
     if (last && options_.whole_chain && db.is_empty()) {
       note("is empty: its creation was interrupted");
       return true;
@@ -117,7 +117,7 @@ class Walk {
            sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
   }
 
-  // The first difference from the schema_sql() of the file's version; empty if there is none.
+  // The first difference from schema_sql() for the file's version; empty if there is none.
   struct Schema {
     std::string tables, others;  // others: indexes and triggers, which do not affect stored rows
   };
@@ -404,7 +404,7 @@ class Walk {
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
   std::string later_;  // reported only if there is no other error
-  // A mark must contain these strings. Empty if no mark is required or the mark has been found.
+  // Strings that a mark must contain. Empty if no mark is required or the mark has been found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

@@ -1,6 +1,6 @@
 // Verifies a chain across its files and reports the first row that does not match.
 //
-// Thread-safe. The files are only read.
+// Thread-safe. The files are not modified.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct VerifyOptions {
   static constexpr int max_value_bytes = 16 << 20;  // longer values are never written
 
   std::string public_key;  // 32 bytes; if empty, signatures are not checked
-  std::string instance;    // expected in all signatures; if empty, they must only agree
+  std::string instance;    // expected in all signatures; if empty, they need only agree
   // Checkpoints of this chain from the supervisor's list. The signed rows must exist.
   std::vector<KnownCheckpoint> known;
   bool whole_chain = true;  // false for a single file, which may have predecessors and successors

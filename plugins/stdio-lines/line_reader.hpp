@@ -34,8 +34,8 @@ struct Scratch {
 // be used again.
 class LineSink {
  public:
-  // Receives one non-blank line without its terminator (LF or CRLF). The line is borrowed until the
-  // call returns.
+  // Receives one non-blank line without its terminator (LF or CRLF). The line is borrowed for the
+  // duration of the call.
   virtual bool on_line(std::string_view line) = 0;
   // Called if a line exceeds max_line. `start` contains its first bytes; the remaining bytes are
   // skipped.
@@ -53,7 +53,7 @@ enum class ReadEnd {
   drained,  // no data available, or paused
   budget,   // the budget is exhausted; more data may be available
   ended,    // end of file
-  failed,   // errno has the reason
+  failed,   // errno contains the reason
   stopped   // stopped by the sink or by a lack of memory
 };
 

@@ -68,8 +68,8 @@ Flush LineWriter::flush(int fd) noexcept {
     const ssize_t n = ::write(fd, queue_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // The queue is moved only if at least half of it has been written, so the cost of copying is
-      // amortized.
+      // The queue is moved only if at least half of it has been written, which amortizes the cost
+      // of copying.
       if (head_ > queue_.size() / 2) {
         queue_.drop_front(head_);
         head_ = 0;

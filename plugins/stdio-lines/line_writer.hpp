@@ -16,14 +16,14 @@ namespace stdio_lines {
 enum class Flush {
   done,     // the queue is empty
   blocked,  // unwritten bytes stay queued until the descriptor is writable
-  broken    // errno has the reason; the descriptor must not be used again
+  broken    // errno contains the reason; the descriptor must not be used again
 };
 
 class LineWriter {
  public:
-  // `bound` is the limit for queued bytes; a message that would exceed it is rejected. An empty
-  // queue accepts a message of any size: the host already limits it (message_bytes), and otherwise
-  // it could never be sent.
+  // `bound` is the maximum number of queued bytes; a message that would exceed it is rejected. An
+  // empty queue accepts a message of any size: the host already limits it (message_bytes), and
+  // otherwise it could never be sent.
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
@@ -36,8 +36,8 @@ class LineWriter {
   // pretty-printing) become spaces. If the queue is full, returns false and queues nothing.
   bool add(std::span<const bh_str> parts) noexcept;
 
-  // Queues `head` and the parts unchanged, for streams that are not split at newlines. Returns the
-  // same as add().
+  // Queues `head` and the parts unchanged, for streams that are not split at newlines. The result
+  // is that of add().
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
   Flush flush(int fd) noexcept;

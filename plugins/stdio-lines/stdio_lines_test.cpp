@@ -124,7 +124,7 @@ TEST_CASE("a line of exactly the limit is accepted") {
   REQUIRE(sink.too_long.size() == 1);
 }
 
-TEST_CASE("the budget limits one call of read(), and the end of file is reported") {
+TEST_CASE("the budget limits one read() call, and the end of the file is reported") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;

@@ -1,4 +1,4 @@
-// Sanitizes untrusted bytes from other processes for logs and error texts.
+// Sanitizes untrusted bytes from other processes for logs and error messages.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ std::string cleaned(std::string_view text, std::size_t max_bytes);
 
 // Returns the index after the terminal escape sequence at i (ESC or U+009B), or i if there is no
 // sequence. If the sequence is incomplete, the index is beyond the end of the text. A sequence with
-// text (titles, links) ends at the end of its line at the latest.
+// text (titles, links) extends no further than the end of its line.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

@@ -57,12 +57,13 @@ void StreamListener::accept_batch() {
       continue;
     }
     const int error = errno;
-    // Also occurs without a pending connection, because accept4() allocates the descriptor first.
+    // This error also occurs without a pending connection, because accept4() allocates the
+    // descriptor first.
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      // Done at most once per batch. If closing one connection was not enough, closing more would
-      // not help.
+      // Called at most once per batch: if closing one connection did not suffice, closing more
+      // would not help.
       if (!std::exchange(made_room, true) && make_room_()) continue;
     }
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);

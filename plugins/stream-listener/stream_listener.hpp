@@ -20,16 +20,16 @@ class StreamListener {
   // Receives the descriptor (non-blocking, close-on-exec), which it owns, and the peer's address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  // make_room is called if the process has no free descriptors. It closes at least one connection,
-  // or returns false. It may be empty.
+  // make_room is called if the process has no free descriptors. It must close at least one
+  // connection or return false. make_room may be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // The users that may connect to a Unix socket, by file mode. With `everybody`, `accepted` must
-  // reject unauthorized peers.
+  // The users that may connect to a Unix socket, by file mode. If this is `everybody`, `accepted`
+  // must reject unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
   // Opens the socket and starts accepting connections. An error names the address and a remedy.

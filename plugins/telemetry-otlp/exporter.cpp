@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500;
 using bh::ns_per_ms;
 
-// Adds jitter, so different gateways do not retry at the same time.
+// Adds jitter so that gateways do not all retry at the same time.
 std::uint64_t spread(std::uint64_t ms, std::uint64_t now_ns) {
   return ms - ms / 4 + (now_ns / 1'000) % (ms / 2 + 1);
 }

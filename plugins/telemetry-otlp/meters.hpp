@@ -15,7 +15,7 @@ namespace otlp {
 
 class Meters {
  public:
-  // Limit for combinations of method, server and outcome. More combinations are counted under
+  // Limit for combinations of method, server and outcome. Additional combinations are counted under
   // method and server "other".
   static constexpr std::size_t max_series = 512;
   // Upper bounds of the duration buckets, in seconds.

@@ -81,7 +81,7 @@ class TelemetryOtlp {
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
     return n;
   }
-  std::uint32_t needs() const noexcept { return 0; }  // message texts are not needed
+  std::uint32_t needs() const noexcept { return 0; }  // message contents are not needed
 
  private:
   void drop(std::uint64_t n) {
@@ -103,8 +103,8 @@ class TelemetryOtlp {
                                    return BH_OK;
                                  });
                                  if (made == BH_OK) return;
-                                 // Out of memory. Counters are cumulative, so the next report
-                                 // includes these counts.
+                                 // If memory is exhausted, the report is skipped. Counters are
+                                 // cumulative, so the next report includes these counts.
                                  self.report_.reset();
                                  self.report_later();
                                }));

@@ -126,7 +126,8 @@ TEST_CASE("retries of a batch are limited in time") {
   CHECK(w.http.requests.size() == 1);
 }
 
-TEST_CASE("the queue is limited; more spans are dropped and counted without delaying the host") {
+TEST_CASE(
+    "the queue is limited; additional spans are dropped and counted without delaying the host") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"queue_spans":5,"batch_spans":2)");
   w.record(8);
   CHECK(w.host.metric("dropped_spans") == 3);

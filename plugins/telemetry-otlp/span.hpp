@@ -23,7 +23,7 @@ using Mask = std::function<std::string(std::string_view)>;
 // they are truncated. If it is null, strings are not masked.
 std::string span_json(const bh_record &record, const Mask &mask = nullptr);
 
-// Returns the body of a request with the first n spans.
+// Returns a request body with the first n spans.
 std::string traces_body(std::string_view service_name, const std::deque<std::string> &spans,
                         std::size_t n);
 

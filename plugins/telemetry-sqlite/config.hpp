@@ -33,8 +33,8 @@ inline constexpr std::string_view config_schema = R"json({
     "retention_days":{"type":"integer","minimum":0,"maximum":36500},
     "spill_bytes":{"type":"integer","minimum":65536,"maximum":1073741824}}})json";
 
-// Parses the configuration. The host has validated it against the schema; this function checks the
-// remaining constraints.
+// Parses the configuration. The host has validated it against the schema; this function checks all
+// other constraints.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace telemetry_sqlite

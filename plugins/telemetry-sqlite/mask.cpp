@@ -24,8 +24,8 @@ constexpr std::string_view mask = "***";
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
-// Returns true for token characters. A backslash is not included, because it ends a token in JSON
-// text.
+// Returns true for token characters. A backslash is not a token character, because it ends a token
+// in JSON text.
 bool is_token_char(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' ||
          c == '+' || c == '~';
@@ -64,8 +64,8 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The set of the first two bytes of all prefixes. The first check excludes nearly all positions of
-// a text.
+// The first two bytes of all prefixes, as a set. The first check excludes nearly all positions in a
+// text.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -89,8 +89,8 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// The same check for 16 positions at once, with some false positives. The nibbles of both bytes are
-// looked up in eight groups of pairs.
+// Performs the same check for 16 positions at a time, with some false positives. The nibbles of
+// both bytes are looked up in eight groups of pairs.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
   constexpr Halves() {
@@ -214,8 +214,8 @@ class Masked {
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Adds a replacement; the order is arbitrary. Overlapping replacements are merged, with the
-  // replacement text of the first.
+  // Adds a replacement. Replacements may be added in any order. Overlapping replacements are merged
+  // and use the replacement text of the first.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
@@ -415,7 +415,7 @@ class Belonging {
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  // all_ and list_ are the depth of the value of a secret name, or 0.
+  // The nesting depth of a secret name's value, or 0, for all_ and list_.
   std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;

@@ -69,7 +69,7 @@ TEST_CASE("records are written as rows") {
   CHECK(m.host.faults().empty());
 }
 
-TEST_CASE("texts above the record limit are truncated, and the chain is valid") {
+TEST_CASE("strings above the record limit are truncated, and the chain is valid") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
@@ -94,7 +94,7 @@ TEST_CASE("texts above the record limit are truncated, and the chain is valid") 
   CHECK(one(m.file(), "SELECT flags" + of) == "12");
   CHECK(one(m.file(),
             "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
-  // The end of a truncated text is masked, because it may be part of a credential.
+  // The end of a truncated string is masked, because it may be part of a credential.
   CHECK(one(m.file(),
             "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
   CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
@@ -103,7 +103,7 @@ TEST_CASE("texts above the record limit are truncated, and the chain is valid") 
   CHECK(record_store::verify_chain({{m.file(), 1, 1, 0, 0}}, options).broken == "");
 }
 
-TEST_CASE("the configuration determines the needs declared to the host") {
+TEST_CASE("the configuration determines the requirements declared to the host") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
   CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));

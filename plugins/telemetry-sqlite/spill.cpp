@@ -166,7 +166,7 @@ void Spill::set_lost(std::uint64_t count) {
 
 bool Spill::put(const Row &row) {
   const std::string body = encode(row);
-  // A length of 0 ends the records.
+  // A length of 0 marks the end of the records.
   if (fd_ < 0 || end_ + head_bytes + body.size() + 4 > capacity_) return false;
   std::string bytes;
   append(&bytes, static_cast<std::uint32_t>(body.size()));

@@ -25,7 +25,7 @@ using record_store::Statement;
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// A value of open_code_ besides SQLite's codes: the file is readable but has another schema
+// A value of open_code_ in addition to SQLite's codes: the file is readable but has another schema
 // version.
 constexpr int another_schema = -1;
 
@@ -104,8 +104,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // A process killed while creating a file leaves an empty file. Recording then continues after the
-  // previous file.
+  // A process that is killed while it creates a file leaves an empty file. Recording then continues
+  // after the previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -299,7 +299,7 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Returns true if the previous writer shut down cleanly. If the file has no mark about this,
+// Returns true if the previous writer shut down cleanly. If the file has no mark that shows this,
 // returns `without`. The first row of a file is such a mark, unless its writer failed before
 // writing it and continued in the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
@@ -345,9 +345,9 @@ bool Store::noted(bool done) {
   return done;
 }
 
-// Continues in the next file after the last committed row. If a later row was signed, the last rows
-// are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so the
-// call can be repeated.
+// Continues in the next file, after the last committed row. If a later row was signed, the last
+// rows are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so
+// the call can be repeated.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;

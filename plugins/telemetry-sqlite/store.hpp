@@ -27,13 +27,13 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Maximum number of rows whose records a restarted process may send again; see bh_record.number.
+  // Maximum number of rows whose records a restarted process may resend; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
   // Distance by which seq skips ahead if the last rows are unreadable. It exceeds the number of
   // rows that may be missing, because no seq may be signed twice.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // A file that replaced a damaged file and has no rows yet is not replaced before this time has
+  // A file that replaced a damaged file and has no rows yet is not replaced until this time has
   // passed. More files would not help if the disk is faulty.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 

@@ -65,7 +65,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// Returns true if the rule means that a policy failed to decide.
+// Returns true if the rule indicates that a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }
@@ -221,8 +221,8 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// Records decisions by rules and all rejections. Calls allowed by default are not recorded; for
-// these, policy-rules reports a rule "default".
+// Records decisions by rules and all rejections. Calls allowed by default, for which policy-rules
+// reports the rule "default", are not recorded.
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;

@@ -159,7 +159,7 @@ TEST_CASE("each file has one identity row, which is updated") {
   }
 }
 
-TEST_CASE("a decision by a rule is a security event; a call without a rule is not") {
+TEST_CASE("a decision by a rule is a security event; a call decided by no rule is not") {
   World w;
   Row blocked = row(1), allowed = row(2), plain = row(3), failed = row(4), usual = row(5);
   blocked.outcome = BH_OUTCOME_REFUSED;
@@ -199,7 +199,7 @@ TEST_CASE("repeated records are not written again, whatever their kind") {
   }
 }
 
-TEST_CASE("details are masked like all other texts") {
+TEST_CASE("details are masked like all other strings") {
   World w;
   w.write({of_kind(BH_RECORD_FS, 1,
                    R"({"action":"created","path":"/x/ghp_)" + std::string(36, 'a') + "\"}")});

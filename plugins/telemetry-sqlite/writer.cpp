@@ -61,7 +61,7 @@ std::string Writer::start(const std::string &folder) {
     failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
-  // Signals are handled by other threads of the host.
+  // Other threads of the host handle signals.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -189,7 +189,7 @@ void Writer::mask(Row *row) {
   mask_row(row, &counters_.masked);
 }
 
-// Returns true if no row needs a retry.
+// Returns true if no row must be retried.
 bool Writer::write_batch() {
   if (failing_ && Clock::now() < retry_at_ && !config_.block) {
     spill_batch();
@@ -252,8 +252,8 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Records missing record numbers as a gap. Numbers are consecutive while the gateway process runs
-// and drops no records.
+// Records missing record numbers as a gap. Numbers are consecutive as long as the gateway process
+// runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
   // A new gateway process starts its numbers from the clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;

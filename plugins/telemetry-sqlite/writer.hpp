@@ -31,11 +31,11 @@ class Writer {
  public:
   static constexpr std::size_t max_rows = 16'384;  // including rows being written
   static constexpr std::size_t max_bytes = 64u << 20;
-  // Maximum rows per transaction. If the queue has this many rows or exceeds half of max_bytes, it
-  // is written immediately.
+  // Maximum number of rows per transaction. If the queue has this many rows or exceeds half of
+  // max_bytes, it is written immediately.
   static constexpr std::size_t batch_rows = 512;
   static constexpr std::uint64_t retry_ms = 500;
-  // Interval after which checkpoints are signed even for a few rows.
+  // Interval after which checkpoints are signed even if there are only a few new rows.
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;
   static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing failed
 
@@ -55,8 +55,9 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. If the disk is only full, records
-  // wait or are spilled until it is writable. Returns the error, or an empty string on success.
+  // [control] Opens the files in `folder` and starts the thread. If the disk is merely full,
+  // records wait or are spilled until it is writable. Returns the error, or an empty string on
+  // success.
   std::string start(const std::string &folder);
   // [control] Writes and signs the queued rows, closes the files and ends the thread.
   void stop();

@@ -44,7 +44,7 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // All rows put before a failure is detected must fit into the queue.
+  // All rows that are added before a failure is detected must fit into the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -167,7 +167,8 @@ TEST_CASE("a missing number is recorded as a gap") {
   CHECK(w.check().notes.size() == 1);
 }
 
-TEST_CASE("numbers that go back are recorded as a gap, and counting continues from there") {
+TEST_CASE(
+    "decreasing record numbers are recorded as a gap, and counting continues from the new number") {
   World w;
   w.start();
   w.put(2'000'000'000, 5);

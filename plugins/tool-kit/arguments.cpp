@@ -10,7 +10,7 @@
 namespace tool_kit {
 namespace {
 
-// Numbers are kept as text, so they can have any length and are not rounded.
+// Numbers are kept as strings, so they can have any length and are not rounded.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -18,7 +18,7 @@ constexpr std::size_t max_number = 64;
 constexpr std::size_t max_shown = 100;  // limit for a name in an error message, in bytes
 
 // A SAX handler that collects the scalars and string arrays of the outermost object. (A DOM could
-// not distinguish strings from numbers that are kept as text.)
+// not distinguish strings from numbers that are kept as strings.)
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
  public:

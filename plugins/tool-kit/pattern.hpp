@@ -27,14 +27,14 @@ class Pattern {
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
   // Returns true if the line has a match. Calls must_stop at least every few tens of milliseconds;
-  // if it returns true, the search stops and returns false. In a line that takes longer, matches
-  // are found only if they have at most 4 KiB (1 MiB for small patterns). Thread-safe.
+  // if it returns true, the search stops and returns false. In a line that takes longer, only
+  // matches of at most 4 KiB (1 MiB for small patterns) are found. Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 
  private:
   std::string text_;
-  std::size_t window_ = 0;  // bytes searched between two calls of must_stop
+  std::size_t window_ = 0;  // bytes searched between two calls to must_stop
   std::unique_ptr<re2::RE2> compiled_;
 };
 

@@ -1,4 +1,4 @@
-// Writes the `result` of a tools/call as JSON text.
+// Writes the `result` of a tools/call request as JSON.
 //
 // Thread-safe. Throws only std::bad_alloc.
 #pragma once
@@ -12,8 +12,8 @@ namespace tool_kit {
 // structuredContent, or empty.
 std::string text_result(std::string_view text, std::string_view structured = {});
 
-// Like text_result, but with isError, and with "Error: " before the sentence. The sentence is read
-// by the model.
+// Like text_result(), but sets isError and writes "Error: " before the sentence, which is intended
+// for the model.
 std::string error_result(std::string_view sentence);
 
 }  // namespace tool_kit

@@ -107,7 +107,7 @@ class ToolsHost {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
-    // The host keeps the plugin until all blocking work has ended.
+    // The host keeps the plugin alive until all blocking work has ended.
     host.run_until([this] { return host.blocking() == 0; }, 20'000);
     host.forget();
   }

@@ -1,4 +1,4 @@
-// Translates server definitions from the protocol's members to those of mcpServers in a profile.
+// Translates server definitions of the protocol to the members of mcpServers in a profile.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace transport_aggregator {
 
 // Commands that may download their server before it answers (npx, uvx ...), and the connect
-// time-out for definitions with these commands and no time-out. If a server were killed during the
-// download, each attempt would start the download again.
+// time-out for definitions that use these commands and set no time-out. If a server were killed
+// during the download, each attempt would start the download again.
 struct SlowStarters {
   std::vector<std::string> commands;  // names without a folder
   std::uint64_t connect_ms = 0;       // 0 if disabled
 };
 
 // `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers, without
-// empty values of the protocol (null, "", [], {}), and with timeout instead of timeout_secs. *notes
+// the protocol's empty values (null, "", [], {}), and with timeout instead of timeout_secs. *notes
 // receives lines for the operator. They contain names of servers and members, but no values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);

@@ -12,7 +12,7 @@ class OutQueue {
   enum class Flush : std::uint8_t {
     done,     // the queue is empty
     blocked,  // unwritten bytes stay queued until the descriptor is writable
-    broken    // errno has the reason; the descriptor must not be used again
+    broken    // errno contains the reason; the descriptor must not be used again
   };
 
   // Returns the buffer to append to. The caller enforces its limit, using waiting().

@@ -88,7 +88,7 @@ Request parsed(std::string_view text) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-TEST_CASE("JSON: valid and invalid texts are distinguished") {
+TEST_CASE("JSON: valid and invalid documents are distinguished") {
   for (const char *good :
        {"0", "-0", "-1.5e+3", "1E2", "\"\"", "\"\\u00e4\\n\\/\"", "null", " [ ] ", "{}", "[[],{}]",
         "{\"a\":1,\"b\":[true,false]}", "\"\xf4\x8f\xbf\xbf\"", "\"\\ud800\"", "\t1\r\n"}) {
@@ -139,7 +139,7 @@ TEST_CASE("JSON: valid and invalid texts are distinguished") {
   CHECK_FALSE(json::valid(nested(4), 3));
 }
 
-TEST_CASE("JSON: members are returned as slices and texts") {
+TEST_CASE("JSON: members are returned as slices and strings") {
   const std::string_view text = R"( { "a\u0062" : [ 1 , "]}\"" , {"x":{}} ] , "n" : -2.5e1 } )";
   REQUIRE(json::valid(text));
   CHECK(json::member(text, "ab") == R"([ 1 , "]}\"" , {"x":{}} ])");
@@ -204,7 +204,7 @@ TEST_CASE("MessagePack: random values are unchanged after encoding and decoding"
   }
 }
 
-TEST_CASE("MessagePack: untrusted input costs its actual size, not its claimed size") {
+TEST_CASE("MessagePack: malformed input is rejected, whatever size it claims") {
   using namespace std::string_literals;
   CHECK(refusal("\xdd\xff\xff\xff\xff"s) == "it is cut off");
   CHECK(refusal("\xdf\x80\x00\x00\x00\x01"s) == "it is cut off");

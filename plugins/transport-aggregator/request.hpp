@@ -19,7 +19,7 @@ enum class Method : std::uint8_t {
 };
 std::string_view method_name(Method method) noexcept;
 
-// The fields refer to the text of the message.
+// The fields refer to the message.
 struct Request {
   std::uint64_t id = 0;
   Method method = Method::list_servers;
@@ -34,7 +34,7 @@ struct RequestError {
 };
 
 // `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, because
-// parsers do not agree on which value applies.
+// parsers disagree on which value applies.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

@@ -80,7 +80,7 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
         "section of the "
         "profile");
   }
-  // Numbers are kept as text, so RapidJSON's number parser is not used.
+  // Numbers are kept as strings, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -217,7 +217,7 @@ void TransportAggregator::drain_over() {
   end();
 }
 
-// ---- toward the client -------------------------------------------------------------------------
+// ---- to the client -----------------------------------------------------------------------------
 
 // Queues one message in the client's codec.
 void TransportAggregator::queue(std::string_view text) {
@@ -294,7 +294,7 @@ void TransportAggregator::on_stall_timer() {
       limit - idle, bh::contained_callback<&TransportAggregator::on_stall_timer>(this));
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void TransportAggregator::client_gone() {
   disconnected_ = true;
@@ -307,7 +307,7 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading. The queue is written by the watch or by stop().
+// Stops reading. The watch or stop() writes the queue.
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;
@@ -341,7 +341,7 @@ void TransportAggregator::unwatch() noexcept {
 
 // The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // the thread may be a different one
+  block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          bh::monotonic_ns() < end) {

@@ -9,10 +9,10 @@
 // ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The program owns the descriptors. They
 // are non-blocking between listen() and stop().
 //
-// Limits: 1 MiB per line, and 16 MiB per packed message. max_open requests without a reply, of
-// which limits->message_bytes may wait for the first servers. limits->write_queue_bytes of queued
-// replies, and limits->write_stall_ms without progress. drain_ms for in-flight requests at the end
-// of the input.
+// Limits: 1 MiB per line and 16 MiB per packed message; max_open requests without a reply, and
+// limits->message_bytes of requests that wait for the first servers; limits->write_queue_bytes of
+// queued replies, and limits->write_stall_ms without write progress; drain_ms for in-flight
+// requests after the end of the input.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/control.h>
@@ -50,8 +50,8 @@ class TransportAggregator {
   static constexpr std::size_t read_size = 256u << 10;
   static constexpr std::size_t read_budget = 1u << 20;  // approximate limit per iteration
   static constexpr std::size_t max_open = 4096;
-  // Time for in-flight requests after the end of the input. Including the shutdown of children, it
-  // is less than two seconds.
+  // Time for in-flight requests after the end of the input. Together with the shutdown of children,
+  // it is less than two seconds.
   static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // for a list that the host cannot return yet
   static constexpr std::uint32_t max_skip_logs = 100;
@@ -81,7 +81,7 @@ class TransportAggregator {
     serving,
     ended
   };
-  // A request that the host has not answered yet.
+  // A request that the host has not yet answered.
   struct Open {
     std::uint64_t id;  // the client's id
     Method method;

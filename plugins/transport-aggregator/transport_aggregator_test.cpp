@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // With `configured`, the configuration sets the codec.
+  // If `configured` is set, the configuration selects the codec.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
@@ -56,7 +56,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Sends the first message and completes the replacement of servers.
+  // Sends the first message and completes the server replacement.
   void serve(bool configured = false) {
     begin(configured);
     client_says(definitions);
@@ -103,7 +103,7 @@ class Fixture {
   }
   using Texts = std::vector<std::string>;
 
-  // Completes the oldest replacement of servers.
+  // Completes the oldest server replacement.
   void settle(std::string_view report = "{}") {
     REQUIRE_FALSE(replacements.empty());
     const auto [done, arg] = replacements.front();

@@ -45,15 +45,15 @@ struct ListenAddress {
   bool loopback = false;  // reachable only from this machine; true for a Unix socket
   std::string unix_path;  // not empty for a Unix socket
 
-  // Parses a `listen` text. On failure, returns BH_E_INVALID and an error with the allowed forms.
+  // Parses a `listen` value. On failure, returns BH_E_INVALID and an error with the allowed forms.
   static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
 };
 
-// Returns text such as "127.0.0.1:4711", "[::1]:4711" or "unix".
+// Returns the address in the form "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Returns a key for the owner of a connection, for fair sharing: the address without the port for
-// IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and not for
-// display.
+// Returns a key for the owner of a connection, which is used for fair sharing: the address without
+// the port for IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and
+// not for display.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

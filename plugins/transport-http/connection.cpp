@@ -67,7 +67,7 @@ void Connection::on_readable() {
     return;
   }
   if (n == 0) {
-    // A peer that closed only its sending side still receives a pending last answer.
+    // A peer that has closed only its sending side still receives a pending last answer.
     if (mode_ == Mode::closing) return set_events(BH_FD_WRITE);
     return doom();
   }
@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // More bytes stay in the kernel's buffer. Reading resumes after the answer.
+  // Additional bytes stay in the kernel's buffer. Reading resumes after the answer.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 
@@ -213,7 +213,8 @@ void Connection::finish_answer() {
 }
 
 // Closes only the sending side, and reads until the peer closes the connection. If the socket were
-// closed now, the kernel would answer more input with a reset, which can overtake the last answer.
+// closed now, the kernel would answer further input with a reset, which can overtake the last
+// answer.
 void Connection::linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
   mode_ = Mode::lingering;

@@ -26,7 +26,7 @@ using http_codec::RequestHead;
 class Connection;
 struct Session;
 
-// Limits of connections. Set once, before the first connection.
+// Connection limits, set once before the first connection.
 struct ConnectionBounds {
   http_codec::FeedLimits feed;
   std::uint64_t queue_bytes = 80ull << 20;        // unsent output
@@ -53,7 +53,7 @@ class ConnectionOwner {
   virtual void on_refused(Connection &connection, int status) = 0;
   // Called if an open answer had no output for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
-  // Called if the connection cannot be used anymore. The owner must destroy it at the end of the
+  // Called if the connection can no longer be used. The owner must destroy it at the end of the
   // event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
   // Called if pipelined bytes are pending and the connection is idle. The owner must call resume()
@@ -113,7 +113,8 @@ class Connection {
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The use of the connection, in order of the harm done by closing it, least first.
+  // The current use of the connection. Closing a connection does the least harm for the first value
+  // and the most for the last.
   enum class Use : std::uint8_t {
     silent,     // no complete request head has arrived, or the last answer was sent
     idle,       // between two requests

@@ -47,7 +47,7 @@ class EventRing {
     }
   }
 
-  // Returns true if any event of the stream is kept.
+  // Returns true if the ring contains any event of the stream.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {

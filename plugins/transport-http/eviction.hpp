@@ -19,8 +19,8 @@ class Eviction {
   // `limit` is the maximum number of sessions. One recent handshake per 64 sessions is spared.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
-  // Returns null if there is no session. Scans all sessions; during a flood of handshakes, only on
-  // every 64th call. The result is valid until the table changes.
+  // Returns null if there is no session. Scans all sessions, but during a flood of handshakes only
+  // on every 64th call. The result is valid until the table changes.
   Session *pick(Sessions &sessions, std::uint64_t now_ns);
 
  private:

@@ -20,8 +20,8 @@ class Guard {
   // Maximum length of an Origin, which answers repeat.
   static constexpr std::size_t max_origin = 256;
 
-  // `port` is the listening port. It is 0 for a Unix socket; any port in Host is then accepted.
-  // With by_address, Host may also be an IP address with this port. This is used for non-loopback
+  // `port` is the listening port. It is 0 for a Unix socket; any port in Host is then accepted. If
+  // by_address is set, Host may be an IP address with this port. This is used for non-loopback
   // addresses: a rebound name cannot be an address, and a configuration cannot list all addresses
   // of 0.0.0.0.
   Guard(GuardConfig config, std::uint16_t port, bool by_address);

@@ -6,7 +6,7 @@ namespace transport_http {
 
 namespace {
 
-// Returns `sessionId` from a query. It consists of digits, so it needs no decoding.
+// Returns `sessionId` from a query. The id consists of digits, so it does not have to be decoded.
 std::string_view session_of(std::string_view query) noexcept {
   constexpr std::string_view name = "sessionId=";
   while (!query.empty()) {

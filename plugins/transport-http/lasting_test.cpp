@@ -8,7 +8,7 @@ using namespace transport_http::testing;
 namespace {
 
 const std::string any_port = R"({"listen":"127.0.0.1:0"})";
-const std::string earlier(32, 'a');  // id of a session of an earlier process
+const std::string earlier(32, 'a');  // session id from an earlier process
 const std::string sealed = earlier + ".sealed";
 
 // A host that resumes every session.
@@ -31,7 +31,7 @@ std::string last_event(const std::string &id) {
 
 }  // namespace
 
-TEST_CASE("event ids of an earlier process do not match events of the current process") {
+TEST_CASE("event ids from an earlier process do not match events of the current process") {
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);

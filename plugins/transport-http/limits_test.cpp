@@ -345,7 +345,7 @@ TEST_CASE("the oldest calls without a session are closed, but not those of the n
   CHECK(calls[mine]->response().body == "answer");
 }
 
-TEST_CASE("without free descriptors, connections of waiting calls are also closed") {
+TEST_CASE("without free descriptors, even connections of waiting calls are closed") {
   Rig rig(any_port);
   Client user(rig);
   const std::string id = initialize(rig, user);

@@ -1,4 +1,4 @@
-// Messages from the host: answers and events for the streams of clients.
+// Messages from the host: answers and events for client streams.
 #include "lost_answer.hpp"
 #include "server.hpp"
 

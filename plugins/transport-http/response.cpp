@@ -57,7 +57,7 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// JSON may contain line breaks between tokens. In an event, each line needs its own "data:".
+// JSON may contain line breaks between tokens. In an event, each line requires its own "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);

@@ -15,7 +15,7 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// Returns true for a session's event stream for messages that belong to no call.
+// Returns true if the connection is a session's event stream for messages outside of calls.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;

@@ -18,8 +18,8 @@ namespace {
 using bh::ns_per_ms;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // limit for all incoming requests
 
-// Closes a connection. A pending answer is replaced with an error. An event stream is ended without
-// one, because its client may resume it.
+// Closes a connection. A pending answer is replaced with an error. An event stream ends without an
+// error, because its client may resume it.
 void give_up(Connection &c) {
   if (c.use() != Connection::Use::answering) return c.doom();
   const Attachment at = c.attached;
@@ -142,8 +142,8 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// A reactor event always ends with settle(). Outside of events, inside the host's call of send(),
-// settle() must be deferred.
+// A reactor event always ends with settle(). Outside of events, that is, when the host calls
+// send(), settle() must be deferred.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
@@ -222,7 +222,7 @@ void Server::close_session(Session &session, std::uint32_t how) {
   }
 }
 
-// The host is notified of each session, and may then end other sessions of the list.
+// The host is notified of each session, and may then end other sessions in the list.
 void Server::close_sessions(const std::vector<bh_session> &handles) {
   for (const bh_session handle : handles) {
     if (Session *session = sessions_.find(handle)) close_session(*session);

@@ -107,7 +107,7 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // Answered late, so the client cannot know the id yet.
+  // Answered late, so the client cannot yet know the id.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();
@@ -287,8 +287,8 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
 }
 
 TEST_CASE("a token is mandatory on non-loopback addresses") {
-  // The port is open on all addresses of this machine for a moment, but clients without the token
-  // are rejected.
+  // The port is briefly open on all addresses of this machine, but clients without the token are
+  // rejected.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -306,7 +306,7 @@ TEST_CASE("one error contains all configuration errors") {
   CHECK(rig.fault.find("a b") == std::string::npos);
 }
 
-TEST_CASE("the error for an address in use names the address") {
+TEST_CASE("if the address is in use, the error names it") {
   Rig first;
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   Rig second(R"({"listen":")" + address + R"("})");

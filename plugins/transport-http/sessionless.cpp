@@ -1,5 +1,5 @@
-// Requests without a session. The host answers each one on a separate stream, which lasts as long
-// as the connection waits.
+// Requests without a session. The host answers each request on a separate stream, which lasts as
+// long as the connection waits.
 #include <utility>
 
 #include "server.hpp"

@@ -66,7 +66,7 @@ TEST_CASE("the host is notified when the connection of a request without a sessi
         std::vector<std::pair<bh_session, std::uint64_t>>{{0, rig.delivered[0].stream}});
   CHECK(rig.answer(rig.delivered[0], "{}") == BH_STALE);
 
-  // The host is also notified when the transport is stopped.
+  // Stopping the transport also notifies the host.
   Client other(rig);
   other.send(post(rig, "later"));
   REQUIRE(other.wait([&] { return rig.delivered.size() == 2; }));
@@ -121,7 +121,7 @@ TEST_CASE("the host rejects requests without a session, or does not support them
   CHECK(rig.delivered[0].session != 0);
   CHECK(rig.open.empty());  // the stream ended with its request
 
-  // A host built before such requests existed.
+  // A host built before sessionless requests existed.
   rig.table.size = offsetof(bh_host_transport, deliver_message);
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 2);

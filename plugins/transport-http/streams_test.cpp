@@ -118,7 +118,7 @@ TEST_CASE(
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // Replay starts after the client's last event id, not after the last written event.
+  // Replay starts after the client's last event id, not after the last event written.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));

@@ -7,7 +7,8 @@ namespace transport_stdio {
 
 inline constexpr std::size_t max_parent_name = 128;  // bytes
 
-// Returns the sanitized name of the parent process for display. Empty if it cannot be read.
+// Returns the sanitized name of the parent process for display, or an empty string if it cannot be
+// read.
 std::string parent_name();
 
 // Completes a process name (comm), which the kernel truncates to 15 bytes, from the NUL-separated

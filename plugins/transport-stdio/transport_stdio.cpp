@@ -59,7 +59,7 @@ bh_status TransportStdio::configure(bh_str json, bh_error *error) {
                     "transport-stdio requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
-  // Numbers are kept as text, so RapidJSON's number parser is not used.
+  // Numbers are kept as strings, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -226,7 +226,7 @@ void TransportStdio::input_ended() {
   finish();
 }
 
-// ---- toward the client -------------------------------------------------------------------------
+// ---- to the client -----------------------------------------------------------------------------
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
@@ -314,7 +314,7 @@ void TransportStdio::on_stall_timer() {
                                    bh::contained_callback<&TransportStdio::on_stall_timer>(this));
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown ----------------------------------------------------------------------------------
 
 void TransportStdio::client_gone() {
   const bh_session session = std::exchange(session_, 0);
@@ -347,7 +347,7 @@ void TransportStdio::unwatch() noexcept {
 
 // The host stops when every answer has been forwarded. The last answers may still be queued here.
 void TransportStdio::write_last() noexcept {
-  stdio_lines::block_pipe_signal();  // the thread may be a different one
+  stdio_lines::block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (writer_.waiting() > 0 && flush() == Flush::blocked && bh::monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};

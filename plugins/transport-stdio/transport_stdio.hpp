@@ -2,8 +2,8 @@
 // gateway. One message per line.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1}. The program owns the descriptors. They are non-blocking
-// between listen() and stop(). Then their flags are restored, because a terminal shares them with
-// the shell. Pipes, sockets, terminals, files and /dev/null are supported.
+// between listen() and stop(). stop() restores their flags, because a terminal shares them with the
+// shell. Pipes, sockets, terminals, files and /dev/null are supported.
 //
 // Limits: a line of more than limits->message_bytes is skipped and answered with an error. Queued
 // output is limited to limits->write_queue_bytes. If output is queued and the client reads nothing

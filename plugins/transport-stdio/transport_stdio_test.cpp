@@ -486,7 +486,7 @@ TEST_CASE("with flow control, the host is notified when output blocks and when i
   REQUIRE(taken == big + "\n");
 }
 
-TEST_CASE("after the end of the input, the time-out also applies with flow control") {
+TEST_CASE("even with flow control, the time-out applies after the end of the input") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   limits.write_stall_ms = 20;
@@ -581,7 +581,8 @@ TEST_CASE("the next process completes a partially read line") {
   CHECK(f.kept.empty());
 }
 
-TEST_CASE("after a crash, the next process delivers the lines after the one that caused it") {
+TEST_CASE(
+    "after a crash, the next process delivers the lines that follow the line that caused it") {
   Fixture f;
   std::string then;
   f.on_deliver = [&](const std::string &text) {

@@ -344,7 +344,7 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles messages in frames that need no answer. Returns true if the message must not be forwarded
+// Handles framed messages that require no answer. Returns true if the message must not be forwarded
 // to the host.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
@@ -353,8 +353,8 @@ bool Connection::handle_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      duplex_ = duplex_ || session_ == 0;  // once the session is open, the capability cannot be
-                                           // declared to servers anymore
+      // Once the session is open, the capability can no longer be declared to servers.
+      duplex_ = duplex_ || session_ == 0;
       return true;
     case Envelope::request:
       if (mode_ == Mode::lines) return false;
@@ -367,7 +367,7 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process that sends the following messages. Returns false, and closes the connection, if
+// Sets the process that sends the subsequent messages. Returns false, and closes the connection, if
 // there are too many processes.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
@@ -427,13 +427,13 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// The host limits the in-flight requests of a session. More requests are queued here and then in
-// the guest's socket, as guests expect. Responses to server-initiated requests are delivered before
-// queued requests, because an in-flight request may depend on them.
+// The host limits the in-flight requests of a session. Additional requests are queued here and then
+// in the guest's socket, as guests expect. Responses to server-initiated requests are delivered
+// before queued requests, because an in-flight request may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
-  // A cancellation may refer to a queued request, so it is delivered again after it.
+  // A cancellation may refer to a queued request, so it is delivered again after that request.
   if (parked_.empty() || doomed_ || awaited) return;
   if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
 }

@@ -1,7 +1,7 @@
 // One connection of a guest: protocol detection, its session, and the limits in both directions.
 //
-// The first bytes determine the protocol. All frames or lines of a connection belong to one session
-// of the host, which the first message opens. Connections with other protocols are passed to the
+// The first bytes determine the protocol. The first message opens a session with the host, to which
+// all frames or lines of the connection belong. Connections with other protocols are passed to the
 // owner for hand-off. Runs on the reactor thread.
 #pragma once
 
@@ -46,9 +46,9 @@ class ConnectionOwner {
   virtual void on_session(Connection &connection, bh_session session) = 0;
   // Called if the connection is not MCP. The owner takes its descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Requests a call of flush() at the end of this event loop iteration.
+  // Requests a flush() call at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Requests that the connection is destroyed, in on_event_end() or at the end of this event loop
+  // Requests that the connection be destroyed, in on_event_end() or at the end of this event loop
   // iteration.
   virtual void on_doomed(Connection &connection) noexcept = 0;
   // Called if `unsent` exceeds max_unsent.
@@ -74,7 +74,7 @@ class Connection final : private stdio_lines::LineSink {
   // Limits for waiting requests. If one is exceeded, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes ownership of the descriptor. An example of `peer` is "cid:3".
+  // Takes ownership of the descriptor. `peer` is, for example, "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;
@@ -89,7 +89,7 @@ class Connection final : private stdio_lines::LineSink {
   // Enforces time-outs. Returns true if a time-out is still pending.
   bool check(std::uint64_t now_ns);
 
-  // Returns the unwatched descriptor, which the caller then owns. The connection is doomed.
+  // Returns the unwatched descriptor, which the caller then owns. The connection is then doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }

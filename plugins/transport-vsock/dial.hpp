@@ -37,7 +37,7 @@ using Dialled = std::function<void(Socket socket, const std::string &error)>;
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
 // Requests a connection, which a thread of the host's pool opens. If `alive` is false, the result
-// is discarded. On an error, no request was started. [io]
+// is discarded. On error, no request has been started. [io]
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

@@ -65,7 +65,7 @@ void Endpoint::stop_accepting() noexcept {
 
 void Endpoint::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
-  stdio_lines::block_pipe_signal();  // the last flush may run on a different thread
+  stdio_lines::block_pipe_signal();  // the last flush may run on another thread
   stop_accepting();
   *alive_ = false;
   host.timer_cancel(check_timer_);
@@ -170,7 +170,7 @@ void Endpoint::session_ended(bh_session session) noexcept {
   connection.session_ended();
 }
 
-// ---- the end of an event and of a turn ---------------------------------------------------------
+// ---- end of an event or event loop iteration ---------------------------------------------------
 
 void Endpoint::on_unflushed(Connection &connection) {
   if (connection.unflushed) return;

@@ -23,7 +23,8 @@ class LogLimiter {
     logged_ns_ = now_ns;
     return true;
   }
-  // Returns text to append to the line, and resets the count. Empty if no lines were suppressed.
+  // Returns a string to append to the line, and resets the count. The string is empty if no lines
+  // were suppressed.
   std::string suppressed() {
     const std::uint64_t n = std::exchange(suppressed_, 0);
     return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";

@@ -21,8 +21,8 @@ inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex
 
 Envelope peek(std::string_view message);
 
-// Returns the JSON text of the member `id` ("7", "\"a\"") of an object given in parts. Empty if it
-// is missing.
+// Returns the JSON text of the member `id` ("7", "\"a\"") of an object given in parts, or an empty
+// string if it is missing.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

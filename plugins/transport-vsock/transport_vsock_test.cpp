@@ -327,8 +327,8 @@ TEST_CASE("requests above the in-flight limit wait, each with its process name")
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before queued requests. A cancellation is delivered again after
-  // them.
+  // Notifications are delivered before queued requests. A cancellation is delivered a second time
+  // after these requests.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 3; }));
@@ -625,7 +625,7 @@ std::vector<std::string> logged(const World &w, std::string_view part) {
   return out;
 }
 
-TEST_CASE("an unavailable service is logged once, and so is its recovery") {
+TEST_CASE("an unavailable service is logged once, and its recovery is logged") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   const auto lose = [&](int times) {
     for (int i = 0; i < times; ++i) {
@@ -799,7 +799,7 @@ TEST_CASE("the default configuration permits two hundred clients in one guest") 
   CHECK(w.host.metric("vsock.connections_refused") == 0);
 }
 
-TEST_CASE("a listening guest is reached through its monitor, also after a disconnect") {
+TEST_CASE("a listening guest is reached through its monitor, even after a disconnect") {
   World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
   const int monitor = listen_on(w.folder + "/vm");
   for (int round = 0; round < 2; ++round) {

@@ -31,7 +31,7 @@ function(bh_add_plugin name)
     # and survive its reload.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
-  # The main program contains a sanitizer's runtime, so its symbols are undefined here.
+  # The main program contains the sanitizer runtime, so its symbols are undefined here.
   if(NOT BULKHEAD_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()

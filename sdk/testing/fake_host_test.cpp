@@ -110,7 +110,7 @@ TEST_CASE("a watch is level-triggered and reports the end of the stream as an er
   REQUIRE(fake.faults().empty());
 }
 
-TEST_CASE("faults are reported if a descriptor is watched twice, or closed while watched") {
+TEST_CASE("a fault is reported if a descriptor is watched twice or closed while watched") {
   FakeHost fake;
   const bh::Host host(fake.host());
   Pipe pipe;

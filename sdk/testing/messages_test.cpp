@@ -71,7 +71,7 @@ TEST_CASE("a message is delivered with headers if the host supports them") {
   CHECK(host.names == std::vector<std::string>{"Mcp-Name", "Mcp-Name"});
 }
 
-TEST_CASE("a host before minor version 2 receives only messages of sessions") {
+TEST_CASE("a host older than minor version 2 receives only session messages") {
   Host host;
   host.table.size = offsetof(bh_host_transport, deliver_message);
   bh_delivery out{};
@@ -82,7 +82,7 @@ TEST_CASE("a host before minor version 2 receives only messages of sessions") {
   CHECK(host.plain == 1);
 }
 
-TEST_CASE("a message from a host before minor version 2 has no headers") {
+TEST_CASE("a message from a host older than minor version 2 has no headers") {
   const bh_header one = header("Mcp-Name", "x");
   bh_lane_message message{};
   message.size = sizeof message;

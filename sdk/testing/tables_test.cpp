@@ -10,7 +10,7 @@ namespace {
   throw std::runtime_error("thrown by the plugin");
 }
 
-// A class whose functions all throw. Only the constructor does not.
+// A class whose functions all throw, except for the constructor.
 class Thrower {
  public:
   static constexpr bh::Info info{.id = "thrower",

@@ -1,4 +1,4 @@
-// Tests of the text helpers and clocks of the SDK.
+// Tests of the SDK's text helpers and clocks.
 #include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/text.hpp>
 #include <catch2/catch.hpp>

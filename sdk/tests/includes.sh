@@ -12,7 +12,7 @@ if [ -n "$found" ]; then
   echo "$found"
   exit 1
 fi
-# Also checks the build rules of plugins for include folders of core/ or host/.
+# Checks that the build rules of plugins do not use include folders of core/ or host/.
 found=$(grep -rnE --include=CMakeLists.txt 'bulkhead_core_headers|[/ (]core/|[/ (]host/' plugins sdk \
   examples/plugins || true)
 if [ -n "$found" ]; then

@@ -1,6 +1,6 @@
-// Measures the cancellation latency of each tool: milliseconds from cancel() to the answer, on a
-// tree of FILES files in FOLDER. FOLDER and FILES are arguments; the folder is created and removed.
-// Calls that complete before their cancellation are counted separately.
+// Measures the cancellation latency of each tool: milliseconds from cancel() to the answer. The
+// arguments FOLDER and FILES select the folder, which is created and removed, and the number of
+// files in it. Calls that complete before their cancellation are counted separately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

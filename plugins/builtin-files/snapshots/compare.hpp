@@ -20,7 +20,7 @@ struct Change {
   const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
 };
 
-// Reports files and links that differ between `now` and `before`, but no folders. same() compares
+// Reports files and links, but not folders, that differ between `now` and `before`. same() compares
 // two entries of the same path and kind.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,

@@ -74,8 +74,8 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// The call of work() to interrupt, and the delay after its start. Half of the strikes hit one of
-// the last four calls of a round: revert, compact and delete.
+// The work() call to interrupt, and the delay after its start. Half of the kills hit one of the
+// last four calls of a round: revert, compact and delete.
 struct Strike {
   int call;
   long microseconds;
@@ -104,8 +104,7 @@ bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file must have one complete content. Other entries are permitted only if tools hide their
-// names.
+// Each file must be complete. Other entries are permitted only if tools hide their names.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {

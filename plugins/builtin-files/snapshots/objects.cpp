@@ -19,7 +19,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t object_chunk_bytes = 1u << 20;
-// If there are more new files, the whole file system is synced instead.
+// If more objects than this are new, the whole file system is synced instead.
 constexpr std::size_t max_single_syncs = 64;
 
 // Returns the path of an object, "ab/cdef...". The 256 folders limit the size of each folder.

@@ -41,8 +41,7 @@ class Objects {
   // failure.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // size_of() returns the size of an object, or 0 if it does not exist. remove() also removes the
-  // object.
+  // Both functions return the size of the object, or 0 if it does not exist. remove() deletes it.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 

@@ -17,10 +17,10 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-// Number of entries read between calls of must_stop().
+// Number of entries read between calls to must_stop().
 constexpr std::size_t names_between_looks = 1024;
-// Time stamps have a granularity of up to some milliseconds. Two changes within this period can
-// have the same time stamp.
+// Timestamps have a granularity of up to a few milliseconds. Two changes within this period can
+// have the same timestamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
 std::string link_target(int folder, const char *name) {
@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false if the type of the file is not stored in snapshots.
+// Returns false if snapshots do not store files of this type.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;

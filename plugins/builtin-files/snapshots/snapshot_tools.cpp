@@ -101,7 +101,7 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
   Listing out;
   const std::vector<Head> there = store.heads();
   Entries before;
-  // Each snapshot is compared with the previous one.
+  // Each snapshot is compared with the previous snapshot.
   for (auto head = there.rbegin(); head != there.rend(); ++head) {
     if (call.must_stop()) return {{}, {}, "the call was cancelled or timed out"};
     auto snapshot = store.load(head->slot);

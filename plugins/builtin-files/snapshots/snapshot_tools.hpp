@@ -41,7 +41,7 @@ SnapshotStore &store_to_change(const Call &call);
 // Returns true for 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
-// Returns the age of a snapshot as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
+// Returns the age of a snapshot as a string: "just now", "1 min ago", "5 min ago", "2 hr ago".
 std::string age_of(const Head &head);
 
 // Normalizes a path argument: removes "./", "//" and a trailing "/".

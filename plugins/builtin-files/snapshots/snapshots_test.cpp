@@ -53,7 +53,7 @@ class Snapshots : public builtin_files::testing::Files {
     CHECK(answer.is_error());
     return answer.text();
   }
-  // Returns all changes as text: "created a, modified b, ...".
+  // Returns all changes joined into one string: "created a, modified b, ...".
   std::string changes() {
     const Answer list = json("changes", R"({"format":"json"})");
     std::string out;
@@ -349,7 +349,7 @@ TEST_CASE("D14 compact keeps the newest content and uses one slot") {
   CHECK(has(files.error("compact", R"({"checkpoints":"cp-13"})"), "array of strings"));
 }
 
-TEST_CASE("compact needs no free slot if a source is manual") {
+TEST_CASE("compact requires no free slot if a source is manual") {
   Tree tree;
   Snapshots files(tree);
   for (int i = 0; i < 12; ++i) {
@@ -363,7 +363,7 @@ TEST_CASE("compact needs no free slot if a source is manual") {
   CHECK(contents(tree) == 12);
 }
 
-TEST_CASE("D15 automatic snapshots use a ring of slots, and none is taken without changes") {
+TEST_CASE("D15 automatic snapshots use a ring of slots, and an unchanged workspace gets none") {
   Tree tree;
   tree.file("f", "0");
   Snapshots files(tree, ",\"interval_s\":0,\"before_changes\":true");
@@ -400,7 +400,7 @@ TEST_CASE("automatic snapshots are taken at start and periodically") {
   REQUIRE(files.host.run_until([&] { return count() == 2; }, 10'000));
 }
 
-TEST_CASE("a full store removes old automatic snapshots first, then rejects new ones") {
+TEST_CASE("a full store removes old automatic snapshots first, then rejects new snapshots") {
   Tree tree;
   const auto fill = [&](char c) { tree.file("f", std::string(300'000, c)); };
   fill('a');
@@ -498,8 +498,8 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // The first progress report about file contents cancels the call. The twenty files were counted
-  // before.
+  // The first progress report about file contents cancels the call. By then, the twenty files have
+  // been counted.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));

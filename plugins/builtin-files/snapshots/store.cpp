@@ -19,7 +19,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_manifest_bytes = 1u << 30;
-// Interval for checking must_stop() while waiting for the lock.
+// Interval between calls to must_stop() while waiting for the lock.
 constexpr auto between_looks = std::chrono::milliseconds(20);
 
 std::string read_file(int folder, const std::string &name, std::size_t max_bytes) {
@@ -73,7 +73,7 @@ void reuse_hashes(Entries *live, const Entries &kept) {
   }
 }
 
-// Merges two lists of entries. The newer entry of each path is kept. Older entries that conflict
+// Merges two lists of entries. For each path, the newer entry is kept. Older entries that conflict
 // with it (below a file, or in place of a folder) are dropped.
 Entries merged(Entries older, Entries newer) {
   Entries all;
@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // Polls try_lock(), so a cancellation is noticed soon.
+  // Polls try_lock(), so that a cancellation is detected quickly.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another call was using the snapshots";
@@ -202,7 +202,7 @@ bool SnapshotStore::acquire(std::string *problem) {
       lock_ = Fd();
       return false;
     }
-    // Removes the leftover sources of compacted snapshots. Other files do not belong to the store.
+    // Removes leftover sources of compacted snapshots. Other files do not belong to the store.
     if (!listed && decode_head(read_file(folder_.get(), name, max_head_bytes))) {
       ::unlinkat(folder_.get(), name.c_str(), 0);
     }
@@ -227,7 +227,7 @@ std::optional<unsigned> SnapshotStore::free_slot(unsigned first, unsigned behind
   return std::nullopt;
 }
 
-// ---- contents of a snapshot ------------------------------------------------------------------
+// ---- snapshot contents -----------------------------------------------------------------------
 
 Outcome<Manifest> SnapshotStore::take(const Call &call) {
   Outcome<Manifest> out;
@@ -288,7 +288,7 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changed while it was read, the content that was read is stored, and the next
+  // If the file changes while it is read, the content that was read is stored, and the next
   // snapshot compares the file again.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
@@ -310,7 +310,7 @@ bool SnapshotStore::make_room(std::uint64_t bytes) {
   return true;
 }
 
-// ---- the files of snapshots ------------------------------------------------------------------
+// ---- snapshot files --------------------------------------------------------------------------
 
 std::string SnapshotStore::commit(const Manifest &manifest, unsigned slot, Over over) {
   const std::string bytes = encode(manifest);
@@ -359,7 +359,7 @@ void SnapshotStore::collect(const Entries &candidates) {
   for (const Hash &hash : unneeded) used_ -= std::min(used_, objects_.remove(hash));
 }
 
-// ---- operations of the tools -----------------------------------------------------------------
+// ---- tool operations -------------------------------------------------------------------------
 
 Outcome<Head> SnapshotStore::create(const Call &call, const std::string &name) {
   std::string problem;

@@ -52,8 +52,8 @@ class SnapshotStore {
 
   // Takes a manual snapshot. Fails if no slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot. If there are already ten, the oldest is replaced. If nothing has
-  // changed since the newest snapshot, takes none and returns slot == all_slots.
+  // Takes an automatic snapshot. If ten automatic snapshots exist, the oldest is replaced. If
+  // nothing has changed since the newest snapshot, takes no snapshot and returns slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
   // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
@@ -62,16 +62,16 @@ class SnapshotStore {
     Head head;
     std::vector<unsigned> sources;
   };
-  // Merges at least two snapshots into one manual snapshot with the newest version of each path.
-  // The sources are removed in the same step.
+  // Merges at least two snapshots into one manual snapshot, which contains the newest version of
+  // each path. The same step removes the sources.
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 
   // Returns the content store; the caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
-  // Waits for other calls until the lock is free or call.must_stop() returns true. Returns no lock
-  // and sets *problem on failure.
+  // Waits until other calls release the lock or call.must_stop() returns true. Returns no lock and
+  // sets *problem on failure.
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:

@@ -266,7 +266,7 @@ TEST_CASE("addresses are checked before connecting and before a connection is re
 }
 
 TEST_CASE("bodies are limited, before and after decompression") {
-  // 100,000 times 'a', compressed to 133 bytes by gzip.
+  // 100,000 times 'a', which gzip compresses to 133 bytes.
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0x02,
                                   0x03, 0xed, 0xc1, 0x31, 0x01, 0,    0,    0,    0xc2,
                                   0xa0, 0xac, 0xeb, 0x5f, 0xc2, 0x1a, 0x1e, 0x40, 0x01};
@@ -339,7 +339,7 @@ TEST_CASE("requests started in a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    // Requests are answered only after all have arrived, so each one needs its own connection.
+    // Requests are answered only after all have arrived, so each request needs its own connection.
     if (r.target != "/first") {
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,5 +1,5 @@
 // Measures the time to parse typical heads, in nanoseconds, with this library and with Boost.Beast.
-// For requests, Beast is also measured with an additional scan of the raw head. The gateway would
+// For requests, a second measurement of Beast includes a scan of the raw head. The gateway would
 // need that scan, because Beast accepts bare LF, folded lines and control characters.
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ constexpr std::string_view plain =
     "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8808\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Length: 112\r\n\r\n";
 
-// Beast's parser with minimal work: it calls back for each field and stores none.
+// Beast's parser with minimal work: it calls back for each field but stores none.
 template <bool is_request>
 class Beast final : public beast::basic_parser<is_request> {
  public:
@@ -130,7 +130,7 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// Uses the best of many short, alternating rounds, to exclude disturbances by other processes.
+// Uses the best of many short, alternating rounds to exclude interference from other processes.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;

@@ -75,7 +75,7 @@ std::uint64_t cost(std::string_view source, const Call &call) {
 
 }  // namespace
 
-TEST_CASE("conditions of rules are evaluated") {
+TEST_CASE("rule conditions are evaluated") {
   const Call call(
       R"({"path": "/etc/passwd", "count": 5, "tags": ["a", "b"], "deep": {"x": null}})");
   CHECK(
@@ -92,7 +92,7 @@ TEST_CASE("conditions of rules are evaluated") {
   CHECK(verdict("numbers.map(n, n * n).filter(n, n > 3) == [4, 9]", call) == "true");
 }
 
-TEST_CASE("an error has a position") {
+TEST_CASE("an evaluation error has a position") {
   const Call call(R"({"path": "/etc/passwd"})");
   CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key 'nope'");
   CHECK(verdict("true &&\n  1 / (size(numbers) - 3) == 1", call) == "2:5: division by zero");
@@ -191,7 +191,7 @@ TEST_CASE("compilation is limited") {
         std::string::npos);
 }
 
-TEST_CASE("|| does not hide exceeded limits at evaluation") {
+TEST_CASE("|| does not hide limits that are exceeded during evaluation") {
   const Call call("{}", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
   const std::string loop =
       "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, a + b > 0)))))";
@@ -220,7 +220,7 @@ TEST_CASE("values of the wrong type are an error") {
         "1:25: no such overload: int.startsWith(string)");
 }
 
-TEST_CASE("JSON is parsed in place") {
+TEST_CASE("JSON is read in place") {
   const Call call(R"({"i": -1, "u": 18446744073709551615, "d": 1.5, "l": [1, [2]], "b": false})");
   CHECK(verdict("type(mcp.request.arguments.i) == int", call) == "true");
   CHECK(verdict("type(mcp.request.arguments.u) == uint", call) == "true");
@@ -232,7 +232,7 @@ TEST_CASE("JSON is parsed in place") {
   CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
 }
 
-TEST_CASE("demands of a program are found for the rule index") {
+TEST_CASE("program demands are found for the rule index") {
   const auto compiled = [](std::string_view text) {
     auto program = Program::compile(text, rules(), true);
     REQUIRE(program.has_value());
@@ -252,7 +252,7 @@ TEST_CASE("demands of a program are found for the rule index") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // There is no demand if the expression can be true without the comparison.
+  // The expression has no demand, because it can be true without the comparison.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());
@@ -270,7 +270,7 @@ TEST_CASE("demands of a program are found for the rule index") {
   CHECK(compiled("1 == 1").reads() == 0);
 }
 
-TEST_CASE("an unknown variable makes only the operators that use it unknown") {
+TEST_CASE("an unknown variable affects only the operators that use it") {
   Call call;
   call.values[2] = Value::error("not known");
   CHECK(verdict("has(mcp.request.arguments)", call).ends_with("not known"));
@@ -301,7 +301,7 @@ TEST_CASE("conversions are charged for the bytes that they read") {
             .ends_with("the evaluation exceeds its budget"));
 }
 
-TEST_CASE("lookups are charged for the bytes of keys of equal length") {
+TEST_CASE("lookups are charged for the bytes of keys that have the same length") {
   constexpr std::size_t keys = 100, size = 1'600;
   const std::string front(size - 3, 'k');
   std::string members, mixed;
@@ -328,7 +328,7 @@ TEST_CASE("lookups are charged for the bytes of keys of equal length") {
         all);
 }
 
-TEST_CASE("a regular expression from the data is charged its size for each byte of text") {
+TEST_CASE("matching a regular expression from the data is charged its size for each byte of text") {
   const std::string text(4'000, 'a');
   const auto charged = [&](const std::string &expression) {
     return cost("mcp.request.arguments.t.matches(mcp.request.arguments.e)",

@@ -16,7 +16,7 @@ std::string quoted(std::string_view name) {
   return "'" + std::string(name) + "'";
 }
 
-// Returns an operator as it is written in an expression.
+// Returns an operator as written in an expression.
 std::string shown_name(std::string_view name) {
   if (name == "-_") return "'-'";
   return name.starts_with('_') ? quoted(name.substr(1, name.size() - 2)) : quoted(name);
@@ -59,7 +59,7 @@ class Checker {
     Type type;
   };
 
-  // After the first error, every type is dyn, to suppress subsequent errors.
+  // After the first error, every type is dyn, which suppresses subsequent errors.
   Type fail(const Node &node, std::string text) {
     if (!fault_) fault_ = fault_at(source_, node.position, std::move(text));
     return Kind::kDyn;
@@ -360,7 +360,7 @@ class Checker {
     return Kind::kBool;
   }
 
-  // Replaces a node with its value if all operands are constant and the evaluation succeeds.
+  // Replaces a node with its value if all operands are constant and evaluation succeeds.
   void fold(NodeId id) {
     Node &node = ast_.nodes[id];
     const bool foldable = node.op != Op::kConstant && node.op != Op::kVariable &&

@@ -12,13 +12,13 @@
 
 namespace bulkhead::cel {
 
-// A memory arena that is released as a whole. It keeps its first block, so ordinary evaluations do
-// not use the heap. Not thread-safe.
+// A memory arena whose allocations are all released together. It keeps its first block, so ordinary
+// evaluations do not use the heap. Not thread-safe.
 class Arena {
  public:
   explicit Arena(std::size_t max_bytes = std::size_t{1} << 20) : max_bytes_(max_bytes) {}
 
-  // Returns memory aligned for any Value, or nullptr if the limit is reached.
+  // Returns memory aligned for any Value, or nullptr if the limit has been reached.
   void *allocate(std::size_t bytes);
   void reset();  // releases all allocations
 
@@ -80,7 +80,8 @@ class Context {
   bool stopped() const { return stopped_ != nullptr; }
   const char *why() const { return stopped_; }
 
-  // Allocates from the arena. If the limit is reached, stops the evaluation and returns nullptr.
+  // Allocates from the arena. If the limit has been reached, stops the evaluation and returns
+  // nullptr.
   char *text_room(std::size_t bytes);
   Value *value_room(std::size_t count);
   Value copy_string(std::string_view text, Kind kind = Kind::kString);

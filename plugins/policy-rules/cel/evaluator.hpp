@@ -8,7 +8,7 @@
 
 namespace bulkhead::cel {
 
-// Errors for which Program::explain() adds details. They are identified by their address.
+// Errors to which Program::explain() adds details. They are identified by their address.
 inline constexpr char kNoOverload[] = "no such overload for these operand types";
 inline constexpr char kNoKey[] = "no such key";
 inline constexpr char kNoFields[] = "only maps have fields";

@@ -1,5 +1,5 @@
-// Builds the message of an evaluation error from keys and types. Only the types of the call's data
-// are shown; keys and names come from the expression.
+// Builds the message for an evaluation error from keys and types. Only the types of the call's data
+// are shown. Keys and names come from the expression.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string shown(std::string_view name) {
   return out + (head.size() < name.size() ? "...'" : "'");
 }
 
-// Returns the sign of an operator, such as "+" for "_+_".
+// Returns an operator's symbol, such as "+" for "_+_".
 std::string_view sign_of(const Node &node) {
   switch (node.op) {
     case Op::kLess:

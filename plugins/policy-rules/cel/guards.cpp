@@ -15,7 +15,7 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// A part of a member's path: the path up to this part, and a test that the part exists.
+// A prefix of a member's path: the path up to this part, and a test that the part exists.
 struct Part {
   std::string path, test;
 };

@@ -30,7 +30,7 @@
 
 namespace bulkhead::cel {
 
-// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread needs its own Scratch.
+// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread requires its own Scratch.
 using Scratch = Arena;
 
 class Program {
@@ -54,16 +54,16 @@ class Program {
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // Returns the message of an error value, with its position in the source. The message contains
-  // keys and types, but no values.
+  // Returns the message for an error value, with the error's position in the source. The message
+  // contains keys and types, but no values.
   Fault explain(const Value &error) const;
 
   // Bit n is set if the program reads slot n. Slots above 63 are counted as 63.
   std::uint64_t reads() const;
 
   // A test that must be true for the program to be true: `variable == "text"`, `variable in
-  // ["text", ...]` or `variable.startsWith("text")`. If a call's variable is a string with another
-  // value, the program is false, so an index can skip its evaluation. The program owns the strings.
+  // ["text", ...]` or `variable.startsWith("text")`. If the variable is any other string, the
+  // program is false, so an index need not evaluate it. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
     std::vector<std::string_view> texts;  // the value must equal one of these strings

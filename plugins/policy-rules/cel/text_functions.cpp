@@ -1,4 +1,4 @@
-// Functions for strings and sizes. The checker compiles literal patterns of matches(); this file
+// String and size functions. The checker compiles literal patterns of matches(); this file
 // implements matches() for patterns from data.
 #include <bulkhead/cpp/text.hpp>
 
@@ -48,8 +48,8 @@ Value matches(Context &context, const Value *a) {
   // instructions.
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // The automaton of a hostile pattern may have too many states to cache. Each byte then costs time
-  // proportional to the size of the pattern.
+  // The automaton for a hostile pattern may have too many states to cache. Each byte then takes
+  // time proportional to the size of the pattern.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

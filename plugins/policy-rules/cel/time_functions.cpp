@@ -1,4 +1,4 @@
-// Accessor functions of timestamps and durations.
+// Accessor functions for timestamps and durations.
 #include "functions.hpp"
 #include "time.hpp"
 

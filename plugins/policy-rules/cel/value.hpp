@@ -96,7 +96,7 @@ class Value {
   }
   // `text` must be a literal, because errors on the request path must not allocate.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // An error about one or two values of types that an operation does not accept.
+  // An error about one or two values whose types an operation does not accept.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());
@@ -125,7 +125,7 @@ class Value {
   Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
   Kind as_type() const { return static_cast<Kind>(int_); }
   const char *error_text() const { return chars_; }
-  Kind error_kind(unsigned index) const {  // type of value 0 or 1; kError if there is none
+  Kind error_kind(unsigned index) const {  // type of value 0 or 1; kError if that value is absent
     return static_cast<Kind>(size_ >> 8 * index & 0xFF);
   }
 

@@ -87,7 +87,7 @@ TEST_CASE("large messages are sent, but messages above the limit are not") {
   CHECK(client.call_tool("echo", "1").text == "1");
 }
 
-TEST_CASE("A15 replies are matched by id, also out of order and with many threads") {
+TEST_CASE("A15 replies are matched by id, even if out of order or requested by many threads") {
   Collected first;
   Client client(fake());
   client.send("call_tool", Client::named("name", "later", {}), first.one());
@@ -109,7 +109,7 @@ TEST_CASE("A15 replies are matched by id, also out of order and with many thread
 
 TEST_CASE("A23 when the process is killed, all pending requests fail immediately") {
   Options options = fake();
-  options.timeout_ms = 600'000;  // only the end of the process ends these requests
+  options.timeout_ms = 600'000;  // these requests end only when the process exits
   options.restart_pause_ms = 0;
   options.definitions = R"([{"name":"a"}])";
   Collected hanging;
@@ -117,7 +117,7 @@ TEST_CASE("A23 when the process is killed, all pending requests fail immediately
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
-  CHECK(client.call_tool("echo", "1").ok());  // ten requests were read before
+  CHECK(client.call_tool("echo", "1").ok());  // ten requests have already been read
   ::kill(client.pid(), SIGKILL);
   for (const Reply &reply : hanging.wait(10)) CHECK(reply.kind == Kind::lost);
   // The next call restarts the process with the same definitions.

@@ -58,7 +58,8 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // The gateway checks that stop() releases all resources. In this plugin, these are the timers.
+  // The gateway checks that stop() releases all resources. This plugin's only resources are its
+  // timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();

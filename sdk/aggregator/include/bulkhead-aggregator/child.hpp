@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Moves a descriptor that has the number of a standard descriptor, because the child replaces
-// these. This happens if the program has closed its standard descriptors.
+// Moves a descriptor whose number is that of a standard descriptor, because the child replaces the
+// standard descriptors. Such numbers occur if the program has closed its standard descriptors.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -69,13 +69,13 @@ class Child {
   // Return the non-blocking pipes to the child's standard input and from its standard output.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // Returns a descriptor that is readable when the process has ended, or -1 if the kernel does not
+  // Returns a descriptor that is readable when the process has exited, or -1 if the kernel does not
   // support pidfds.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // Returns false and sets *why to the failed call on failure. A program without a slash is
-  // searched in PATH.
+  // On failure, returns false and sets *why to the failed call. A program name without a slash is
+  // looked up in PATH.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -95,7 +95,8 @@ class Child {
     return true;
   }
 
-  // Waits for the process to exit, with a time-out. Returns true if it has exited and was reaped.
+  // Waits for the process to exit, with a time-out. Returns true if it has exited and has been
+  // reaped.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -137,7 +138,8 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // Resets signals that this program blocks or ignores, because the child would inherit this.
+    // Resets signals that this program blocks or ignores, because the child would inherit these
+    // settings.
     sigset_t none, pipe;
     ::sigemptyset(&none);
     ::sigemptyset(&pipe);

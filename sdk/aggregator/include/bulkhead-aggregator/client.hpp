@@ -46,7 +46,7 @@ struct Options {
   Codec codec = Codec::msgpack;    // ndjson is for debugging; messages of at most 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests fail in between
+  std::uint32_t restart_pause_ms = 1'000;  // between two starts; until then, requests fail
   std::uint32_t timeout_ms = 310'000;  // for a request; longer than the aggregator's own time-outs
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
   std::size_t max_pending = 4'096;     // requests without a reply
@@ -58,18 +58,18 @@ struct Reply {
     ok,
     refused,   // the aggregator replied with an error
     not_sent,  // not executed: there is no process, or a limit of this client was reached
-    lost,      // sent, but the process ended; the request may have been executed
-    late,      // sent, but no reply in time; the request may have been executed
+    lost,      // sent, but the process exited; the request may have been executed
+    late,      // sent, but no reply arrived in time; the request may have been executed
     garbled    // the reply has an unknown format
   };
   Kind kind = Kind::ok;
-  std::string text;  // if ok, the JSON of the requested data; otherwise the error
+  std::string text;  // if ok, the requested data as JSON; otherwise the error
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
 // All members are thread-safe. The callback of send() runs on the client's own thread, or inside
-// send() if the request cannot be sent. It may call send(), but must not wait or destroy the
-// client.
+// send() if the request cannot be sent. The callback may call send(), but must not wait or destroy
+// the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -101,7 +101,7 @@ class Client {
     return pending_.size();
   }
 
-  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out in the
+  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out from the
   // options applies. `done` is called exactly once.
   void send(std::string_view method, std::string_view params, Callback done,
             std::uint32_t timeout_ms = 0) {
@@ -140,8 +140,8 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts it, it is
-  // also used for restarts.
+  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts the array,
+  // it is sent again at each restart.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -181,7 +181,7 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // number of input bytes of the process up to the end of the request
+    std::uint64_t end;  // offset of the request's end in the process's input
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
@@ -206,7 +206,7 @@ class Client {
     json::append_quoted(&message, method);
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
-    // NDJSON copies the text unchanged, so it is validated here.
+    // NDJSON copies the JSON unchanged, so it is validated here.
     const char *problem = json::valid(message) ? append(message) : "it is not JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
@@ -354,7 +354,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        bool over = read_in(&replies);  // output written before the exit is processed
+        bool over = read_in(&replies);  // output written before the process exited is processed
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
       }

@@ -56,8 +56,8 @@ class FrameCutter {
     return codec_ == Codec::ndjson ? next_line() : next_packed();
   }
 
-  // Returns the message of the last Next::message: a line, or a packed value. Valid until add() or
-  // next() is called.
+  // Returns the message after Next::message: a line or a packed value. Valid until add() or next()
+  // is called.
   std::string_view message() const noexcept { return message_; }
 
   // Returns true if there is a last line without a newline. Call it at the end of the stream;

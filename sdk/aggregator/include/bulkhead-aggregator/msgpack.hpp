@@ -150,7 +150,8 @@ class Reader {
     if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A floating-point number stays one in JSON, even if its value is an integer.
+    // A floating-point number remains a floating-point number in JSON, even if its value is an
+    // integer.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }

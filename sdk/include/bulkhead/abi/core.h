@@ -7,8 +7,8 @@
  *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own
  *    sizeof. A reader accesses a later member only if BH_HAS() is true. Members are appended,
  *    never moved; a change of meaning requires a new extension id.
- *  - Text is UTF-8, not NUL-terminated, and *borrowed until the call returns* unless stated.
- *    Data that must live longer is a bh_buf, released exactly once by its last owner.
+ *  - Text is UTF-8, not NUL-terminated, and *borrowed until the call returns* unless stated
+ *    otherwise. Data that must live longer is a bh_buf, released exactly once by its last owner.
  *  - Every function names its thread in square brackets:
  *      [control] serialised per plugin instance; may take milliseconds, must not wait for the
  *                network.
@@ -18,7 +18,8 @@
  *      [no-host] a host function must not be called at this point. A plugin function may call
  *                only bh_host.log, log_enabled and get_ext, and no function of the tables that
  *                get_ext returns.
- *  - No exception crosses the ABI: a C++ plugin catches them (the C++ wrapper does).
+ *  - No exception may cross the ABI: a C++ plugin must catch all exceptions (the C++ wrapper
+ *    does).
  */
 #ifndef BULKHEAD_ABI_CORE_H
 #define BULKHEAD_ABI_CORE_H
@@ -31,7 +32,8 @@ extern "C" {
 #endif
 
 /* Major version 0 makes no compatibility promise between releases. Host and plugin must have the
- * same major version, and the plugin must not need a newer minor version than the host provides. */
+ * same major version, and the plugin must not require a newer minor version than the host
+ * provides. */
 #define BH_ABI_MAJOR 0u
 #define BH_ABI_MINOR 2u
 
@@ -55,8 +57,8 @@ typedef struct bh_header {
 } bh_header;
 enum { BH_HEADER_COUNT = 64, BH_HEADER_BYTES = 32768 };
 
-/* Bytes with transfer of ownership. The receiver must call release(owner) exactly once, from any
- * thread. release may be NULL for static data. */
+/* Bytes whose ownership is transferred. The receiver must call release(owner) exactly once, from
+ * any thread. release may be NULL for static data. */
 typedef struct bh_buf {
   const char *p;
   uint64_t n;
@@ -64,14 +66,14 @@ typedef struct bh_buf {
   void (*release)(void *owner);
 } bh_buf;
 
-/* Results of calls. Zero and positive values are not errors. Each code determines what the caller
+/* Status codes. Zero and positive values are not errors. Each code determines what the caller
  * should do. */
 typedef int32_t bh_status;
 enum {
   BH_OK = 0,               /* done */
   BH_PENDING = 1,          /* accepted; the completion comes later through the host */
   BH_WOULD_BLOCK = 2,      /* not accepted now; wait for the documented wake-up, then retry */
-  BH_STALE = 3,            /* the object of the handle has ended; drop the handle, never retry */
+  BH_STALE = 3,            /* the handle's object has ended; drop the handle, never retry */
   BH_E_INVALID = -1,       /* the caller's data is invalid; do not retry */
   BH_E_UNSUPPORTED = -2,   /* not implemented by the callee; never retry */
   BH_E_UNAVAILABLE = -3,   /* currently unreachable; retry after retry_after_ms */
@@ -80,7 +82,7 @@ enum {
   BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or reduce the request */
   BH_E_DENIED = -7,        /* not permitted; never retry */
   BH_E_NOT_FOUND = -8,     /* the object does not exist */
-  BH_E_IO = -9,            /* a system call failed; the text has the call and the reason */
+  BH_E_IO = -9,            /* a system call failed; the text states the call and the reason */
   BH_E_AUTH = -10,         /* the peer requires (different) credentials */
   BH_E_SESSION_LOST = -11, /* the peer no longer has the session; open a new one */
   BH_E_PROTOCOL = -12,     /* the peer violated the protocol */

@@ -37,7 +37,7 @@ typedef struct bh_host {
    * credential. [any] */
   void (*log)(void *ctx, int32_t level, bh_str message);
 
-  /* Returns whether this level is logged, so a plugin can skip expensive formatting. [any] */
+  /* Returns true if this level is logged, so that a plugin can skip expensive formatting. [any] */
   int32_t (*log_enabled)(void *ctx, int32_t level);
 } bh_host;
 
@@ -89,10 +89,10 @@ typedef struct bh_host_fd {
   bh_status (*watch)(void *ctx, int32_t fd, uint32_t events,
                      void (*fn)(void *arg, int32_t fd, uint32_t events), void *arg, bh_watch *out);
 
-  /* Changes the watched events. With 0, the watch reports only errors. [io] */
+  /* Changes the watched events. If `events` is 0, the watch reports only errors. [io] */
   bh_status (*modify)(void *ctx, bh_watch watch, uint32_t events);
 
-  /* Ends the watch; fn is not called anymore. Must be called before close(2). [io] */
+  /* Ends the watch; fn is no longer called. Must be called before close(2). [io] */
   bh_status (*unwatch)(void *ctx, bh_watch watch);
 } bh_host_fd;
 
@@ -136,14 +136,14 @@ typedef struct bh_host_store {
   uint32_t size;
   uint32_t reserved;
 
-  /* Returns the absolute path of the instance's private folder, mode 0700. The text is valid as
+  /* Returns the absolute path of the instance's private folder, mode 0700. The string is valid as
    * long as the host. It is empty (n = 0) if the folder cannot be created; the reason is logged.
    * [control]
    */
   bh_str (*folder)(void *ctx);
 } bh_host_store;
 
-/* Limits of the profile that several extensions use, in bytes and milliseconds. */
+/* Profile limits that several extensions use, in bytes and milliseconds. */
 typedef struct bh_limits {
   uint32_t size;
   uint32_t reserved;
@@ -157,7 +157,7 @@ typedef struct bh_limits {
   uint64_t connect_timeout_ms;    /* connecting to an upstream, including the handshake */
   uint64_t request_read_ms;       /* limit for receiving a client's whole request */
   uint64_t shutdown_grace_ms;     /* time between asking a child to exit and killing it */
-  uint64_t in_flight_per_session; /* in-flight requests of one session; more are rejected */
+  uint64_t in_flight_per_session; /* in-flight requests per session; extra requests are rejected */
 } bh_limits;
 
 #ifdef __cplusplus

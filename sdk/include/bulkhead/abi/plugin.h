@@ -1,8 +1,8 @@
 /* Entry point of a plugin library, and the lifecycle of a plugin instance.
  *
  * A library exports exactly one function, bh_plugin_entry_v0 (one per ABI major version). The
- * manifest NAME.plugin.toml is in the same folder as the library NAME.so, and is read before any of
- * its code is executed.
+ * manifest NAME.plugin.toml is in the same folder as the library NAME.so, and is read before any
+ * code of the library is executed.
  *
  * Lifecycle of an instance (each step is one call, in this order):
  *   create -> configure -> start -> (probe)* -> drain -> stop -> destroy
@@ -32,7 +32,7 @@ typedef struct bh_plugin {
 
   /* Returns BH_OK if the instance is ready, BH_PENDING if it is still starting, or an error with
    * the reason if it has failed. After drain(), BH_PENDING means that work is in progress; the host
-   * stops the instance at the deadline of drain() at the latest. [control] */
+   * stops the instance no later than the deadline of drain(). [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
   /* Stops accepting work. Work in progress may continue until deadline_ns (CLOCK_MONOTONIC).
@@ -52,7 +52,7 @@ typedef struct bh_plugin {
   const void *(*get_ext)(void *self, const char *id);
 } bh_plugin;
 
-/* A plugin of a library. Valid until deinit; the host copies what it needs. */
+/* A plugin in a library. Valid until deinit; the host copies what it needs. */
 typedef struct bh_descriptor {
   uint32_t size;
   uint32_t flags;              /* none defined; must be 0 */

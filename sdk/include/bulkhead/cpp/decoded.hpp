@@ -1,5 +1,6 @@
-// A text after removing layers of escapes, with the source position of each byte. Used for masking:
-// a credential is found in the decoded text and replaced in the original. Header only; C++20.
+// A string after the removal of escape layers, with the source position of each byte. Used for
+// masking: a credential is found in the decoded text and replaced in the original. Header only;
+// C++20.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace bh {
 class Decoded {
  public:
   // json: \n, \/, \u0061 and similar escapes, after any backslash; invalid escapes are unchanged.
-  // UTF-16 code units become UTF-8, and lone surrogates U+FFFD. percent: %XX. both: json and
+  // UTF-16 code units become UTF-8, and lone surrogates become U+FFFD. percent: %XX. both: json and
   // percent in one pass.
   enum class Layer : std::uint8_t { json, percent, both };
 

@@ -32,8 +32,8 @@ class Host {
     return host_->log_enabled(host_->ctx, level) != 0;
   }
 
-  // Returns true if the host offers the reactor. All plugins in this repository need it, and their
-  // configure() rejects a host without it.
+  // Returns true if the host offers the reactor. All plugins in this repository require it, and
+  // their configure() rejects a host without it.
   bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
 
   std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }

@@ -28,7 +28,7 @@
 
 namespace bh::json {
 
-// Maximum depth of nested objects and arrays; deeper text is rejected as invalid.
+// Maximum depth of nested objects and arrays; more deeply nested text is rejected as invalid.
 inline constexpr std::uint32_t max_depth = 128;
 
 namespace detail {
@@ -384,8 +384,8 @@ inline bool is_string(std::string_view token) noexcept {
   return token.size() >= 2 && token.front() == '"' && token.back() == '"';
 }
 
-// Returns the text of a string token. A lone surrogate becomes U+FFFD. Returns an empty string if
-// the token is not a string.
+// Returns the content of a string token. A lone surrogate becomes U+FFFD. Returns an empty string
+// if the token is not a string.
 inline std::string unquote(std::string_view token) {
   std::string out;
   if (!is_string(token)) return out;
@@ -400,7 +400,7 @@ inline std::string unquote(std::string_view token) {
   return out;
 }
 
-// Returns true if `token` is a string token with this text.
+// Returns true if `token` is a string token with this content.
 inline bool is_text(std::string_view token, std::string_view text) {
   if (!is_string(token)) return false;
   if (token.find('\\') == std::string_view::npos) {
@@ -418,7 +418,7 @@ bool read_integer(std::string_view token, Integer *out) noexcept {
   return error == std::errc() && stop == end;
 }
 
-// Returns the value of the first member with this name, or an empty text if there is none.
+// Returns the value of the first member with this name, or an empty string if there is none.
 inline std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
   for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -429,8 +429,8 @@ inline std::string_view member(std::string_view object, std::string_view name) {
   return found;
 }
 
-// Returns the text of the first member with this name, or an empty string if it is missing or not a
-// string.
+// Returns the content of the first member with this name, or an empty string if it is missing or
+// not a string.
 inline std::string member_text(std::string_view object, std::string_view name) {
   return unquote(member(object, name));
 }

@@ -107,7 +107,7 @@ struct Raw {
   std::string_view json;
 };
 
-// Appends a value: a text, a number, a bool, nullptr, Raw, or a range of these (written as an
+// Appends a value: a string, a number, a bool, nullptr, Raw, or a range of these (written as an
 // array). Numbers that JSON cannot represent (infinity, NaN) become null.
 template <class T>
 void append_value(std::string *out, const T &value) {
@@ -156,7 +156,7 @@ class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // Values are appended to *out, which may already contain text.
+  // Values are appended to *out, which need not be empty.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }
@@ -173,7 +173,7 @@ class Writer {
     return *this;
   }
 
-  // Writes a text, a number, a bool, nullptr, Raw, or a range of these.
+  // Writes a string, a number, a bool, nullptr, Raw, or a range of these.
   template <class T>
   Writer &value(const T &v) {
     if (!begin_value()) return misused();

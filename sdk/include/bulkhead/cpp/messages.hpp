@@ -33,7 +33,7 @@ inline bool is_header_value(std::string_view text) noexcept {
   });
 }
 
-// Checks headers against the rules of bh_header. Returns BH_OK, or BH_E_INVALID with a text that
+// Checks headers against the rules of bh_header. Returns BH_OK, or BH_E_INVALID with an error that
 // names the invalid header but contains no values.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {

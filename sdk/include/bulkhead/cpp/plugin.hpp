@@ -12,7 +12,7 @@
 //     const void *get_ext(const char *id) noexcept {
 //       return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<Hello>() : nullptr;
 //     }
-//     ... the members that tools_table<> asks for ...
+//     ... the members that tools_table<> requires ...
 //   };
 //   BH_PLUGIN(Hello)
 //
@@ -85,7 +85,7 @@ struct Instance {
   bh_plugin table{};
 };
 
-// The schema of the configuration, terminated by NUL, for the section below.
+// The configuration schema, terminated by NUL, for the section below.
 template <class P>
 constexpr auto schema_bytes() noexcept {
   std::array<char, P::info.config_schema.size() + 1> bytes{};

@@ -9,7 +9,7 @@
 
 namespace bh {
 
-// Returns the name of BH_OUTCOME_... as static text: "ok", "error", "refused", "timeout",
+// Returns the name of BH_OUTCOME_... as a static string: "ok", "error", "refused", "timeout",
 // "cancelled" or "unknown".
 constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
   switch (outcome) {

@@ -1,6 +1,5 @@
-// Splits an absolute URL (RFC 3986) into slices of its text. The caller applies its own rules to
-// each component: an HTTP client is stricter than a function that masks credentials. Header only;
-// C++20.
+// Splits an absolute URL (RFC 3986) into slices. The caller applies its own rules to each
+// component: an HTTP client is stricter than a function that masks credentials. Header only; C++20.
 //
 // Boost.URL is not used because it is not header-only: it would add a shared library to each
 // process and a package dependency, only to find a colon, an at sign and a bracket.

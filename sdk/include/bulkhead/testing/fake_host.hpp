@@ -104,8 +104,7 @@ class FakeHost {
   const bh_host *host() const noexcept { return &table_; }
   static FakeHost &self(void *ctx) noexcept { return *static_cast<FakeHost *>(ctx); }
 
-  // For the functions of added tables, which get this FakeHost as ctx. Points to the state of the
-  // test.
+  // Points to the test's state, for the functions of added tables, which get this FakeHost as ctx.
   void *user = nullptr;
   // If false, get_ext returns NULL for every id, as if the host offered no extensions.
   bool offer_extensions = true;
@@ -117,8 +116,8 @@ class FakeHost {
   // built-in table. A null table removes the extension.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
-  // Runs the loop until done() returns true or timeout_ms have passed. Returns true in the first
-  // case, false in the second.
+  // Runs the loop until done() returns true or timeout_ms have passed. Returns true if done()
+  // returned true, and false after the time-out.
   bool run_until(const std::function<bool()> &done, int timeout_ms) {
     const std::uint64_t end = clock_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
     for (;;) {
@@ -136,8 +135,8 @@ class FakeHost {
   // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
   // Sleeps at most timeout_ms if there is no work.
   void turn(int timeout_ms) {
-    // Outside the loop, the test may have called functions that deferred work, and may now wait for
-    // it.
+    // Before this iteration, the test may have called functions that deferred work, and may now be
+    // waiting for that work.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -157,7 +156,7 @@ class FakeHost {
     posted_.clear();
   }
 
-  // The numbers of resources in use. All are 0 after a clean stop().
+  // The numbers of resources in use. All numbers are 0 after a clean stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -181,7 +180,7 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // Returns the plugin's violations of the ABI.
+  // Returns the plugin's ABI violations.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;
@@ -357,8 +356,8 @@ class FakeHost {
       fault("descriptor " + std::to_string(w.fd) + " is watched twice");
       return BH_E_INVALID;
     }
-    // poll(2) accepts descriptors that epoll, used by a real reactor, rejects (regular files,
-    // /dev/null). Tests this with epoll.
+    // A real reactor uses epoll, which rejects some descriptors that poll(2) accepts (regular
+    // files, /dev/null). Tests the descriptor with epoll.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);

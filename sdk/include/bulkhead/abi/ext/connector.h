@@ -23,7 +23,7 @@ typedef uint64_t bh_lane; /* the host's handle; 0 means none; includes a generat
 typedef struct bh_lane_info {
   uint32_t size;
   uint32_t flags;    /* none defined; must be 0 */
-  bh_str server;     /* the name in the profile; for logs and error texts */
+  bh_str server;     /* the name in the profile; for logs and error messages */
   bh_str definition; /* JSON object with resolved references. May contain credentials: never log
                       * it */
   uint64_t connect_timeout_ms;
@@ -31,7 +31,7 @@ typedef struct bh_lane_info {
 
 enum { BH_LANE_REQUEST = 1, BH_LANE_NOTIFICATION = 2, BH_LANE_RESPONSE = 3 };
 
-/* A message for the upstream, in consecutive parts. Borrowed. */
+/* A message to the upstream, in consecutive parts. Borrowed. */
 typedef struct bh_lane_message {
   uint32_t size;
   uint32_t kind;        /* BH_LANE_... */
@@ -62,8 +62,8 @@ typedef struct bh_connector {
   uint32_t reserved;
 
   /* Opens a lane. After BH_OK, messages may be sent immediately; they are queued until the wire is
-   * up. An error, from this function or later from lane_down, has a text with the reason and a
-   * remedy. [io] */
+   * up. The text of an error, whether from this function or later from lane_down, states the reason
+   * and a remedy. [io] */
   bh_status (*lane_open)(void *self, bh_lane lane, const bh_lane_info *info, void **out,
                          bh_error *error);
 
@@ -79,10 +79,10 @@ typedef struct bh_connector {
    * cancelled or timed out. [io] */
   void (*lane_abandon)(void *self, void *lane, uint64_t exchange);
 
-  /* Closes the lane gracefully: DELETE of the session, or closing stdin, then SIGTERM, then
-   * SIGKILL. Called exactly once per opened lane. When all of its resources are released, the
-   * connector must call lane_closed exactly once; `lane` (the connector's pointer) is then invalid.
-   * [io] */
+  /* Closes the lane gracefully: sends DELETE for the session, or closes stdin and then sends
+   * SIGTERM and finally SIGKILL. Called exactly once per opened lane. When all of its resources are
+   * released, the connector must call lane_closed exactly once; `lane` (the connector's pointer) is
+   * then invalid. [io] */
   void (*lane_close)(void *self, void *lane);
 } bh_connector;
 
@@ -92,7 +92,7 @@ typedef struct bh_host_connector {
 
   const bh_limits *limits;
 
-  /* Delivers one complete message of the upstream (borrowed). `exchange` is the request on whose
+  /* Delivers one complete message from the upstream (borrowed). `exchange` is the request on whose
    * stream the message arrived, or 0. May be called inside lane_send. [io] */
   void (*message)(void *ctx, bh_lane lane, uint64_t exchange, bh_str message);
 

@@ -29,7 +29,7 @@ extern "C" {
 
 enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDICT_REWRITE = 4 };
 
-/* The data and functions that a policy needs, requested once after start. The host provides no
+/* The data and functions that a policy requires, requested once after start. The host provides no
  * other data and calls no other functions. */
 enum {
   BH_POLICY_READS_ARGUMENTS = 1,      /* arguments, argument, context and extra are set; a call with
@@ -42,13 +42,13 @@ enum {
   BH_POLICY_JUDGES_NOTIFICATIONS = 64 /* decide() is called for BH_EVENT_NOTIFICATION */
 };
 
-/* Kinds of messages for decide(). For kinds other than calls, `arguments` is the JSON text of
- * `params` or of the response's `result` (empty if absent). `method` is the method of the message,
- * `name` the tool whose call it belongs to (empty if unknown), and `exchange` a number for this
- * question only. ALLOW forwards the message; every other verdict rejects it. If a server-initiated
- * request or its response is rejected, the server gets an error. A rejected notification is
- * dropped. A call that waits for its client's input remains one call and is decided once.
- * Notifications that the gateway handles itself (changed lists, cancellation) are not evaluated. */
+/* Message kinds for decide(). For kinds other than calls, `arguments` is the JSON text of `params`
+ * or of the response's `result` (empty if absent). `method` is the method of the message, `name`
+ * the tool whose call it belongs to (empty if unknown), and `exchange` a number for this question
+ * only. ALLOW forwards the message; every other verdict rejects it. If a server-initiated request
+ * or its response is rejected, the server gets an error. A rejected notification is dropped. A call
+ * that waits for its client's input remains one call and is decided once. Notifications that the
+ * gateway handles itself (changed lists, cancellation) are not evaluated. */
 enum {
   BH_EVENT_CALL = 0,
   BH_EVENT_INPUT_REQUEST = 1,  /* from a server to the client: elicitation, sampling, roots */
@@ -56,12 +56,12 @@ enum {
   BH_EVENT_NOTIFICATION = 3    /* to the client; with BH_REQUEST_TO_SERVER, to the server */
 };
 
-/* Tells whether the listed definition is the approved definition. */
+/* States whether the listed definition is the approved definition. */
 enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
-/* AGAIN marks a repeated decide(): a policy of the profile required approval of the call, and a
- * person has approved it. The rules may have changed since. The call must not be counted again.
- * APPROVED is set only with AGAIN, if this policy required the approval. If it then answers ASK
- * with a rule that the approval question named, the call is allowed. */
+/* AGAIN marks a repeated decide(): a policy in the profile required approval of the call, and a
+ * person has approved it. The rules may have changed since then. The call must not be counted
+ * again. APPROVED is set together with AGAIN if this policy required the approval. If the policy
+ * then answers ASK with a rule that the approval question named, the call is allowed. */
 enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2, BH_REQUEST_AGAIN = 4 };
 
 /* A resolved call. Borrowed until the called function returns. */
@@ -96,10 +96,10 @@ typedef struct bh_policy_request {
                         * bytes. Empty if absent or if the session was restored */
 } bh_policy_request;
 
-/* Flag of bh_verdict: the call continues, and its record contains a warning. */
+/* A flag in bh_verdict: the call continues, and its record contains a warning. */
 enum { BH_VERDICT_WARNED = 1 };
 
-/* Set by the plugin. Its texts must be valid until the next call on the same instance. */
+/* Set by the plugin. Its strings must remain valid until the next call on the same instance. */
 typedef struct bh_verdict {
   uint32_t size;
   uint32_t verdict; /* BH_VERDICT_...; an unknown value rejects the call */
@@ -136,8 +136,8 @@ typedef struct bh_policy {
 
   /* Applies a new configuration at runtime; see configure(). If BH_OK is returned, the
    * configuration applies to the next question, and the host calls needs() and filter() again. On
-   * an error, the current configuration remains in use. If NULL, a new configuration needs a
-   * restart. [control, on the thread of [io]] */
+   * error, the current configuration remains in use. If this member is NULL, a new configuration
+   * requires a restart. [control, on the thread of [io]] */
   bh_status (*reconfigure)(void *self, bh_str config_json, bh_error *error);
 } bh_policy;
 

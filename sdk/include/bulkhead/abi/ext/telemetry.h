@@ -2,7 +2,7 @@
  * drops.
  *
  * A plugin in its own compartment receives records asynchronously. The host stores a limited number
- * of unacknowledged records and resends them after the plugin's process has restarted. Calls do not
+ * of unacknowledged records and resends them after the plugin process has restarted. Calls do not
  * wait for such a plugin, unless it uses BH_TELEMETRY_COMMITS.
  */
 #ifndef BULKHEAD_ABI_EXT_TELEMETRY_H
@@ -25,7 +25,7 @@ enum {
   BH_OUTCOME_CANCELLED = 5
 };
 
-/* The data and guarantees that a telemetry plugin needs; see needs(). */
+/* The data and guarantees that a telemetry plugin requires; see needs(). */
 enum {
   BH_TELEMETRY_TEXTS = 1,  /* `request` and `response`; otherwise they are not copied */
   BH_TELEMETRY_BLOCKS = 2, /* fail closed: calls are rejected while the record queue is full */
@@ -35,13 +35,13 @@ enum {
   BH_TELEMETRY_COMMITS = 4,
   BH_TELEMETRY_EVENTS = 8, /* also receives kinds other than BH_RECORD_CALL */
   /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` includes the arguments of rejected calls.
-   * They are replaced nevertheless if another plugin needs texts without them. */
+   * However, they are replaced if another plugin needs texts without them. */
   BH_TELEMETRY_REJECTED = 16
 };
 
 enum { BH_TELEMETRY_COMMIT_MS = 10000 };
 
-/* Kinds of records. Kinds other than calls are sent only with BH_TELEMETRY_EVENTS, and intents only
+/* Record kinds. Kinds other than calls are sent only with BH_TELEMETRY_EVENTS, and intents only
  * with BH_TELEMETRY_COMMITS. A plugin must accept and ignore unknown kinds. */
 enum {
   BH_RECORD_CALL = 0,     /* a completed request or notification of a client */
@@ -56,7 +56,7 @@ enum {
                            * process, and after each policy reload */
 };
 
-/* Flags of bh_record. */
+/* Flags in bh_record. */
 enum {
   BH_RECORD_WARNED = 1,       /* allowed by the policy with a warning */
   BH_RECORD_NOTIFICATION = 2, /* a notification, without an answer */
@@ -88,9 +88,9 @@ typedef struct bh_record {
   bh_str name;   /* original tool or prompt name, or URI */
   bh_str rule;   /* the rule that decided; empty if there is none */
   bh_str error;  /* error text; empty if there is none */
-  /* Increases from record to record, even across restarts of the gateway (unless the clock was set
-   * back). A record that is sent twice has the same number. This happens if a plugin's process ends
-   * after receiving the record and before acknowledging it. */
+  /* Increases from record to record, even across gateway restarts (unless the clock was set back).
+   * A record that is sent twice has the same number. This happens if a plugin process exits after
+   * receiving the record and before acknowledging it. */
   uint64_t number;
 
   bh_str request_id; /* JSON text as sent by the client; empty for a notification */
@@ -129,7 +129,7 @@ typedef struct bh_telemetry {
   uint32_t reserved;
 
   /* Receives up to n records in order and returns the number of accepted records. The host queues
-   * the others, up to a limit, and sends them again. [io] */
+   * the remaining records, up to a limit, and resends them. [io] */
   uint32_t (*batch)(void *self, const bh_record *const *records, uint32_t n);
 
   /* Returns BH_TELEMETRY_... bits. Called after start; must not change until the next configure. If

@@ -1,5 +1,5 @@
-/* Tools: a plugin that is itself an MCP server. It lists and executes tools in its process, without
- * a wire.
+/* Tools: a plugin that is itself an MCP server. It lists and executes tools in its own process,
+ * without a wire.
  */
 #ifndef BULKHEAD_ABI_EXT_TOOLS_H
 #define BULKHEAD_ABI_EXT_TOOLS_H
@@ -15,7 +15,7 @@ extern "C" {
 
 typedef uint64_t bh_call; /* 0 means none; includes a generation */
 
-/* Kinds of lists. */
+/* List kinds. */
 enum { BH_LIST_TOOLS = 1, BH_LIST_RESOURCES = 2, BH_LIST_TEMPLATES = 3, BH_LIST_PROMPTS = 4 };
 
 typedef struct bh_call_info {
@@ -53,17 +53,17 @@ typedef struct bh_tools {
   uint32_t reserved;
 
   /* Returns a JSON array of the items of one kind, in the format of MCP's list methods. Returns
-   * BH_E_UNSUPPORTED if the plugin has no such items. Returns BH_PENDING if they are not known yet;
-   * list_changed follows. Called again only after list_changed. [io] */
+   * BH_E_UNSUPPORTED if the plugin has no such items. Returns BH_PENDING if the items are not yet
+   * known; list_changed follows. Called again only after list_changed. [io] */
   bh_status (*list)(void *self, uint32_t kind, bh_buf *out, bh_error *error);
 
-  /* Executes a call. Returns BH_OK if complete() was called inside, and BH_PENDING if it will be
-   * called later. On an error, complete() must not be called, and the client gets error->text as a
-   * JSON-RPC error. `info` is borrowed. [io]
+  /* Executes a call. Returns BH_OK if complete() was called inside this function, and BH_PENDING if
+   * it will be called later. On error, complete() must not be called, and the client gets
+   * error->text as a JSON-RPC error. `info` is borrowed. [io]
    */
   bh_status (*call_begin)(void *self, bh_call call, const bh_call_info *info, bh_error *error);
 
-  /* Cancels a call, at most once. Its result is no longer needed, but complete() must still be
+  /* Cancels a call, at most once. The host no longer needs the result, but complete() must still be
    * called. [io] */
   void (*call_cancel)(void *self, bh_call call);
 
@@ -76,8 +76,8 @@ typedef struct bh_host_tools {
   uint32_t size;
   uint32_t reserved;
 
-  /* Completes a call. Must be called exactly once per pending call. BH_STALE means that it is too
-   * late; ignore it. [any] */
+  /* Completes a call. Must be called exactly once per pending call. BH_STALE means that the
+   * completion came too late; ignore it. [any] */
   bh_status (*complete)(void *ctx, bh_call call, const bh_result *result);
 
   /* Reports progress, which must increase. `total` is 0 if unknown. Ignored if the client has not

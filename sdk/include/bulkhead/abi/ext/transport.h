@@ -51,7 +51,7 @@ enum {
   BH_INCOMING_HEADERS = 1 /* flag: the wire has headers, and `headers` contains all MCP headers */
 };
 
-/* A message of a client. All data is borrowed until deliver_message() returns. */
+/* A message from a client. All data is borrowed until deliver_message() returns. */
 typedef struct bh_incoming {
   uint32_t size;
   uint32_t flags;     /* BH_INCOMING_...; unknown bits are ignored */
@@ -65,7 +65,8 @@ typedef struct bh_incoming {
   uint32_t header_count;
   uint32_t reserved; /* 0 */
   /* The client. Must not be NULL for a sessionless message; BH_PEER_HANDSHAKE_OPTIONAL is ignored.
-   * With a session, it is NULL or the session's peer, whose address may have changed. */
+   * If the message has a session, this member is NULL or the session's peer, whose address may have
+   * changed. */
   const bh_peer *peer;
 } bh_incoming;
 
@@ -149,19 +150,19 @@ typedef struct bh_host_transport {
 
   const bh_limits *limits;
 
-  /* Opens a session. Returns BH_E_LIMIT if limits->sessions are already open. [io] */
+  /* Opens a session. Returns BH_E_LIMIT if limits->sessions sessions are open. [io] */
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
-  /* Delivers one complete message of a session, without headers and peer; see deliver_message().
+  /* Delivers one complete message in a session, without headers and peer; see deliver_message().
    * The message is borrowed until this returns. Returns BH_OK and sets *out for any content: a
    * malformed message is answered with an error. Returns BH_STALE if the session does not exist.
    * Never returns BH_WOULD_BLOCK. [io] */
   bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
                        bh_delivery *out);
 
-  /* Reports that `stream` has ended, so its answer would be dropped. With a session (revisions up
-   * to 2025-11-25), this does *not* cancel the request. For a sessionless message, it does, and the
-   * host sends no more messages on the stream. [io] */
+  /* Reports that `stream` has ended, so its answer would be dropped. If the stream belongs to a
+   * session (revisions up to 2025-11-25), this does *not* cancel the request. If the message is
+   * sessionless, this cancels it, and the host sends no more messages on the stream. [io] */
   void (*stream_gone)(void *ctx, bh_session session, uint64_t stream);
 
   /* Closes a session. `how` is one of BH_SESSION_... . After BH_SESSION_GONE and
@@ -173,11 +174,12 @@ typedef struct bh_host_transport {
   bh_status (*check_revision)(void *ctx, bh_session session, bh_str revision);
 
   /* Reports that no more clients can connect (for example, stdin has ended). The host stops when
-   * all transports have reported this and their answers are sent. [io] */
+   * all transports have reported this and their answers have been sent. [io] */
   void (*finished)(void *ctx);
 
-  /* Sets the process name of later messages, for a session with messages of several processes. The
-   * default is the peer's process name. Copied; only for display and attribution. [io] */
+  /* Sets the process name for subsequent messages, in a session with messages from several
+   * processes. The default is the peer's process name. Copied; only for display and attribution.
+   * [io] */
   void (*set_process_name)(void *ctx, bh_session session, bh_str name);
 
   /* Since minor 2. Delivers one complete message with its headers; see bh_incoming. The message is

@@ -29,7 +29,7 @@ typedef struct bh_host_control {
   uint32_t size;
   uint32_t reserved;
 
-  /* Replaces all servers that this instance added before. The servers of the profile are kept, and
+  /* Replaces all servers that this instance has added. The servers of the profile are kept, and
    * their names are reserved. `definitions` is a JSON array of at most 1000 objects with "name" and
    * the members of a server in the profile's mcpServers (docs/profile.md). Values are used
    * unchanged: ${...} is not expanded. An additional member "source", a text of at most 64 bytes,
@@ -59,8 +59,8 @@ typedef struct bh_host_control {
 
   /* Returns a JSON array of the items of one kind (BH_LIST_... of tools.h) that `session` sees, in
    * list order. This instance must have opened and initialized the session:
-   *   {"server":"x","name":"x__say","original_name":"say","timeout_ms":1000,"item":{...}}
-   * `item` is the unchanged text from the server. `name` is the client's name for the item, and
+   *   {"server":"x","name":"x__say","original_name":"say","timeout_ms":1000,"item":{...}} `item` is
+   * the item as sent by the server, unchanged. `name` is the client's name for the item, and
    * `original_name` the server's. For resources, they are URIs; for templates, URI templates.
    * timeout_ms is present if the profile sets it. Returns BH_STALE if the session does not exist,
    * and BH_E_UNAVAILABLE if it is not initialized. Returns BH_WOULD_BLOCK while servers are

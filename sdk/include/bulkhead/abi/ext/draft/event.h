@@ -22,7 +22,7 @@ extern "C" {
 
 enum {
   BH_EVENT_BYTES = 4096,    /* maximum size of `detail`; larger events are dropped and counted */
-  BH_EVENTS_PER_CALL = 1024 /* more events are dropped and counted */
+  BH_EVENTS_PER_CALL = 1024 /* additional events are dropped and counted */
 };
 
 typedef struct bh_host_event {
@@ -30,8 +30,8 @@ typedef struct bh_host_event {
   uint32_t reserved;
 
   /* Records an event of a pending call. `kind` is BH_RECORD_NET, BH_RECORD_FS or
-   * BH_RECORD_SNAPSHOT. Ignored if the call is not pending or no telemetry plugin needs such
-   * records. [any] */
+   * BH_RECORD_SNAPSHOT. Ignored if the call is not pending or no telemetry plugin requests records
+   * of this kind. [any] */
   void (*event)(void *ctx, bh_call call, uint32_t kind, bh_str detail);
 } bh_host_event;
 

@@ -1,4 +1,4 @@
-/* Draft: explains policy decisions to authors of rules. No call is made, and no budget is changed.
+/* Draft: explains policy decisions to rule authors. No call is made, and no budget is changed.
  * Draft ids may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
@@ -18,7 +18,7 @@ typedef struct bh_explain {
 
   /* Explains a decision. `call` is a JSON object with these members of bh_policy_request: server,
    * name, method (default "tools/call"), arguments, meta, argument, context, extra, definition
-   * (JSON values), transport, peer, principal, process_name (texts), session, session_calls,
+   * (JSON values), transport, peer, principal, process_name (strings), session, session_calls,
    * session_age_s (numbers), pinned (boolean). An optional member result (a JSON object) requests
    * an explanation of the decision about this result.
    *

@@ -21,7 +21,7 @@ typedef struct bh_flow {
 
   /* Called with hold 1 to stop delivering messages of this session and reading from its client, and
    * with 0 to resume. If called inside deliver(), the current message is the last one. Input that
-   * was already read is kept, at most 1 MiB. No effect after BH_SESSION_INPUT_ENDED. [io] */
+   * has already been read is kept, up to 1 MiB. No effect after BH_SESSION_INPUT_ENDED. [io] */
   void (*hold_input)(void *self, bh_session session, uint32_t hold);
 } bh_flow;
 
@@ -30,8 +30,8 @@ typedef struct bh_host_flow {
   uint32_t reserved;
 
   /* Called with `full` 1 if output for this client is pending because the client does not read, and
-   * with 0 when all output was sent. The calls alternate, beginning with 1, inside send() or at the
-   * end of the event loop iteration. Messages sent in between are queued, within
+   * with 0 when all output has been sent. The calls alternate, beginning with 1, inside send() or
+   * at the end of the event loop iteration. Messages sent in between are queued, within
    * limits->write_queue_bytes. If the host has this table, limits->write_stall_ms applies only
    * after the client's input has ended. [io] */
   void (*output_full)(void *ctx, bh_session session, uint32_t full);

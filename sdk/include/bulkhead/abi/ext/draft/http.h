@@ -1,6 +1,6 @@
 /* Draft: an HTTP client that one plugin of the compartment offers to the other plugins. Only this
- * plugin maps an HTTP library. It implements bh_http_service; the host offers the same functions to
- * the other plugins as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minor
+ * plugin loads an HTTP library. It implements bh_http_service; the host offers the same functions
+ * to the other plugins as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minor
  * versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H

@@ -1,5 +1,5 @@
-/* Draft: masks the gateway's own credentials in texts, without giving plugins access to them. Draft
- * ids may change between minor versions. Offered to telemetry plugins.
+/* Draft: masks the gateway's own credentials in strings, without giving plugins access to them.
+ * Draft ids may change between minor versions. Offered to telemetry plugins.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_MASK_H
 #define BULKHEAD_ABI_EXT_DRAFT_MASK_H
@@ -16,10 +16,10 @@ typedef struct bh_host_mask {
   uint32_t size;
   uint32_t reserved;
 
-  /* Masks the values in headers, variables, arguments and URLs that the profile gives to servers,
-   * if they have at least 8 bytes. Values are also found if they are JSON- or URL-escaped. Returns
-   * the number of masked values. If it is 0, *out is unchanged. Otherwise, *out is the text with
-   * "***" in place of each value (empty if memory allocation failed), and the caller owns it. [any]
+  /* Masks all values of at least 8 bytes that the profile passes to servers in headers, variables,
+   * arguments and URLs. JSON- and URL-escaped values are masked as well. Returns the number of
+   * masked values. If it is 0, *out is unchanged. Otherwise, *out is the text with "***" in place
+   * of each value (empty if memory allocation failed), and the caller owns it. [any]
    */
   uint64_t (*mask)(void *ctx, bh_str text, bh_buf *out);
 } bh_host_mask;

@@ -33,10 +33,10 @@ typedef struct bh_host_resume {
    * BH_E_UNSUPPORTED if this host does not support session resumption. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
-  /* Restores a session from the result of seal(). The text must come from an earlier process, or
+  /* Restores a session from the result of seal(). The state must come from an earlier process, or
    * from this process if the session was evicted (BH_SESSION_EVICTED) and is not open. Returns
-   * BH_STALE if the session has ended for another reason, or if the text is forged, has expired, or
-   * belongs to another principal or transport. Returns BH_E_LIMIT as session_open does. [io] */
+   * BH_STALE if the session has ended for another reason, or if the state is forged, has expired,
+   * or belongs to another principal or transport. Returns BH_E_LIMIT as session_open does. [io] */
   bh_status (*reopen)(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_session *out,
                       bh_error *error);
 
@@ -54,13 +54,14 @@ typedef struct bh_host_resume {
   void (*note)(void *ctx, bh_session session, uint64_t note);
 
   /* Reports that the answer on this stream of a carried session was sent, or that there will be no
-   * answer. Without this report, the next process answers the request with an error. A stream has
-   * one message. [io] */
+   * answer. Without this report, the next process answers the request with an error. Each stream
+   * has one message. [io] */
   void (*settled)(void *ctx, bh_session session, uint64_t stream);
 
   /* Stores input of a carried client that was read but not delivered, for the next process. If
-   * `more` is 1, the input is appended to the stored input; if it is 0, it replaces it. Copied; at
-   * most 256 KiB. If the input is too large, returns BH_E_LIMIT and stores nothing. [io] */
+   * `more` is 1, the input is appended to the stored input; if `more` is 0, it replaces the stored
+   * input. Copied; at most 256 KiB. If the input is too large, returns BH_E_LIMIT and stores
+   * nothing. [io] */
   bh_status (*keep)(void *ctx, bh_session session, bh_str bytes, int32_t more);
 
   /* Reports that the first n bytes of the stored input are about to be delivered. The host removes

@@ -1,4 +1,4 @@
-/* Draft: the host signs data of a plugin. The key is never in the plugin's process: with
+/* Draft: the host signs data for a plugin. The key is never in the plugin's process: with
  * compartments, the supervisor signs. Draft ids may change between minor versions.
  *
  * The signed text is "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT. INSTANCE is the

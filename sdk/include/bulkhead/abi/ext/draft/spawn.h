@@ -15,11 +15,11 @@ extern "C" {
 
 typedef uint64_t bh_child_id; /* 0 means none; includes a generation */
 
-/* All data is borrowed. Texts must not contain NUL. */
+/* All data is borrowed. Strings must not contain NUL. */
 typedef struct bh_spawn {
   uint32_t size;
   uint32_t flags;     /* none defined; must be 0 */
-  bh_str server;      /* name in the profile; for logs, error texts and folders */
+  bh_str server;      /* name in the profile; for logs, error messages and folders */
   bh_str definition;  /* as in bh_lane_info; determines the sandbox and named paths */
   bh_str program;     /* path of the file to execute */
   const bh_str *argv; /* argv[0] is the command as configured */
@@ -31,10 +31,10 @@ typedef struct bh_spawn {
 
 typedef struct bh_child {
   uint32_t size;
-  int32_t pid; /* only for log and error texts; send signals with kill() */
+  int32_t pid; /* only for logs and error messages; send signals with kill() */
   bh_child_id id;
   /* Descriptors, close-on-exec; the plugin owns and closes them. */
-  int32_t pidfd; /* readable when the child and all of its descendants have ended */
+  int32_t pidfd; /* readable when the child and all of its descendants have exited */
   int32_t in;    /* its standard input; non-blocking, as are `out` and `err` */
   int32_t out;   /* its standard output */
   int32_t err;   /* its standard error */
@@ -44,7 +44,7 @@ enum {
   BH_CHILD_EXITED = 1,
   BH_CHILD_KILLED = 2,
   BH_CHILD_UNKNOWN = 3,    /* reaped by other code */
-  BH_CHILD_NOT_STARTED = 4 /* the program was not executed; `why` has the reason */
+  BH_CHILD_NOT_STARTED = 4 /* the program was not executed; `why` contains the reason */
 };
 
 typedef struct bh_child_end {
@@ -60,9 +60,9 @@ typedef struct bh_host_spawn {
   uint32_t reserved;
 
   /* Starts a child, which may still be starting when this returns. The child's pipes can already be
-   * used, and a later failure is reported by pidfd and reap as BH_CHILD_NOT_STARTED. On an error,
-   * all resources are released. Error texts name the server and the command, but contain no values
-   * of the environment. The child leads its own session, has default signal handling, and ends with
+   * used, and a later failure is reported by pidfd and reap as BH_CHILD_NOT_STARTED. On error, all
+   * resources have been released. Error texts name the server and the command, but contain no
+   * environment values. The child leads its own session, has default signal handling, and ends with
    * the host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
@@ -71,7 +71,7 @@ typedef struct bh_host_spawn {
    * reap. [io] */
   bh_status (*kill)(void *ctx, bh_child_id child, int32_t signal);
 
-  /* Returns BH_PENDING if the child has not ended. If it has ended, returns BH_OK, sets *out, and
+  /* Returns BH_PENDING if the child has not exited. If it has exited, returns BH_OK, sets *out, and
    * releases the id. [io] */
   bh_status (*reap)(void *ctx, bh_child_id child, bh_child_end *out);
 } bh_host_spawn;

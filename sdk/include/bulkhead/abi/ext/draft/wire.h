@@ -25,8 +25,8 @@ typedef struct bh_wire {
   void (*lane_finish)(void *self, void *lane);
 
   /* Called with hold 1 to stop reading from this lane's connection, and with 0 to resume. Input
-   * that was already read is still delivered, at most 64 KiB and one message. The end of the
-   * connection must not be reported before it. May be called inside message(), and before
+   * that has already been read is still delivered, at most 64 KiB and one message. The end of the
+   * connection must be reported after this input. May be called inside message(), and before
    * lane_connected for later input. [io] */
   void (*lane_hold)(void *self, void *lane, uint32_t hold);
 } bh_wire;
@@ -36,13 +36,13 @@ typedef struct bh_host_wire {
   uint32_t reserved;
 
   /* Reports that the lane's connection is established. Called once per lane, not inside lane_open.
-   * If lane_down is called first, with BH_E_UNAVAILABLE, the connection failed and nothing was
+   * If lane_down is called first, with BH_E_UNAVAILABLE, the connection failed and nothing has been
    * sent. [io] */
   void (*lane_connected)(void *ctx, bh_lane lane);
 
   /* Called with `full` 1 if output is pending because the peer does not read, and with 0 when all
-   * output was sent. The calls alternate, beginning with 1, between lane_connected and lane_down,
-   * and not inside lane_send. Messages sent in between are queued, within
+   * output has been sent. The calls alternate, beginning with 1, between lane_connected and
+   * lane_down, and not inside lane_send. Messages sent in between are queued, within
    * limits->write_queue_bytes. [io] */
   void (*lane_full)(void *ctx, bh_lane lane, uint32_t full);
 } bh_host_wire;
