@@ -56,6 +56,10 @@ void Listens::begin(Session &s, Incoming &request) {
   const auto refuse = [&](std::int32_t error_code, std::string_view text) {
     needs_.answers.error(request, error_code, text);
   };
+  if (s.answers_only) {
+    return refuse(code::method_not_found,
+                  "subscriptions/listen needs a client that accepts notifications");
+  }
   const std::string_view params = request.message[request.message.scan->params];
   const std::uint64_t most = needs_.profile.limits.listens_per_client;
   const auto same = std::count_if(open_.begin(), open_.end(),

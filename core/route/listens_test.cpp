@@ -204,6 +204,19 @@ TEST_CASE("the profile decides what can be listened to") {
   CHECK(w.tools.calls.empty());
 }
 
+TEST_CASE("a client that accepts only answers cannot listen") {
+  Listening w;
+  w.begin();
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.flags = BH_PEER_ANSWERS_ONLY;
+  REQUIRE(w.router->parts().clients.sessions.open(w.end(), peer, &w.session, nullptr) == BH_OK);
+  w.ask(listen("1", R"({"toolsListChanged":true})"));
+  CHECK(inside(w.got, {"error", "code"}) == "-32601");
+  w.ask(R"({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{)" + listen_meta + "}}");
+  CHECK(inside(w.got, {"result", "capabilities", "tools"}) == "{}");
+}
+
 TEST_CASE("a stopping gateway ends a listen with its result") {
   Listening w;
   w.begin();

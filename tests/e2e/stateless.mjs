@@ -1,8 +1,10 @@
 // Clients of MCP 2026-07-28 over HTTP and stdio, in front of servers of revisions with sessions and
 // of builtin tools.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
+import { Gateway, assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
+import { Guest } from './frames.mjs';
 import { Records } from './records.mjs';
+import { relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
 
 const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
@@ -242,9 +244,23 @@ for (const [mode, args] of modes) {
     assert.deepEqual(await fails('a__gone'), [200, -32602, 'gone', { uri: 'mem://1' }]);
     assert.deepEqual(await fails('a__url'), [200, -32603, 'visit', undefined]);
     assert.equal((await fails('a__none'))[1], -32602);
-    assert.equal((await http.result('tools/call', { name: 'a__bad' })).isError, true);
+    for (const [method, params, options, expected] of [
+      ['tools/call', { name: 'a__x' }, { headers: { 'mcp-name': 'a__no' } }, [400, -32020]],
+      ['tools/call', { name: 'a__x' }, { headers: { 'mcp-method': 'tools/list' } }, [400, -32020]],
+      ['tools/list', {}, { headers: { 'mcp-protocol-version': '2025-11-25' } }, [400, -32020]],
+      ['tools/list', {}, { more: { [`${PREFIX}protocolVersion`]: '2030-01-01' } }, [400, -32022]],
+      ['tools/list', {}, { more: { [`${PREFIX}clientCapabilities`]: undefined } }, [400, -32602]],
+      ['ping', {}, {}, [404, -32601]],
+      ['logging/setLevel', { level: 'info' }, {}, [404, -32601]],
+      ['resources/read', { uri: 'bulkhead://none/x' }, {}, [200, -32602]],
+    ]) {
+      const { status: got, answer } = await http.send(method, params, options);
+      assert.deepEqual([got, answer.error?.code], expected, `${method} ${show(answer)}`);
+    }
+    const named = `=?base64?${Buffer.from('a__bad').toString('base64')}?=`;
+    assert.equal((await http.result('tools/call', { name: 'a__bad' }, { headers: { 'mcp-name': named } })).isError, true);
     assert.equal((await http.result('tools/call', { name: 'a__x' })).isError, undefined);
-    const rows = () => records.rows("SELECT tool_name, decision, error_message FROM mcp_calls WHERE method = 'tools/call' ORDER BY id");
+    const rows = () => records.rows("SELECT tool_name, decision, error_message FROM mcp_calls WHERE method = 'tools/call' AND ifnull(error_message, '') NOT LIKE 'the header%' ORDER BY id");
     await until('all calls are recorded', async () => (await rows()).length >= 6);
     assert.deepEqual(await rows(), [
       ['no', 'denied', 'not today'], ['gone', 'error', 'gone'], ['url', 'error', 'visit'],
@@ -295,6 +311,7 @@ for (const [mode, args] of modes) {
 
     // On a pipe: two at a time, and the result when the gateway stops.
     const pipe = await t.stdio(profile, { initialize: false, args: [...args, '--own'] });
+    await pipe.call('tools/list', { _meta: meta() }); // waits for the servers, whose start is a change
     const first = pipe.request('subscriptions/listen', { notifications: { toolsListChanged: true }, _meta: meta() }, { id: 1 });
     const second = pipe.request('subscriptions/listen', { notifications: { promptsListChanged: true }, _meta: meta() }, { id: '1' });
     await until('both are acknowledged', () => pipe.notes.length === 2);
@@ -326,5 +343,51 @@ for (const [mode, args] of modes) {
     }
   });
 }
+
+test('on a pipe, requests that a crash of the endpoint interrupts get an error, and the next ones are answered', async (t) => {
+  const log = t.path('log');
+  const gateway = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } });
+  const [command, words, options] = gateway.stdioCommand();
+  const pipe = await t.spawn(command, words, { ...options, initialize: false });
+  const held = pipe.call('tools/call', { name: 'a__held', _meta: meta() }).catch((error) => error);
+  const listening = pipe.call('subscriptions/listen', { notifications: { toolsListChanged: true }, _meta: meta() }).catch((error) => error);
+  await until('the call runs', () => lines(log, '<', 'tools/call').length === 1);
+  await pipe.note('notifications/subscriptions/acknowledged');
+  const { pid } = (await statusOf({ pid: pipe.child.pid, env: () => gateway.env() })).compartments.find((one) => one.name === 'endpoint');
+  process.kill(pid, 'SIGKILL');
+  for (const lost of [await held, await listening]) assert.equal(lost.code, -32603, show(lost));
+  assert.equal((await pipe.call('tools/call', { name: 'a__x', _meta: meta() })).resultType, 'complete');
+  assert.equal(lines(log, '<', 'tools/call').filter((one) => one.params.name === 'held').length, 1, 'nothing runs twice');
+});
+
+test('guests: frames, and the SDK\'s client through the relay', async (t) => {
+  const log = t.path('log');
+  const socket = t.path('guest.sock');
+  const gateway = await t.gateway({
+    transports: { http: { plugin: 'transport-http', listen: '127.0.0.1:0' }, guests: { plugin: 'transport-vsock', listen: `unix:${socket}` } },
+    mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--tool', 'grow', '--add', 'grow=y', '--log', log) },
+  }, { listen: null });
+  const guest = new Guest(t, socket);
+  const discovered = await guest.request('server/discover', { _meta: meta() });
+  assert.deepEqual(discovered.result.capabilities.tools, {}, 'a guest that accepts answers only gets no notifications');
+  assert.equal((await guest.request('subscriptions/listen', { notifications: {}, _meta: meta() })).error.code, -32601);
+  assert.equal((await guest.request('tools/call', { name: 'a__x', _meta: meta() }, { name: 'agent' })).result.resultType, 'complete');
+  assert.equal((await guest.request('tools/call', { name: 'a__x' })).result.resultType, undefined, 'both generations on one connection');
+  const held = guest.request('tools/call', { name: 'a__held', _meta: meta() });
+  await until('the call runs', () => lines(log, '<', 'tools/call').some((one) => one.params.name === 'held'));
+  guest.notify('notifications/cancelled', { requestId: `r${guest.stream}` });
+  assert.equal(await held, null, 'a cancelled request has an empty frame');
+  await until('the server is notified', () => lines(log, '<', 'notifications/cancelled').length === 1);
+
+  const client = new Client({ name: 'guest', version: '1' }, { versionNegotiation: { mode: { pin: REVISION } }, listChanged: { tools: { autoRefresh: false, onChanged: () => ++changes } } });
+  let changes = 0;
+  t.defer(() => client.close());
+  await client.connect(new StdioClientTransport({ command: relayProgram, args: ['--unix', socket], stderr: 'pipe' }));
+  assert.equal((await client.callTool({ name: 'a__x', arguments: {} })).content[0].text, 'fake/x');
+  await client.callTool({ name: 'a__grow', arguments: {} });
+  await until('the change arrives through the relay', () => changes === 1);
+  assert.ok((await client.listTools()).tools.some((tool) => tool.name === 'a__y'));
+  assert.equal((await statusOf(gateway)).sessions, 2);
+});
 
 await run();
