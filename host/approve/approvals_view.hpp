@@ -33,6 +33,9 @@ std::string all_params(const SeenQuestion &question);
 
 // Formats a table of the questions, or an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
+// Formats the questions that stay pending when a watch ends, and how to answer them. Returns an
+// empty string if there are none.
+std::string pending_text(const std::vector<SeenQuestion> &questions);
 // Formats a table of current approvals.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
