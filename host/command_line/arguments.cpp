@@ -298,8 +298,9 @@ void add_pins(CLI::App &app, Arguments &to) {
   };
   constexpr const char *applies =
       "\n\nRunning gateways that use this server are reloaded to apply the change.";
-  add("show", "Show the approved and the current definition", run_pins_show,
-      "bulkhead pins show github");
+  add_json(*add("show", "Show the approved and the current definition, and the differences",
+                run_pins_show, "bulkhead pins show github"),
+           to);
   add("approve", "Approve the current definitions", run_pins_approve,
       "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
