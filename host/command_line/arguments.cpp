@@ -305,7 +305,8 @@ void add_pins(CLI::App &app, Arguments &to) {
       "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
                             "the servers of a project\nfile, use `bulkhead approve`."))
-      ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
+      ->add_option("--hash", to.hash,
+                   "Approve only if the hash begins with these digits, at least 8 (one tool)")
       ->type_name("HASH");
   add("forget", "Delete pins; the server's next tool list is approved", run_pins_forget,
       "bulkhead pins forget github", applies);

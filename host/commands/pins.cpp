@@ -8,6 +8,7 @@
 #include "approve/definition_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "command_line/commands.hpp"
 #include "commands/reload_text.hpp"
 #include "common/console.hpp"
@@ -94,6 +95,12 @@ std::string described(std::string_view what, const std::string &hash, const std:
   return out;
 }
 
+constexpr std::size_t min_hash_digits = 8;
+
+bool is_hash_prefix(std::string_view text) {
+  return text.size() >= min_hash_digits && text.size() <= 32 && bh::is_lower_hex(text);
+}
+
 class PinsCommand {
  public:
   explicit PinsCommand(const Arguments &arguments) : arguments_(arguments) {}
@@ -114,6 +121,13 @@ class PinsCommand {
     }
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash requires the name of one tool", exit_usage);
+    }
+    if (!arguments_.hash.empty() && !is_hash_prefix(arguments_.hash)) {
+      return complain(
+          "--hash requires the hash that `bulkhead pins` prints, or at least its first " +
+              std::to_string(min_hash_digits) + " digits (0 to 9 and a to f), not " +
+              verbatim(arguments_.hash),
+          exit_usage);
     }
     // A running gateway stores its observations before it responds.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
@@ -194,7 +208,7 @@ class PinsCommand {
       std::vector<std::pair<std::string, std::string>> former;  // file and tool of renamed tools
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;
-        if (!arguments_.hash.empty() && arguments_.hash != pin.pin.seen) {
+        if (!pin.pin.seen.starts_with(arguments_.hash)) {
           other = true;
           continue;
         }

@@ -224,7 +224,7 @@ both('enforce does not start with unreadable pins; watch reports them and contin
   assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
 });
 
-test('pins show prints a change of the schema or annotations', async (t) => {
+test('pins show prints a change of the schema or annotations; approve accepts the printed hash', async (t) => {
   const tool = (properties, readOnlyHint) => JSON.stringify({ name: 'a', description: 'runs', inputSchema: { type: 'object', properties }, annotations: { readOnlyHint } });
   const host = { host: { type: 'string' } };
   const profile = (definition) => ({ pins: { mode: 'enforce' }, mcpServers: { s: fake('--tool-json', definition, '--tool-json', definitionOfB) } });
@@ -260,7 +260,17 @@ test('pins show prints a change of the schema or annotations', async (t) => {
   assert.equal(JSON.parse(pins(gateway, 'show', 's', 'a', '--json').out).pins[0].differences, null);
   writeFileSync(file(gateway), JSON.stringify(stored));
 
-  assert.equal(pins(gateway, 'approve', 's', 'a', '--hash', shown[0].seen_hash).code, 0);
+  const printed = /^s +a +changed +[0-9a-f]{12} +([0-9a-f]{12}) /m.exec(pins(gateway).out)[1];
+  assert.ok(shown[0].seen_hash.startsWith(printed));
+  for (const wrong of [printed.slice(0, 7), `${printed.slice(0, 8)}g`, shown[0].seen_hash + '0']) {
+    const refused = pins(gateway, 'approve', 's', 'a', '--hash', wrong);
+    assert.equal(refused.code, 2, show(refused));
+    assert.match(refused.err, /--hash requires .*at least its first 8 digits/);
+  }
+  const other = pins(gateway, 'approve', 's', 'a', '--hash', '00000000');
+  assert.equal(other.code, 1);
+  assert.match(other.err, /changed again/);
+  assert.equal(pins(gateway, 'approve', 's', 'a', '--hash', printed).code, 0);
   const after = JSON.parse(pins(gateway, 'show', 's', 'a', '--json').out).pins[0];
   assert.equal(after.approved, true);
   assert.equal(after.hash, shown[0].seen_hash);
