@@ -74,8 +74,8 @@ void archive(Ar &ar, ToolPin &v) {
 
 template <class Ar>
 void archive(Ar &ar, PinNews &v) {
-  auto &[pin, text] = v;
-  ar(pin, text);
+  auto &[pin, definition] = v;
+  ar(pin, definition);
 }
 
 template <class Ar>

@@ -30,16 +30,18 @@ struct ToolPin {
   bool operator==(const ToolPin &) const = default;
 };
 
-// A new or changed pin, with the tool's description from the definition `seen`, or from `hash` if
-// `seen` is empty.
+// A new or changed pin, with the tool's definition for the hash `seen`, or for `hash` if `seen` is
+// empty. The definition is JSON as the server sent it; empty if longer than
+// max_pin_definition_bytes.
 struct PinNews {
   ToolPin pin;
-  std::string text;
+  std::string definition;
 };
 
 inline constexpr std::size_t most_pins = 10'000;         // for all servers of a profile
 inline constexpr std::size_t max_pin_name_bytes = 512;   // longer names are never approved
 inline constexpr std::size_t max_pin_text_bytes = 2048;  // of a stored description
-inline constexpr std::size_t max_pins_told = 512;        // in one message between processes
+inline constexpr std::size_t max_pin_definition_bytes = 32u << 10;  // a longer one is not stored
+inline constexpr std::size_t max_pins_told = 512;  // in one message between processes
 
 }  // namespace bulkhead

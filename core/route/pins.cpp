@@ -4,7 +4,6 @@
 #include <set>
 
 #include "bulkhead/abi/ext/policy.h"
-#include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
 namespace {
@@ -16,12 +15,10 @@ std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
   return to_hex(definition_hash(text));
 }
 
-// Returns the item's description, truncated at a character boundary.
-std::string description_of(const ItemList &tools, const ItemList::Item &item) {
-  const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
-  if (!token.starts_with('"')) return {};
-  std::string scratch;
-  return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_pin_text_bytes));
+// Returns the definition of the item, or an empty string if it is too long to be stored.
+std::string definition_of(const ItemList &tools, const ItemList::Item &item) {
+  const std::string_view raw = item.raw.in(tools.bytes);
+  return raw.size() > max_pin_definition_bytes ? std::string() : std::string(raw);
 }
 
 }  // namespace
@@ -113,7 +110,7 @@ std::vector<PinNews> Pins::listed(const std::string &server, const ItemList &too
     const std::string name(mcp::unquote(item.key.in(tools.bytes), &scratch));
     ToolPin *pin = pin_of(known, server, name);
     if (pin == nullptr || !list.compare(known, item, pin)) continue;
-    news.push_back({*pin, description_of(tools, item)});
+    news.push_back({*pin, definition_of(tools, item)});
   }
   return news;
 }

@@ -48,7 +48,7 @@ TEST_CASE("the first list of a server is approved, and an unchanged list is not 
   REQUIRE(news.size() == 2);
   CHECK(news[0].pin.approved());
   CHECK(news[0].pin.hash.size() == 32);
-  CHECK(news[0].text == "reads");
+  CHECK(news[0].definition == tool("a", "reads"));
   CHECK(pins.listed("s", list).empty());
   CHECK(state(pins, list, 0, "a") == BH_PIN_SAME);
   CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);  // the definition of another tool
@@ -70,7 +70,7 @@ TEST_CASE("a changed definition is reported once with both hashes, and again whe
   CHECK(news[0].pin.hash == hash);
   CHECK(news[0].pin.seen == to_hex(after.items[0].hash));
   CHECK_FALSE(news[0].pin.approved());
-  CHECK(news[0].text == "steals");
+  CHECK(news[0].definition == tool("a", "steals"));
   CHECK(state(pins, after, 0, "a") == BH_PIN_CHANGED);
   CHECK(state(pins, before, 0, "a") == BH_PIN_SAME);
   CHECK(pins.listed("s", after).empty());
@@ -128,13 +128,19 @@ TEST_CASE(
   CHECK(pins.listed("s", list).empty());
 }
 
-TEST_CASE("a stored description is truncated at a character boundary") {
+TEST_CASE("news has the definition as the server sent it, unless it is too long") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch), {});
-  std::string text = "x";
-  while (text.size() <= max_pin_text_bytes) text += "\xC3\xA9";
-  const auto news = pins.listed("s", list_of({tool("a", text)}));
-  REQUIRE(news.size() == 1);
-  CHECK(news[0].text.size() == max_pin_text_bytes - 1);
-  CHECK(text.starts_with(news[0].text));
+  const std::string usual = tool("a", "reads"), empty = tool("b", "");
+  const std::string longest = tool("b", std::string(max_pin_definition_bytes - empty.size(), 'x'));
+  const std::string longer = tool("c", std::string(max_pin_definition_bytes, 'x'));
+  const auto news = pins.listed("s", list_of({usual, longest, longer}));
+  REQUIRE(news.size() == 3);
+  CHECK(news[0].definition == usual);
+  CHECK(news[1].definition == longest);
+  CHECK(news[2].definition.empty());
+  const std::string changed = tool("a", "writes");
+  const auto later = pins.listed("s", list_of({changed, longest, longer}));
+  REQUIRE(later.size() == 1);
+  CHECK(later[0].definition == changed);
 }

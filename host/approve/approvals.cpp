@@ -262,10 +262,11 @@ int run_approvals_revoke(const Arguments &arguments) {
 
 int run_approvals_watch(const Arguments &arguments) {
   set_signalled(bh::callback(&stop_wanted, [](std::atomic<bool> &wanted) { wanted.store(true); }));
-  const int code =
-      KeyTerminal::possible() && !arguments.json ? watch_keys(arguments) : watch_lines(arguments);
+  const bool keys = KeyTerminal::possible() && !arguments.json;
+  const int code = keys ? watch_keys(arguments) : watch_lines(arguments);
   set_signalled({});
-  return code;
+  if (!keys || code != exit_ok) return code;
+  return write_stdout(pending_text(look(false).questions)) ? exit_ok : exit_failed;
 }
 
 }  // namespace bulkhead::program

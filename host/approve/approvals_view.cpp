@@ -105,6 +105,17 @@ std::string questions_table(const std::vector<SeenQuestion> &questions) {
   return table.empty() ? "" : table.str();
 }
 
+std::string pending_text(const std::vector<SeenQuestion> &questions) {
+  if (questions.empty()) return {};
+  const bool one = questions.size() == 1;
+  return counted(questions.size(), "call") + (one ? " is" : " are") +
+         " still waiting for approval, until answered or timed out:\n" +
+         questions_table(questions) +
+         "Answer with `bulkhead approvals allow ID` or `deny ID`, or run `bulkhead approvals "
+         "watch` "
+         "again.\n";
+}
+
 std::string grants_table(const std::vector<SeenQuestion> &grants) {
   Table table({"ID", "SERVER", "NAME", "SCOPE", "CLIENT", "CLAIMED", ">LEFT", "ARGUMENTS"});
   for (const SeenQuestion &q : grants) {

@@ -33,7 +33,10 @@ std::string all_params(const SeenQuestion &question);
 
 // Formats the questions as a table, or returns an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// Formats the current approvals as a table.
+// Formats the questions that stay pending when a watch ends, and how to answer them. Returns an
+// empty string if there are none.
+std::string pending_text(const std::vector<SeenQuestion> &questions);
+// Formats a table of current approvals.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {

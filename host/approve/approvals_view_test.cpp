@@ -109,6 +109,18 @@ TEST_CASE("a key is ignored just after the selection has changed") {
   CHECK(view.key("a", 6000 + ApprovalsView::settle_ms).question.id == question("cccc").id);
 }
 
+TEST_CASE("the end of a watch names the pending calls and how to answer them") {
+  CHECK(pending_text({}).empty());
+  const std::string one = pending_text({question("aaaa")});
+  CHECK(one.starts_with("1 call is still waiting"));
+  const std::string two = pending_text({question("aaaa"), question("bbbb")});
+  CHECK(two.starts_with("2 calls are still waiting"));
+  for (const char *part :
+       {"aaaa", "tool-aaaa", "bbbb", "tool-bbbb", "approvals allow ID", "deny"}) {
+    CHECK(two.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("the screen fits the terminal and reports omitted arguments") {
   ApprovalsView view;
   CHECK(view.draw(80, 24).find("No calls are waiting") != std::string::npos);

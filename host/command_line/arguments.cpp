@@ -299,13 +299,15 @@ void add_pins(CLI::App &app, Arguments &to) {
   };
   constexpr const char *applies =
       "\n\nRunning gateways that use this server are reloaded to apply the change.";
-  add("show", "Show the approved and the current definition", run_pins_show,
-      "bulkhead pins show github");
+  add_json(*add("show", "Show the approved and the current definition, and the differences",
+                run_pins_show, "bulkhead pins show github"),
+           to);
   add("approve", "Approve the current definitions", run_pins_approve,
       "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
                             "the servers of a project\nfile, use `bulkhead approve`."))
-      ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
+      ->add_option("--hash", to.hash,
+                   "Approve only if the hash begins with these digits, at least 8 (one tool)")
       ->type_name("HASH");
   add("forget", "Delete pins; the server's next tool list is approved", run_pins_forget,
       "bulkhead pins forget github", applies);

@@ -45,6 +45,7 @@ class Doctor {
     const bool running = gateways();
     if (auto profile = configuration()) {
       plugins(*profile);
+      disabled_servers(*profile);
       start_folders(*profile);
       grants(*profile);
       check_transports(*profile, served_, &findings_);
@@ -196,9 +197,33 @@ class Doctor {
          (loaded->file.empty() ? "none, using the builtin one" : tilde(loaded->file)) + ", " +
          counted(loaded->profile.servers.size(), "server"));
     for (const std::string &note : loaded->profile.notes) {
+      if (is_about_disabled(loaded->profile, note)) continue;
       doubtful("configuration: " + printable(note), "No action is needed if this is intended.");
     }
     return std::move(loaded->profile);
+  }
+
+  // Returns true for a note about a disabled server, which disabled_servers() reports.
+  static bool is_about_disabled(const Profile &profile, const std::string &note) {
+    return std::any_of(profile.servers.begin(), profile.servers.end(),
+                       [&](const ServerDef &server) {
+                         return server.disabled && !server.disabled_reason.empty() &&
+                                note.ends_with(server.disabled_reason) &&
+                                note.find("server \"" + server.name + "\"") != std::string::npos;
+                       });
+  }
+
+  // Reports the servers that are disabled although the profile does not disable them.
+  void disabled_servers(const Profile &profile) {
+    for (const ServerDef &server : profile.servers) {
+      const std::string &reason = server.disabled_reason;
+      if (!server.disabled || reason.empty()) continue;
+      doubtful("server " + server.name + " is disabled: " + printable(reason),
+               reason.starts_with("not approved")
+                   ? "`bulkhead approve` shows the servers of a project file."
+                   : "All other servers are available. Correct this in the gateway's environment, "
+                     "and restart it.");
+    }
   }
 
   void plugins(const Profile &profile) {
@@ -291,17 +316,7 @@ class Doctor {
       return good("server " + server.name + ": " + counted(server.tools, "tool"));
     }
     if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
-    if (server.state == ServerState::disabled) {
-      if (!server.reason.empty()) {
-        doubtful(
-            "server " + server.name + " is disabled: " + printable(server.reason),
-            server.reason.starts_with("not approved")
-                ? "`bulkhead approve` shows the servers of a project file."
-                : "All other servers are available. Correct this in the gateway's environment, "
-                  "and restart it.");
-      }
-      return;
-    }
+    if (server.state == ServerState::disabled) return;  // see disabled_servers()
     const std::string log = state_dir_ + "/log/servers/" + server.name + ".log";
     const bool has_log = ::access(log.c_str(), R_OK) == 0;
     bad("server " + server.name + ": " + printable(server.reason),
@@ -334,10 +349,10 @@ class Doctor {
       if (member_text(tool, "description").size() <= good_description) silent.push_back(name);
       if (member_text(mcp::member(tool, "inputSchema"), "type") != "object") odd.push_back(name);
     }
-    doubt(longer, "have names that many clients reject (more than 64 characters)",
+    doubt(longer, "whose name many clients reject (more than 64 characters)",
           "[naming] long_names = \"shorten\" shortens them.");
-    doubt(silent, "have no useful description", "Models cannot decide when to use them.");
-    doubt(odd, "have an inputSchema that is not an object", "Clients may reject the whole list.");
+    doubt(silent, "without a useful description", "Models cannot decide when to use them.");
+    doubt(odd, "with an inputSchema that is not an object", "Clients may reject the whole list.");
     const auto unknown = session.request("tools/call", R"({"name":"no such tool"})", 10'000);
     if (unknown) {
       bad("a call to an unknown tool was not rejected", "This is a bug in the gateway.");

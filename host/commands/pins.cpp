@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "approve/approve_text.hpp"
+#include "approve/definition_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "command_line/commands.hpp"
 #include "commands/reload_text.hpp"
 #include "common/console.hpp"
@@ -63,13 +65,40 @@ std::string json_of(const StoredPin &stored) {
   return out + '}';
 }
 
-std::string described(std::string_view what, const std::string &hash, const std::string &text) {
+// For `pins show --json`: also the definitions, as JSON texts (null: not stored), and the
+// differences.
+std::string shown_json_of(const StoredPin &stored) {
+  std::string out = json_of(stored);
+  out.pop_back();
+  const auto add = [&out](std::string_view key, const std::string &json) {
+    bh::json::append_member(&out, key, bh::json::Raw{json.empty() ? "null" : json});
+  };
+  const auto text = [](const std::string &definition) {
+    return definition.empty() ? std::string() : bh::json::quoted(definition);
+  };
+  add("definition", text(stored.definition));
+  add("seen_definition", text(stored.seen_definition));
+  add("differences", differences_json(stored));
+  return out + '}';
+}
+
+// `definition` is empty if it is not stored; then only the description is checked.
+std::string described(std::string_view what, const std::string &hash, const std::string &text,
+                      const std::string &definition) {
   if (hash.empty()) return "";
   std::string out = "  " + std::string(what) + " " + hash + "\n    " + verbatim(text) + "\n";
-  for (const std::string_view finding : mcp::audit_text(text)) {
+  const auto findings =
+      mcp::valid_json(definition) ? mcp::audit_tool(definition) : mcp::audit_text(text);
+  for (const std::string_view finding : findings) {
     out += "    possible prompt injection: " + std::string(finding) + "\n";
   }
   return out;
+}
+
+constexpr std::size_t min_hash_digits = 8;
+
+bool is_hash_prefix(std::string_view text) {
+  return text.size() >= min_hash_digits && text.size() <= 32 && bh::is_lower_hex(text);
 }
 
 class PinsCommand {
@@ -92,6 +121,13 @@ class PinsCommand {
     }
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash requires the name of one tool", exit_usage);
+    }
+    if (!arguments_.hash.empty() && !is_hash_prefix(arguments_.hash)) {
+      return complain(
+          "--hash requires the hash that `bulkhead pins` prints, or at least its first " +
+              std::to_string(min_hash_digits) + " digits (0 to 9 and a to f), not " +
+              verbatim(arguments_.hash),
+          exit_usage);
     }
     // A running gateway stores its observations before it responds.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
@@ -149,16 +185,19 @@ class PinsCommand {
   }
 
   int show(const std::vector<StoredPin> &all) const {
-    std::string text;
+    std::string text, json;
     for (const StoredPin &pin : all) {
       if (!meant(pin)) continue;
+      json += (json.empty() ? "" : ",") + shown_json_of(pin);
       text += verbatim(pin.pin.server) + " " + verbatim(pin.pin.tool) + ": " +
               std::string(state_of(pin));
       if (!pin.pin.renamed_from.empty()) text += " from " + verbatim(pin.pin.renamed_from);
-      text += "\n" + described("approved", pin.pin.hash, pin.text) +
-              described("now     ", pin.pin.seen, pin.seen_text);
+      text += "\n" + described("approved", pin.pin.hash, pin.text, pin.definition) +
+              described("now     ", pin.pin.seen, pin.seen_text, pin.seen_definition) +
+              describe_definitions(pin);
     }
     if (text.empty()) return complain("no matching pins");
+    if (arguments_.json) text = R"({"pins":[)" + json + "]}\n";
     return write_stdout(text) ? exit_ok : exit_failed;
   }
 
@@ -169,7 +208,7 @@ class PinsCommand {
       std::vector<std::pair<std::string, std::string>> former;  // file and tool of renamed tools
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;
-        if (!arguments_.hash.empty() && arguments_.hash != pin.pin.seen) {
+        if (!pin.pin.seen.starts_with(arguments_.hash)) {
           other = true;
           continue;
         }
@@ -179,6 +218,7 @@ class PinsCommand {
         pin.pin.shape = std::exchange(pin.pin.seen_shape, {});
         pin.pin.renamed_from.clear();
         pin.text = std::exchange(pin.seen_text, {});
+        pin.definition = std::exchange(pin.seen_definition, {});
         pin.approved_at = bh::unix_s();
       }
       std::erase_if(all, [&](const StoredPin &pin) {

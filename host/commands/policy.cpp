@@ -9,6 +9,7 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
+#include "commands/listed_call.hpp"
 #include "commands/profile_policies.hpp"
 #include "commands/running_policy.hpp"
 #include "common/console.hpp"
@@ -85,13 +86,25 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
+// Adds the notes about the call and the running gateways to an explanation.
+std::string with_context(std::string explanation, const std::vector<std::string> &notes,
+                         const std::vector<RunningPolicy> &running) {
+  if (!explanation.ends_with('}')) return explanation;
+  explanation.pop_back();
+  if (!notes.empty()) append_member(&explanation, "notes", notes);
+  if (!running.empty()) append_member(&explanation, "gateways", Raw{running_json(running)});
+  return explanation + '}';
+}
+
 // Runs one line of a file of test cases. Returns a description of the failure, or an empty string
 // if the case passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a test case must be a JSON object";
   const std::string_view call = mcp::member(line, "call");
   if (call.empty()) return "\"call\" is missing";
-  const auto said = policies.explain(call);
+  const auto resolved = resolve_listed_call(call, policies.profile());
+  if (!resolved) return resolved.error().text;
+  const auto said = policies.explain(resolved->call);
   if (!said) return said.error().text;
   const auto differs = [&](std::string_view event, const char *decision,
                            const char *rule) -> std::string {
@@ -132,22 +145,19 @@ int run_policy_check(const Arguments &arguments) {
 int run_policy_explain(const Arguments &arguments) {
   ProfilePolicies policies(arguments);
   if (!policies.load()) return exit_failed;
-  const auto call = read_all(arguments.policy_file, max_call_bytes);
-  if (!call) return complain(call.error());
-  const auto said = policies.explain(*call);
+  const auto text = read_all(arguments.policy_file, max_call_bytes);
+  if (!text) return complain(text.error());
+  const auto call = resolve_listed_call(*text, policies.profile());
+  if (!call) return complain(tilde(arguments.policy_file) + ": " + call.error().text);
+  const auto said = policies.explain(call->call);
   if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
   const auto running = running_policies(policies.file(), policies.mark());
   std::string out;
   if (arguments.json) {
-    out = *said;
-    if (!running.empty() && out.ends_with('}')) {
-      out.pop_back();
-      append_member(&out, "gateways", Raw{running_json(running)});
-      out += '}';
-    }
-    out += '\n';
+    out = with_context(*said, call->notes, running) + '\n';
   } else {
-    out = explained_text(*said) + describe_running(running, policies.mark());
+    for (const std::string &note : call->notes) out += "note: " + note + "\n";
+    out += explained_text(*said) + describe_running(running, policies.mark());
   }
   return write_stdout(out) ? exit_ok : exit_failed;
 }

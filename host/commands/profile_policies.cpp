@@ -1,5 +1,7 @@
 #include "commands/profile_policies.hpp"
 
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "mcp/scan.hpp"
 #include "profile/policy_mark.hpp"
 #include "sources/profile_source.hpp"
+#include "state/list_store.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -232,6 +235,10 @@ bool ProfilePolicies::load() {
     }
   }
   if (!mistakes.empty()) report_config_errors(mistakes);
+  profile_ = std::move(loaded->profile);
+  // Without the folder, load_stored_lists() would create it.
+  const ListStore lists(profile_.state_dir);
+  if (::access(lists.folder().c_str(), R_OK) == 0) load_stored_lists(&profile_);
   return mistakes.empty();
 }
 

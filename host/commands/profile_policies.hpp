@@ -11,6 +11,7 @@
 
 #include "command_line/arguments.hpp"
 #include "commands/lone_policy.hpp"
+#include "profile/profile.hpp"
 
 namespace bulkhead::program {
 
@@ -28,11 +29,14 @@ class ProfilePolicies {
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }
   const PolicyMark &mark() const { return mark_; }
+  // The profile, with the lists of tools that a gateway stored, as far as they can be read.
+  const Profile &profile() const { return profile_; }
 
  private:
   const Arguments &arguments_;
   std::string file_;
   PolicyMark mark_;
+  Profile profile_;
   std::vector<std::unique_ptr<LonePolicy>> policies_;
 };
 

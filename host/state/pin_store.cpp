@@ -9,6 +9,8 @@
 
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
+#include "catalog/items.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
 #include "mcp/for_each.hpp"
@@ -41,6 +43,8 @@ std::string text_of(const StoredPin &pin) {
   put(&out, "renamed_from", pin.pin.renamed_from);
   put(&out, "text", pin.text);
   put(&out, "seen_text", pin.seen_text);
+  put(&out, "definition", pin.definition);
+  put(&out, "seen_definition", pin.seen_definition);
   put(&out, "first_seen", pin.first_seen);
   put(&out, "seen_at", pin.seen_at);
   put(&out, "approved_at", pin.approved_at);
@@ -69,13 +73,46 @@ std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "seen_shape") return &pin->pin.seen_shape;
   if (key == "renamed_from") return &pin->pin.renamed_from;
   if (key == "text") return &pin->text;
-  return key == "seen_text" ? &pin->seen_text : nullptr;
+  if (key == "seen_text") return &pin->seen_text;
+  if (key == "definition") return &pin->definition;
+  return key == "seen_definition" ? &pin->seen_definition : nullptr;
 }
 
 std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   if (key == "first_seen") return &pin->first_seen;
   if (key == "seen_at") return &pin->seen_at;
   return key == "approved_at" ? &pin->approved_at : nullptr;
+}
+
+// Returns the definition, or an empty string if it does not have this hash: the user must never see
+// a definition other than the one that the hash approves.
+std::string matching_definition(const std::string &definition, const std::string &hash) {
+  const bool same = mcp::valid_json(definition) && to_hex(definition_hash(definition)) == hash;
+  return same ? definition : std::string();
+}
+
+// Returns the description in a definition, truncated at a character boundary.
+std::string description_of(std::string_view definition) {
+  const std::string_view token =
+      definition.starts_with('{') ? mcp::member(definition, "description") : std::string_view();
+  if (!token.starts_with('"')) return {};
+  std::string scratch;
+  return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_pin_text_bytes));
+}
+
+// Clears the definitions that exceed the limit for the file.
+void limit_definitions(std::vector<StoredPin> *pins) {
+  std::size_t bytes = 0;
+  for (StoredPin &pin : *pins) {
+    for (std::string *definition : {&pin.seen_definition, &pin.definition}) {
+      const std::size_t size = bh::json::quoted(*definition).size();
+      if (bytes + size > PinStore::max_definition_bytes) {
+        definition->clear();
+      } else {
+        bytes += size;
+      }
+    }
+  }
 }
 
 // Parses in one pass, because the pins of all servers' tools are read at start.
@@ -113,8 +150,13 @@ void apply_seen(const PinNews &news, StoredPin *pin) {
     pin->pin.seen_shape.clear();
   }
   pin->pin.renamed_from = pin->pin.approved() ? std::string() : news.pin.renamed_from;
-  pin->seen_text = pin->pin.seen.empty() ? "" : news.text;
+  pin->seen_definition = matching_definition(news.definition, pin->pin.seen);
+  pin->seen_text = description_of(pin->seen_definition);
   pin->seen_at = bh::unix_s();
+  // A file of an earlier version has no definitions.
+  if (pin->pin.approved() && pin->definition.empty()) {
+    pin->definition = matching_definition(news.definition, pin->pin.hash);
+  }
 }
 
 StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) {
@@ -129,7 +171,10 @@ StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) 
   }
   pin.pin = news.pin;
   pin.approved_at = pin.first_seen;
-  (news.pin.seen.empty() ? pin.text : pin.seen_text) = news.text;
+  pin.definition = matching_definition(news.definition, pin.pin.hash);
+  pin.text = description_of(pin.definition);
+  pin.seen_definition = matching_definition(news.definition, pin.pin.seen);
+  pin.seen_text = description_of(pin.seen_definition);
   return pin;
 }
 
@@ -184,6 +229,7 @@ Result<std::vector<StoredPin>> PinStore::update(
   if (!lock) return std::unexpected(lock.error());
   auto pins = read();
   if (!pins || !change(*pins)) return pins;
+  limit_definitions(&*pins);
   std::string text = R"({"pins":[)";
   for (const StoredPin &pin : *pins) text += (text.ends_with('[') ? "\n" : ",\n") + text_of(pin);
   text += "\n]}\n";
@@ -208,7 +254,8 @@ Result<std::vector<StoredPin>> PinStore::merge(const std::vector<PinNews> &news,
     bool changed = false;
     for (const PinNews &one : news) {
       const auto file = terms.files.find(one.pin.server);
-      if (file == terms.files.end() || !sound(one.pin) || one.text.size() > max_pin_text_bytes) {
+      if (file == terms.files.end() || !sound(one.pin) ||
+          one.definition.size() > max_pin_definition_bytes) {
         continue;
       }
       changed = true;

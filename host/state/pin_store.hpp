@@ -24,6 +24,9 @@ struct StoredPin {
   std::string file;  // absolute path of the file that defines the server; empty: no file
   ToolPin pin;
   std::string text, seen_text;  // the beginnings of the descriptions for pin.hash and pin.seen
+  // The definitions for pin.hash and pin.seen, valid JSON. Empty if too long, if the file's limit
+  // for definitions was reached, or if stored by a version that did not store definitions.
+  std::string definition = {}, seen_definition = {};
   // Seconds since 1970, or 0 for never.
   std::uint64_t first_seen = 0, seen_at = 0, approved_at = 0;
 };
@@ -40,6 +43,9 @@ PinTerms pin_terms(const Profile &profile);
 class PinStore {
  public:
   static constexpr std::size_t max_bytes = 32u << 20;  // size limit of pins.json
+  // Limit for all definitions in the file, in bytes of JSON text. Further definitions are not
+  // stored.
+  static constexpr std::size_t max_definition_bytes = 16u << 20;
   static constexpr std::uint64_t lock_wait_ms = 5'000;
 
   explicit PinStore(const std::string &state_dir) : folder_(state_dir + "/pins") {}

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "catalog/items.hpp"
 #include "common/test_folder.hpp"
 #include "state/pin_writer.hpp"
 
@@ -14,15 +15,18 @@ using namespace bulkhead::program;
 
 namespace {
 
+std::string definition(char c) {
+  return std::string(R"({"description":"version )") + c + R"("})";
+}
 std::string hash(char c) {
-  return std::string(32, c);
+  return to_hex(definition_hash(definition(c)));
 }
 
 PinNews approved(const std::string &tool, char c) {
-  return {{"s", tool, hash(c), hash(c), "", "", ""}, "text of " + tool};
+  return {{"s", tool, hash(c), hash(c), "", "", ""}, definition(c)};
 }
 PinNews seen(const std::string &tool, char was, char is) {
-  return {{"s", tool, hash(was), hash(was), hash(is), hash(is), ""}, "other text of " + tool};
+  return {{"s", tool, hash(was), hash(was), hash(is), hash(is), ""}, definition(is)};
 }
 
 Profile profile_with(const std::vector<ToolPin> &pinned = {}) {
@@ -49,7 +53,9 @@ TEST_CASE("the first definition is approved, stored privately, and read again") 
   REQUIRE(read->size() == 2);
   CHECK((*read)[0].pin == approved("a", '1').pin);
   CHECK((*read)[0].file == "/etc/gateway.toml");
-  CHECK((*read)[0].text == "text of a");
+  CHECK((*read)[0].text == "version 1");
+  CHECK((*read)[0].definition == definition('1'));
+  CHECK((*read)[1].definition == definition('2'));
   CHECK((*read)[0].approved_at != 0);
   CHECK((*read)[1].pin.tool == "b\n\"\x1b");
   CHECK(PinStore::known(*read, terms).size() == 2);
@@ -73,14 +79,18 @@ TEST_CASE("news neither replaces approved definitions nor approves beyond the te
     REQUIRE(all->size() == 2);
     CHECK((*all)[0].pin.hash == hash('1'));
     CHECK((*all)[0].pin.seen == hash('2'));
-    CHECK((*all)[0].seen_text == news.text);
-    CHECK((*all)[0].text == "text of a");
+    CHECK((*all)[0].seen_text == "version 2");
+    CHECK((*all)[0].seen_definition == definition('2'));
+    CHECK((*all)[0].text == "version 1");
+    CHECK((*all)[0].definition == definition('1'));
+    CHECK((*all)[1].seen_definition == definition('3'));
     CHECK((*all)[1].pin.hash.empty());
     CHECK((*all)[1].pin.seen == hash('3'));
   }
   const auto back = store.merge({approved("a", '1')}, terms);
   REQUIRE(back.has_value());
   CHECK((*back)[0].pin.approved());
+  CHECK((*back)[0].seen_definition.empty());
   PinTerms accepting = terms;
   accepting.accept_new = true;
   PinNews renamed = approved("renamed", '5');
@@ -97,16 +107,24 @@ TEST_CASE("invalid news is ignored") {
   const PinTerms terms = pin_terms(profile_with());
   PinNews bad[] = {approved("a", 'x'), approved("", '1'), approved("b", '1'), approved("c", '1'),
                    approved(std::string(max_pin_name_bytes + 1, 'n'), '1')};
+  bad[0].pin.hash = std::string(32, 'x');
   bad[2].pin.server = "other";
-  bad[3].text.assign(max_pin_text_bytes + 1, 'x');
+  bad[3].definition.assign(max_pin_definition_bytes + 1, ' ');
   const auto all = store.merge({std::begin(bad), std::end(bad)}, terms);
   REQUIRE(all.has_value());
   CHECK(all->empty());
-  PinNews torn = approved("d", '1');
-  torn.text = "\xff";  // replaced when written, so that the file stays readable
-  REQUIRE(store.merge({torn}, terms).has_value());
-  REQUIRE(store.read().has_value());
-  CHECK(store.read()->size() == 1);
+  PinNews torn = approved("d", '1'), other = approved("e", '1');
+  torn.definition = "\xff";
+  other.definition = definition('2');  // does not have the hash
+  REQUIRE(store.merge({torn, other}, terms).has_value());
+  const auto read = store.read();
+  REQUIRE(read.has_value());
+  REQUIRE(read->size() == 2);
+  for (const StoredPin &pin : *read) {
+    CHECK(pin.pin.hash == hash('1'));
+    CHECK(pin.definition.empty());
+    CHECK(pin.text.empty());
+  }
 }
 
 TEST_CASE("a file that is damaged or open to others is an error and is not overwritten") {
@@ -133,8 +151,8 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   const PinTerms terms = pin_terms(profile_with());
   REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
   PinNews changed = approved("a", '1');
-  changed.pin.seen = std::string(32, '2');
-  changed.pin.seen_shape = std::string(32, '2');
+  changed.pin.seen = hash('2');
+  changed.pin.seen_shape = hash('2');
   REQUIRE(store.merge({changed}, terms).has_value());
   REQUIRE_FALSE(store.read()->front().pin.approved());
   // The user approves it, and the gateway reports it again.
@@ -145,14 +163,74 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   }));
   REQUIRE(store.merge({changed}, terms).has_value());
   CHECK(store.read()->front().pin.approved());
-  CHECK(store.read()->front().pin.hash == std::string(32, '2'));
+  CHECK(store.read()->front().pin.hash == hash('2'));
   CHECK(store.read()->front().seen_text.empty());
   // A different definition is reported.
-  changed.pin.seen = std::string(32, '3');
+  changed.pin.seen = hash('3');
   REQUIRE(store.merge({changed}, terms).has_value());
   CHECK_FALSE(store.read()->front().pin.approved());
   REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
-  CHECK(store.read()->front().pin.seen == std::string(32, '1'));
+  CHECK(store.read()->front().pin.seen == hash('1'));
+}
+
+TEST_CASE("a description is truncated at a character boundary") {
+  const TestFolder folder;
+  std::string text = "x";
+  while (text.size() <= max_pin_text_bytes) text += "\xC3\xA9";
+  PinNews news = approved("a", '1');
+  news.definition = R"({"description":")" + text + R"("})";
+  news.pin.hash = to_hex(definition_hash(news.definition));
+  const auto all = PinStore(folder.path).merge({news}, pin_terms(profile_with()));
+  REQUIRE(all.has_value());
+  CHECK(all->front().text.size() == max_pin_text_bytes - 1);
+  CHECK(text.starts_with(all->front().text));
+  CHECK(all->front().definition == news.definition);
+}
+
+TEST_CASE("a file without definitions is read, and gets them when they are listed again") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const PinTerms terms = pin_terms(profile_with());
+  REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
+  const auto file = [&](const std::string &members) {
+    std::ofstream(store.folder() + "/pins.json")
+        << R"({"pins":[{"file":"/etc/gateway.toml","server":"s","tool":"a","hash":")" << hash('1')
+        << R"(","shape":")" << hash('1') << R"(","text":"version 1")" << members << "}]}";
+  };
+  file("");
+  REQUIRE(store.read().has_value());
+  CHECK(store.read()->front().text == "version 1");
+  CHECK(store.read()->front().definition.empty());
+  const auto changed = store.merge({seen("a", '1', '2')}, terms);
+  REQUIRE(changed.has_value());
+  CHECK(changed->front().definition.empty());
+  CHECK(changed->front().seen_definition == definition('2'));
+  const auto back = store.merge({approved("a", '1')}, terms);
+  REQUIRE(back.has_value());
+  CHECK(back->front().definition == definition('1'));
+  CHECK(back->front().seen_definition.empty());
+}
+
+TEST_CASE("definitions above the limit for the file are not stored; the pins are") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const auto all = store.update([](std::vector<StoredPin> &pins) {
+    for (int i = 0; i < 3; ++i) {
+      StoredPin pin;
+      pin.file = "/etc/gateway.toml";
+      pin.pin = approved(std::to_string(i), '1').pin;
+      pin.definition.assign(PinStore::max_definition_bytes * 2 / 5, 'x');
+      pins.push_back(pin);
+    }
+    return true;
+  });
+  REQUIRE(all.has_value());
+  const auto read = store.read();
+  REQUIRE(read.has_value());
+  REQUIRE(read->size() == 3);
+  CHECK_FALSE((*read)[0].definition.empty());
+  CHECK_FALSE((*read)[1].definition.empty());
+  CHECK((*read)[2].definition.empty());
 }
 
 TEST_CASE("when_written() is called after all news is stored") {
@@ -195,9 +273,17 @@ TEST_CASE("a writer writes one update at a time, and pending ones when it is des
     CHECK(warnings.empty());
     writer.add(std::vector<PinNews>(PinWriter::most_waiting + 1));
     CHECK(warnings.size() == 1);
-    writer.add({approved("c", '3')});
+    PinNews large = approved("c", '3');  // occupies the limit for definitions
+    large.definition.assign(PinWriter::most_waiting_bytes, ' ');
     writer.add({approved("d", '4')});
+    writer.add({large, approved("e", '5')});
     reactor->reset();
   }
-  CHECK(PinStore(folder.path).read()->size() == 4);
+  const auto read = PinStore(folder.path).read();
+  REQUIRE(read.has_value());
+  REQUIRE(read->size() == 4);  // the pin with the invalid definition is ignored
+  for (const StoredPin &pin : *read) {
+    INFO(pin.pin.tool);
+    CHECK(pin.definition.empty() == (pin.pin.tool == "e"));
+  }
 }

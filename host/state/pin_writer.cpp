@@ -1,6 +1,5 @@
 #include "state/pin_writer.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace bulkhead::program {
@@ -18,7 +17,13 @@ void PinWriter::add(std::vector<PinNews> news) {
   if (waiting_.size() + news.size() > most_waiting) {
     return hooks_.warn("too many tool definitions changed at once: some are not pinned");
   }
-  std::move(news.begin(), news.end(), std::back_inserter(waiting_));
+  std::size_t bytes = 0;
+  for (const PinNews &one : waiting_) bytes += one.definition.size();
+  for (PinNews &one : news) {
+    bytes += one.definition.size();
+    if (bytes > most_waiting_bytes) one.definition.clear();
+    waiting_.push_back(std::move(one));
+  }
   if (job_ == nullptr) write();
 }
 

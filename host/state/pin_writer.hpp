@@ -19,6 +19,10 @@ class PinWriter {
   // dropped and logged; the gateway reports them again later.
   static constexpr std::size_t most_waiting = most_pins;
 
+  // Maximum size of the definitions in these observations. Beyond it, definitions are dropped and
+  // only their hashes are stored.
+  static constexpr std::size_t most_waiting_bytes = PinStore::max_definition_bytes;
+
   struct Hooks {
     std::function<void(std::string_view text)> warn;
     // Called after a write with the pins of the profile's servers.

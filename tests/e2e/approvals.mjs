@@ -207,6 +207,27 @@ both('keys answer questions in a watching terminal', async (t, args) => {
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 
+test('a watch that ends with q prints the calls that stay pending, which can still be answered', async (t) => {
+  const { gateway, client, socket } = await asking(t, [], { approval: {} });
+  const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
+  const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
+  t.defer(() => watch.kill('SIGKILL'));
+  let screen = '';
+  watch.stdout.on('data', (data) => (screen += data));
+  const watching = ended(watch);
+  await until('it watches', () => screen.includes('No calls are waiting'));
+  const held = call(client, { judge: 'ask', n: 7 });
+  const [q] = await waits(socket);
+  watch.stdin.write('q');
+  assert.equal((await watching).code, 0);
+  const left = screen.slice(screen.lastIndexOf('\x1b[?1049l'));
+  assert.match(left, /1 call is still waiting for approval/);
+  assert.ok(left.includes(q.id.slice(0, 8)), left);
+  assert.match(left, /bulkhead approvals allow ID/);
+  assert.equal((await command(gateway, 'allow', q.id)).code, 0);
+  assert.deepEqual((await held).result?.echo, { judge: 'ask', n: 7 });
+});
+
 both('after approval for a session or for minutes, the same call passes and other arguments require approval again', async (t, args) => {
   const { gateway, client, socket, log } = await asking(t, args);
   const held = call(client, { judge: 'ask', n: 1 });

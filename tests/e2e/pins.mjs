@@ -224,6 +224,59 @@ both('enforce does not start with unreadable pins; watch reports them and contin
   assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
 });
 
+test('pins show prints a change of the schema or annotations; approve accepts the printed hash', async (t) => {
+  const tool = (properties, readOnlyHint) => JSON.stringify({ name: 'a', description: 'runs', inputSchema: { type: 'object', properties }, annotations: { readOnlyHint } });
+  const host = { host: { type: 'string' } };
+  const profile = (definition) => ({ pins: { mode: 'enforce' }, mcpServers: { s: fake('--tool-json', definition, '--tool-json', definitionOfB) } });
+  const definitionOfB = definition('b', 'lists');
+  const approved = tool(host, true), current = tool({ ...host, ssh_key: { type: 'string', description: 'the \u202e key' } }, false);
+  const gateway = await t.gateway(profile(approved), {});
+  const client = await t.http(gateway);
+  await client.tools();
+  await until('both are stored', () => kept(gateway).length === 2);
+  write(gateway, profile(current));
+  reload(gateway);
+  await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
+  const shown = JSON.parse(pins(gateway, 'show', 's', 'a', '--json').out).pins;
+  assert.equal(shown.length, 1);
+  assert.equal(shown[0].state, 'changed');
+  assert.deepEqual(JSON.parse(shown[0].definition), JSON.parse(approved));
+  assert.deepEqual(JSON.parse(shown[0].seen_definition), JSON.parse(current));
+  assert.deepEqual(shown[0].differences, [
+    { change: 'removed', path: 'annotations.readOnlyHint', value: 'true' },
+    { change: 'added', path: 'annotations.readOnlyHint', value: 'false' },
+    { change: 'added', path: 'inputSchema.properties.ssh_key.description', value: '"the \\u202e key"' },
+    { change: 'added', path: 'inputSchema.properties.ssh_key.type', value: '"string"' },
+  ]);
+  assert.match(pins(gateway, 'show', 's', 'a').out, /^ +- annotations.readOnlyHint: true\n +\+ annotations.readOnlyHint: false\n/m);
+
+  // A file of an earlier version has the descriptions only.
+  const stored = JSON.parse(readFileSync(file(gateway), 'utf8'));
+  const old = stored.pins.map(({ definition: _, ...pin }) => pin);
+  writeFileSync(file(gateway), JSON.stringify({ pins: old }));
+  const partly = pins(gateway, 'show', 's', 'a').out;
+  assert.match(partly, /the description is unchanged; the input schema, annotations or other members changed\n +the approved definition is not stored/);
+  assert.match(partly, /inputSchema\.properties\.ssh_key\.type: "string"/);
+  assert.equal(JSON.parse(pins(gateway, 'show', 's', 'a', '--json').out).pins[0].differences, null);
+  writeFileSync(file(gateway), JSON.stringify(stored));
+
+  const printed = /^s +a +changed +[0-9a-f]{12} +([0-9a-f]{12}) /m.exec(pins(gateway).out)[1];
+  assert.ok(shown[0].seen_hash.startsWith(printed));
+  for (const wrong of [printed.slice(0, 7), `${printed.slice(0, 8)}g`, shown[0].seen_hash + '0']) {
+    const refused = pins(gateway, 'approve', 's', 'a', '--hash', wrong);
+    assert.equal(refused.code, 2, show(refused));
+    assert.match(refused.err, /--hash requires .*at least its first 8 digits/);
+  }
+  const other = pins(gateway, 'approve', 's', 'a', '--hash', '00000000');
+  assert.equal(other.code, 1);
+  assert.match(other.err, /changed again/);
+  assert.equal(pins(gateway, 'approve', 's', 'a', '--hash', printed).code, 0);
+  const after = JSON.parse(pins(gateway, 'show', 's', 'a', '--json').out).pins[0];
+  assert.equal(after.approved, true);
+  assert.equal(after.hash, shown[0].seen_hash);
+  assert.deepEqual(JSON.parse(after.definition), JSON.parse(current));
+});
+
 test('pins rejects wrong usage', (t) => {
   const cli = (...words) => runProgram(t, ['pins', ...words, '--config', '{config}'], { profile: { mcpServers: {} } });
   assert.match(cli().stdout, /^0 approved, 0 not approved \(pins\.mode = watch, profile .*\)$/m);

@@ -68,6 +68,30 @@ test('policy explain shows the decision and each evaluated rule', (t) => {
   assert.match(none.stderr, /policy-allow" does not support explanations/);
 });
 
+test('policy explain and test resolve the names that clients see', (t) => {
+  const profile = '[mcpServers.memory]\ncommand = "nothing"\n'
+    + rule('keep', { if: "mcp.request.server_name == 'memory' && mcp.request.tool_name == 'delete_entities'", decision: 'block' });
+  const explained = (call, rules = profile) => cli(t, ['explain', '-', '--json'], rules, JSON.stringify(call));
+  for (const call of [{ name: 'memory__delete_entities' }, { server: 'memory', name: 'memory__delete_entities' }, { server: 'memory', name: 'delete_entities' }]) {
+    const said = explained(call);
+    assert.equal(said.code, 0, show(said));
+    const { request, notes } = JSON.parse(said.stdout);
+    assert.deepEqual([request.decision, request.rule], ['block', 'security.rules.mcp.keep'], show(call));
+    assert.equal(notes?.length ?? 0, call.name === 'delete_entities' ? 0 : 1);
+  }
+  const dashed = explained({ name: 'memory-delete_entities' }, `[naming]\nseparator = "-"\n${profile}`);
+  assert.equal(JSON.parse(dashed.stdout).request.decision, 'block', show(dashed));
+  const unknown = explained({ server: 'nosuch', name: 'delete_entities' });
+  assert.deepEqual(JSON.parse(unknown.stdout).notes, ['the profile has no server "nosuch"']);
+  const missing = explained({ name: 'nosuch__delete_entities' });
+  assert.equal(missing.code, 1, show(missing));
+  assert.match(missing.stderr, /no server of the profile has a tool with the listed name "nosuch__delete_entities"/);
+  const text = cli(t, ['explain', '-'], profile, '{"name":"memory__delete_entities"}');
+  assert.match(text.stdout, /^note: "memory__delete_entities" is a listed name; rules see server "memory", tool "delete_entities"$/m);
+  const cases = cli(t, ['test', '-'], profile, '{"call":{"name":"memory__delete_entities"},"expect":"block","rule":"keep"}\n');
+  assert.equal(cases.code, 0, show(cases));
+});
+
 const several = (lists) => `[policies.rules]
 plugin = "policy-rules"
 

@@ -78,6 +78,9 @@ both('serve disables each server that lacks a variable, with the reason, and run
   assert.match(other.stderr, /server "unset-url" is disabled: the environment variable UNSET_URL is not set/);
   const doctor = await also(gateway, ['doctor']);
   assert.match(doctor.stdout, /^warn +server unset-named is disabled: the environment variable UNSET_NAMED is not set/m);
+  for (const name of ['unset-env', 'unset-url', 'unset-named']) {
+    assert.equal(doctor.stdout.split('\n').filter((line) => line.includes(name) && line.includes('is disabled')).length, 1, show(doctor));
+  }
   assert.match(doctor.stdout, /^ok +server good: 1 tool$/m);
   // If the variable is set for this command, it uses the server.
   const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
