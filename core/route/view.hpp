@@ -42,8 +42,10 @@ struct FilteredList {
 struct View {
   Views *owner = nullptr;
   ClientCaps caps = 0;
-  std::uint64_t session = 0;  // 0 if shared by all clients with these capabilities
-  bool pinned = false;        // kept even without clients
+  // 0 if shared by all clients with these capabilities; otherwise the session, or for sessionless
+  // requests their scope (request_scopes.hpp).
+  std::uint64_t session = 0;
+  bool pinned = false;  // kept even without clients
 
   std::vector<Lane *> lanes;  // in the order of the profile
   std::vector<Session *> clients;

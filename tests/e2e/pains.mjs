@@ -19,10 +19,12 @@ test('pain-2 modern client, old upstreams', async (t) => {
   const profile = { mcpServers: { y24: old('2024-11-05'), y25: old('2025-03-26'), web: { url: web.url } } };
   const gateway = await t.gateway(profile);
   for (const client of [await t.http(gateway, { initialize: false }), await t.stdio(profile, { initialize: false })]) {
-    const discovered = await client.call('server/discover', { _meta: MODERN });
+    // The headers that mirror the body, over HTTP.
+    const mirrored = (method, name) => ({ headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(name && { 'mcp-name': name }) } });
+    const discovered = await client.call('server/discover', { _meta: MODERN }, mirrored('server/discover'));
     assert.deepEqual(discovered.supportedVersions, ['2026-07-28']);
     for (const name of ['y24__a', 'y25__a', 'web__echo']) {
-      assert.equal((await client.call('tools/call', { name, arguments: {}, _meta: MODERN })).resultType, 'complete', name);
+      assert.equal((await client.call('tools/call', { name, arguments: {}, _meta: MODERN }, mirrored('tools/call', name))).resultType, 'complete', name);
     }
     await client.initialize();
     assert.equal(client.server.protocolVersion, '2025-11-25');
