@@ -41,6 +41,10 @@ bool has_method(mcp::Method method) {
   }
 }
 
+// Capabilities whose server-initiated requests are not translated yet. A client that declares one of
+// them in server/discover gets an error on which it falls back to initialize, and keeps them.
+constexpr ClientCaps untranslated = cap::elicitation | cap::sampling;
+
 bool is_cacheable(mcp::Method method) {
   return listed_kind(method).has_value() || method == mcp::Method::resources_read;
 }
@@ -101,6 +105,14 @@ bool StatelessEdge::admits(Incoming &request) {
   if (!revision_fits(request) || !method_exists(request)) return false;
   if (scan.meta_capabilities.empty()) {
     refuse(request, code::invalid_params, missing("clientCapabilities"), 400);
+    return false;
+  }
+  if (scan.method == mcp::Method::server_discover &&
+      (parse_client_caps(request.message[scan.meta_capabilities]) & untranslated) != 0) {
+    refuse(request, code::method_not_found,
+           "elicitation and sampling are not supported in MCP " + std::string(stateless_revision) +
+               " yet; send initialize, or do not declare these capabilities",
+           400);
     return false;
   }
   std::string scratch;

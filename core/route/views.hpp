@@ -57,8 +57,8 @@ class Views {
   // ---- clients ----
   // Adds the session to the view for its capabilities. Creates and starts the view if necessary.
   View &join(Session &session);
-  // A view without clients is kept for limits.idle_view_ms, as is the view of a scope of sessionless
-  // requests. The view of a single session ends immediately.
+  // A view without clients is kept for limits.idle_view_ms. The view of a single session ends
+  // immediately.
   void leave(Session &session);
   // Creates the view for clients without capabilities before the first client connects.
   void start_pinned();

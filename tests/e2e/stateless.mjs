@@ -14,7 +14,7 @@ const REVISION = '2026-07-28';
 const PREFIX = 'io.modelcontextprotocol/';
 const meta = (more = {}) => ({
   [`${PREFIX}protocolVersion`]: REVISION,
-  [`${PREFIX}clientCapabilities`]: { elicitation: {}, sampling: {} },
+  [`${PREFIX}clientCapabilities`]: {},
   [`${PREFIX}clientInfo`]: { name: 'stateless-test', version: '1' },
   ...more,
 });
