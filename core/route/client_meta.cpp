@@ -2,6 +2,7 @@
 
 #include "mcp/for_each.hpp"
 #include "mcp/request_meta_names.hpp"
+#include "route/result_form.hpp"
 
 namespace bulkhead {
 namespace {
@@ -42,9 +43,10 @@ class MemberRemoval {
 
 }  // namespace
 
-bool remove_client_meta(Splice *splice, const Message &request) noexcept {
+bool remove_client_meta(Splice *splice, const Message &request, bool replaced) noexcept {
   const mcp::Range meta = request.scan->meta;
   if (meta.empty()) return false;
+  if (!replaced && !request.scan->modern) return has_members(request[meta]);
   MemberRemoval removal(splice, request.bytes);
   mcp::for_each_member(request[meta], [&removal](std::string_view key, std::string_view value) {
     removal.add(key, value);

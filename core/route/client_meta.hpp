@@ -11,7 +11,9 @@
 namespace bulkhead {
 
 // Adds at most one edit for each of these members; all other bytes are unchanged. Returns true if
-// _meta still has members. Never allocates.
-bool remove_client_meta(Splice *splice, const Message &request) noexcept;
+// _meta still has members. Never allocates. `replaced` is true if the server receives such members
+// of the gateway: they are then removed from the requests of all clients, else only from requests
+// of that revision.
+bool remove_client_meta(Splice *splice, const Message &request, bool replaced) noexcept;
 
 }  // namespace bulkhead

@@ -28,7 +28,7 @@ std::string forwarded(const std::string &meta, std::string_view added = {}) {
   const Message message{text, &scan};
   Splice splice(text);
   splice.replace(scan.progress_token, "77");
-  const bool has_members = remove_client_meta(&splice, message);
+  const bool has_members = remove_client_meta(&splice, message, !added.empty());
   RequestMeta own;
   own.set(added);
   if (!own.empty()) own.add_to(&splice, message, has_members);
@@ -93,6 +93,9 @@ TEST_CASE("every order of members leaves the others, with and without members of
 TEST_CASE("a _meta without the revision is not changed, and gets the members of the connection") {
   CHECK(forwarded(R"({"io.modelcontextprotocol/clientInfo":{} , "a":1})") ==
         R"({"io.modelcontextprotocol/clientInfo":{} , "a":1})");
+  // A server that receives such members of the gateway does not receive the client's.
+  CHECK(forwarded(R"({"io.modelcontextprotocol/clientInfo":{},"a":1})", R"("own":0)") ==
+        R"({"own":0,"a":1})");
   CHECK(forwarded("{ }", R"("own":0)") == R"({"own":0 })");
   CHECK(forwarded(R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"})", R"("own":0)") ==
         R"({"own":0})");

@@ -41,8 +41,8 @@ bool has_method(mcp::Method method) {
   }
 }
 
-// Capabilities whose server-initiated requests are not translated yet. A client that declares one of
-// them in server/discover gets an error on which it falls back to initialize, and keeps them.
+// Capabilities whose server-initiated requests are not translated yet. A client that declares one
+// of them in server/discover gets an error on which it falls back to initialize, and keeps them.
 constexpr ClientCaps untranslated = cap::elicitation | cap::sampling;
 
 bool is_cacheable(mcp::Method method) {

@@ -138,7 +138,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
-  const bool has_meta = remove_client_meta(&splice, hand.message);
+  const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
   if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
   const bh_str *parts = splice.parts();
