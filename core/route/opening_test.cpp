@@ -91,22 +91,22 @@ TEST_CASE("what concerns the connection ends the opening, and what is unclear is
   CHECK(pinned.refused(1, failed("no discover"), Refusal::no_generation) == Step::fail);
 }
 
-TEST_CASE("without a verdict the stateless generation comes first, with one the verdict") {
+TEST_CASE("without a verdict the generation with sessions comes first, with one the verdict") {
   ProtocolChoice choice{ServerDef{}};
-  CHECK(&choice.first(now) == &stateless);
-  CHECK(choice.second(now) == &session);
-  choice.decided(session, "2025-06-18", now);
   CHECK(&choice.first(now) == &session);
   CHECK(choice.second(now) == &stateless);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &session);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
-  CHECK(&choice.first(now - 1) == &stateless);  // the clock was changed
+  choice.decided(stateless, "2026-07-28", now);
+  CHECK(&choice.first(now) == &stateless);
+  CHECK(choice.second(now) == &session);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &stateless);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
+  CHECK(&choice.first(now - 1) == &session);  // the clock was changed
   // It was used, which does not make it newer.
-  choice.decided(session, "2025-06-18", now + 1000);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
   choice.decided(stateless, "2026-07-28", now + 1000);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
-  CHECK(choice.stamped("{}").find("2026-07-28") != std::string::npos);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
+  choice.decided(session, "2025-06-18", now + 1000);
+  CHECK(&choice.first(now + 1000) == &session);
+  CHECK(choice.stamped("{}").find("2025-06-18") != std::string::npos);
 }
 
 TEST_CASE(
@@ -117,7 +117,6 @@ TEST_CASE(
   CHECK_FALSE(choice.ended_on_probe());
   choice.decided(session, "2025-11-25", now);
   CHECK(&choice.first(now) == &session);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
 }
 
 TEST_CASE("a verdict is stored with a list and read from it, byte for byte beside the list") {

@@ -375,7 +375,7 @@ test('doctor checks guests\' sockets in the same way as serve', async (t) => {
     assert.match(stdout, says);
     return stdout;
   };
-  for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must be like/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
+  for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must have the form vsock:5002/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
     // The schema's errors are reported with their line, all others by the transport itself.
     const stdout = bad(guest, /^FAIL {2}(transport guest: |configuration: .*:\d+: transports\.guest\.)/m);
     assert.match(stdout, says);
