@@ -142,16 +142,16 @@ TEST_CASE("a verdict is stored with a list and read from it, byte for byte besid
 }
 
 TEST_CASE("a stored text that is not a verdict is ignored") {
-  const std::string good = R"({"protocol":"2025-06-18","decided":1790000000,"capabilities":{}})";
-  CHECK(&ProtocolChoice(with_list(good)).first(now) == &session);
+  const std::string good = R"({"protocol":"2026-07-28","decided":1790000000,"capabilities":{}})";
+  CHECK(&ProtocolChoice(with_list(good)).first(now) == &stateless);
   for (const std::string text :
-       {R"({"protocol":"2025-06-19","decided":1790000000,"x":1})",
-        R"({"protocol":"2025-06-18","decided":"1790000000","x":1})",
-        R"({"protocol":"2025-06-18","decided":1790000000)", R"({"protocol":"2025-06-18")",
-        R"({"protocol":")", R"({"protocol":"2025-06-18","decided":99999999999999999999999,"x":1})",
-        R"({"x":1,"protocol":"2025-06-18","decided":1790000000})", ""}) {
+       {R"({"protocol":"2026-07-29","decided":1790000000,"x":1})",
+        R"({"protocol":"2026-07-28","decided":"1790000000","x":1})",
+        R"({"protocol":"2026-07-28","decided":1790000000)", R"({"protocol":"2026-07-28")",
+        R"({"protocol":")", R"({"protocol":"2026-07-28","decided":99999999999999999999999,"x":1})",
+        R"({"x":1,"protocol":"2026-07-28","decided":1790000000})", ""}) {
     INFO(text);
-    CHECK(&ProtocolChoice(with_list(text)).first(now) == &stateless);
+    CHECK(&ProtocolChoice(with_list(text)).first(now) == &session);
   }
 }
 

@@ -78,6 +78,7 @@ TEST_CASE("a server that is silent on the probe gets initialize on the same conn
   Upstream upstream(w, def);
   upstream.connector = &LaneWorld::connector;
   upstream.self = &w;
+  upstream.protocol.decided(stateless_server_edge(), "2026-07-28", bh::unix_s());
   w.sent.clear();
   w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
   w.lane->start();

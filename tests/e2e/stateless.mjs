@@ -279,6 +279,7 @@ for (const [mode, args] of modes) {
     };
     const gateway = await t.gateway(profile, { args });
     const http = await httpOf(t, gateway);
+    await http.result('tools/list'); // waits for the servers, whose start is a change
     const caps = (await http.result('server/discover')).capabilities;
     assert.deepEqual([caps.tools, caps.resources.subscribe, caps.prompts], [{ listChanged: true }, true, { listChanged: true }]);
     const uri = 'bulkhead://a/mem://r';
