@@ -65,8 +65,10 @@ TEST_CASE("annotated arguments are repeated, and tools with invalid annotations 
   CHECK(call("good", R"({"r":null})").back() == "Mcp-Name: good");
   CHECK(call("good", {}).back() == "Mcp-Name: good");
   CHECK(call("plain", R"({"r":"eu"})").back() == "Mcp-Name: plain");
-  CHECK_FALSE(headers.of("2026-07-28", {mcp::Method::tools_call, "tools/call", "good",
-                                        R"({"r":"a","r":"b"})"}).has_value());
+  CHECK_FALSE(
+      headers
+          .of("2026-07-28", {mcp::Method::tools_call, "tools/call", "good", R"({"r":"a","r":"b"})"})
+          .has_value());
   // A new list replaces the annotations.
   ItemList next = tools(R"([{"name":"good","inputSchema":{"type":"object"}}])");
   headers.use_tools(&next, [](const std::string &) {});
