@@ -86,7 +86,7 @@ for (const [what, change] of Object.entries({
     assert.ok((await other.toolNames()).includes('a__fast'));
     assert.match(other.stderr, change.differs);
     assert.doesNotMatch(other.stderr, /first|second/);
-    assert.equal(starts(t.path('a.log')), 2, 'a second process of server a');
+    await until('a second process of server a', () => starts(t.path('a.log')) === 2);
     assert.ok(serversBelow(other) > 0);
     const same = await join_(t, gateway);
     assert.ok((await same.toolNames()).includes('a__fast'));
@@ -195,7 +195,12 @@ test('when the gateway ends, its clients join another one with the same configur
   process.kill(gateway.pid, 'SIGKILL');
   gateway.mayExit = true;
   await gateway.exited;
-  assert.equal((await client.tool('a__fast')).content[0].text, 'fake/fast');
+  // A call that was sent to an endpoint that is about to end is not repeated; the next one waits.
+  const answer = await client.tool('a__fast').catch((error) => {
+    assert.equal(error.code, -32001);
+    return client.tool('a__fast');
+  });
+  assert.equal(answer.content[0].text, 'fake/fast');
   assert.equal(serversBelow(client), 0);
   assert.equal((await statusOf(other)).sessions, 1);
   assert.equal((await statusOf(differs)).sessions, 0);

@@ -290,7 +290,7 @@ for (const [mode, args] of modes) {
     (async () => {
       for await (const event of events(stream)) if (event.data) got.push(JSON.parse(event.data));
     })().catch(() => {});
-    await until('it is acknowledged', () => got.length === 1);
+    await until('it is acknowledged', () => got.length >= 1);
     assert.equal(got[0].method, 'notifications/subscriptions/acknowledged');
     assert.equal(got[0].params.notifications.toolsListChanged, true);
     assert.ok(got[0].params.notifications.resourceSubscriptions.includes(uri));
@@ -299,9 +299,11 @@ for (const [mode, args] of modes) {
     const old = await t.http(gateway);
     await old.tool('a__touch');
     await old.tool('b__grow');
-    await until('both changes arrive', () => got.length >= 3);
-    assert.deepEqual(got.slice(1).map((one) => [one.method, one.params.uri]), [
-      ['notifications/resources/updated', uri], ['notifications/tools/list_changed', undefined]]);
+    const told = (method) => got.filter((one) => one.method === method);
+    await until('both changes arrive', () => told('notifications/resources/updated').length >= 1 && told('notifications/tools/list_changed').length >= 1);
+    assert.deepEqual(told('notifications/resources/updated').map((one) => one.params.uri), [uri]);
+    // The list of a server may also have changed because the server has just started.
+    assert.deepEqual([...new Set(got.slice(1).map((one) => one.method))].sort(), ['notifications/resources/updated', 'notifications/tools/list_changed']);
     for (const one of got) assert.equal(one.params._meta[`${PREFIX}subscriptionId`], 'l');
     assert.ok((await http.result('tools/list')).tools.some((tool) => tool.name === 'b__y'));
     ended.abort();
