@@ -302,8 +302,8 @@ for (const [mode, args] of modes) {
     const told = (method) => got.filter((one) => one.method === method);
     await until('both changes arrive', () => told('notifications/resources/updated').length >= 1 && told('notifications/tools/list_changed').length >= 1);
     // The server may also have accepted the subscription to the resource that it does not list.
-    const updated = told('notifications/resources/updated').map((one) => one.params.uri);
-    assert.ok(updated.includes(uri) && updated.every((one) => [uri, 'bulkhead://a/mem://none'].includes(one)), show(updated));
+    const watched = told('notifications/resources/updated').map((one) => one.params.uri);
+    assert.ok(watched.includes(uri) && watched.every((one) => [uri, 'bulkhead://a/mem://none'].includes(one)), show(watched));
     // The list of a server may also have changed because the server has just started.
     assert.deepEqual([...new Set(got.slice(1).map((one) => one.method))].sort(), ['notifications/resources/updated', 'notifications/tools/list_changed']);
     for (const one of got) assert.equal(one.params._meta[`${PREFIX}subscriptionId`], 'l');
