@@ -26,8 +26,7 @@ bh_status allow(const FakeJudge::Asked &, bh_verdict *out) {
 
 }  // namespace
 
-TEST_CASE(
-    "a policy evaluates large arguments in a later turn, and other calls continue meanwhile") {
+TEST_CASE("a policy evaluates large arguments in a later turn, while other calls continue") {
   PolicyWorld w(decides);
   w.judge.judge = allow;
   w.start();

@@ -455,7 +455,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   // The grant must not apply to a program that has replaced this server.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
   call.approved = true;
-  // The rules may have been replaced meanwhile, so the call is evaluated again.
+  // The rules may have been replaced during the wait, so the call is evaluated again.
   advance(call, hand, Step::judge);
 }
 

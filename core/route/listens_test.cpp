@@ -120,7 +120,7 @@ TEST_CASE("resources are acknowledged when their server has accepted them") {
   CHECK(inside(w.sent[0].text, {"params", "uri"}) == "\"" + note + "/part\"");
   CHECK(inside(w.sent[1].text, {"params", "uri"}) == "\"" + note + "\"");
   CHECK(w.id_of(w.sent[1]) == "1");
-  // The server is told when nobody listens any more.
+  // The server is notified when no client listens.
   w.cancel("1");
   w.turn();
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");

@@ -144,7 +144,7 @@ TEST_CASE("a waiting request ends when it is cancelled or its client disconnects
   CHECK(w.handled == Texts{"1"});
 }
 
-TEST_CASE("a session that ends while its requests are served is not served any more") {
+TEST_CASE("a session that ends while its requests are served is no longer served") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();

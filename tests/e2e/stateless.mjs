@@ -301,7 +301,7 @@ for (const [mode, args] of modes) {
     await old.tool('b__grow');
     const told = (method) => got.filter((one) => one.method === method);
     await until('both changes arrive', () => told('notifications/resources/updated').length >= 1 && told('notifications/tools/list_changed').length >= 1);
-    // The server may also have accepted the subscription to the resource that it does not list.
+    // The fixture accepts a subscription to any URI, and reports an update of it at once.
     const watched = told('notifications/resources/updated').map((one) => one.params.uri);
     assert.ok(watched.includes(uri) && watched.every((one) => [uri, 'bulkhead://a/mem://none'].includes(one)), show(watched));
     // The list of a server may also have changed because the server has just started.
