@@ -51,9 +51,6 @@ class Splice {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // Makes the splice fail because its user could not make an edit.
-  void reject() noexcept { ok_ = false; }
-
   // Returns false if an edit could not be stored. parts() then returns null.
   bool ok() const noexcept { return ok_; }
 
