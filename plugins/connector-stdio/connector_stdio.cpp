@@ -8,8 +8,9 @@
 namespace connector_stdio {
 namespace {
 
-// Blocks SIGPIPE in this thread, so a write to an exited child fails with EPIPE. The signal
-// dispositions of the embedding program are unchanged, and children start with an empty mask.
+// Blocks SIGPIPE in this thread, so that a write to an exited child fails with EPIPE. Blocking the
+// signal does not change the signal dispositions of the embedding program. Children start with an
+// empty signal mask.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -30,7 +31,8 @@ ConnectorStdio::ConnectorStdio(const bh_host *raw)
       metrics_(host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)) {}
 
 bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
-  // Queried here because the host does not know the instance's role during construction.
+  // The constructor cannot query this extension, because the host does not know the role of the
+  // instance before configure().
   children = host_.ext<bh_host_spawn>(BH_EXT_HOST_SPAWN);
   if (up == nullptr || up->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
@@ -67,7 +69,9 @@ bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_inf
                                     bh_error *error) {
   if (!std::exchange(pipe_signal_blocked_, true)) block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
-  lanes_.reserve(lanes_.size() + 1);  // allocate before the child exists
+  lanes_.reserve(
+      lanes_.size() +
+      1);  // the push_back below must not throw, because the child is already running then
   const bh_status status = lane->open(lane_info, error);
   if (status != BH_OK) return status;
   lane->index = lanes_.size();
@@ -111,13 +115,14 @@ void ConnectorStdio::defer_turn_end() {
 
 void ConnectorStdio::at_turn_end() {
   deferred_ = false;
-  flushing_.swap(to_flush_);  // alternating two vectors avoids allocations
+  flushing_.swap(to_flush_);  // swapping the vectors reuses their memory
   for (Lane *lane : flushing_) {
     lane->flush_queued = false;
     lane->flush();
   }
   flushing_.clear();
-  // A finished lane accepts no messages, so it is not in to_flush_.
+  // A finished lane accepts no messages, so to_flush_ has no pointer to a lane that is destroyed
+  // below.
   const std::vector<Lane *> finish = std::exchange(to_finish_, {});
   for (Lane *lane : finish) {
     const bh_lane handle = lane->handle();

@@ -1,4 +1,4 @@
-// connector-stdio: runs upstream MCP servers as child processes of the gateway.
+// Runs upstream MCP servers as child processes of the gateway.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>
@@ -21,7 +21,8 @@ class ConnectorStdio final : public Shared {
                                  .vendor = "Bulkhead",
                                  .config_schema = {},
                                  .provides = {BH_EXT_CONNECTOR}};
-  // Time that stop() waits for killed children. A child may be in an uninterruptible system call.
+  // stop() waits at most this long for killed children, because a child may be in an
+  // uninterruptible system call.
   static constexpr std::uint64_t stop_wait_ms = 2'000;
 
   explicit ConnectorStdio(const bh_host *raw);

@@ -1,4 +1,4 @@
-// Tests of messages to and from a child process.
+// Tests messages to and from a child process.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -95,7 +95,7 @@ TEST_CASE("if a child prints other text instead of messages, the error contains 
           "server \"weather\" exited with status 3; it printed \"usage: server PORT\" to standard "
           "output, which must carry only MCP messages");
   }
-  SECTION("and the child keeps running without an answer") {
+  SECTION("and the child keeps running without a response") {
     up.open(1, "usage", "");
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].first == BH_E_TIMEOUT);

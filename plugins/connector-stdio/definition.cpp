@@ -16,8 +16,8 @@ namespace {
 constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-// Numbers are kept as strings: untrusted numbers do not reach RapidJSON's number parser, and an
-// unquoted variable ("PORT": 8080) keeps its spelling.
+// Numbers are parsed as strings. RapidJSON's number parser is not exposed to untrusted input, and
+// an unquoted number ("PORT": 8080) reaches the server as it was written.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -33,7 +33,7 @@ bh_status invalid(std::string_view server, std::string_view what, bh_error *erro
                   "the definition of server \"" + std::string(server) + "\": " + std::string(what));
 }
 
-// Returns true if the string has no NUL bytes, which system calls do not accept.
+// Returns true for a string without NUL bytes, which system calls do not accept.
 bool is_os_text(const Value &v) {
   return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
 }
@@ -57,7 +57,7 @@ bool read_args(const Value &root, std::vector<std::string> *out) {
   return true;
 }
 
-constexpr std::size_t hidden_bytes_min = 3;  // shorter values occur in ordinary words
+constexpr std::size_t hidden_bytes_min = 3;  // shorter values also occur in ordinary words
 
 bool tells_of_credentials(std::string_view name) {
   std::string upper(name);
@@ -70,8 +70,8 @@ bool tells_of_credentials(std::string_view name) {
 
 constexpr std::size_t long_bytes_min = 8;
 
-// Returns true for values that must be masked in error messages and in the server's log: values of
-// variables whose names indicate credentials, and long values.
+// Returns true if a value must be masked in error messages and in the server's log. This applies to
+// long values and to values of variables whose names indicate credentials.
 bool is_hidden(std::string_view name, std::string_view value) {
   return value.size() >= long_bytes_min ||
          (value.size() >= hidden_bytes_min && tells_of_credentials(name));
@@ -90,8 +90,8 @@ void hide_password_of_url(Definition *out, std::string_view text) {
   if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
 }
 
-// Adds parts of a value that a server may print separately: the token after "Bearer", the password
-// of a URL or connection string ("Server=x;Password=y"), the lines of a key.
+// Adds the parts of a value that a server may print separately: the token after "Bearer", the
+// password in a URL or a connection string ("Server=x;Password=y"), and each line of a key.
 void hide_parts(Definition *out, std::string_view value) {
   hide_password_of_url(out, value);
   const std::size_t blank = value.find(' ');
@@ -110,11 +110,11 @@ void hide_parts(Definition *out, std::string_view value) {
   }
 }
 
-// In arguments, masks only passwords of URLs and values after a name that indicates a credential
-// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which must
-// stay readable in error messages.
+// Adds only passwords in URLs and values that follow the name of a credential ("--token X",
+// "--token=X", "Authorization: Bearer X"). Other arguments are not masked: most long arguments are
+// paths, which must stay readable in error messages.
 void hide_credentials_of_args(Definition *out) {
-  bool named = false;  // the previous argument was a name that indicates a credential
+  bool named = false;  // true after an option such as "--token"
   for (const std::string &arg : out->args) {
     const std::string_view text = arg;
     const std::size_t sign = text.find_first_of("=:");
@@ -130,7 +130,8 @@ void hide_credentials_of_args(Definition *out) {
   }
 }
 
-// Returns true for common values of HOME and similar variables.
+// Returns true if the gateway's own environment has the same value for this base variable (such as
+// HOME).
 bool is_base_value(std::string_view name, const std::string &value) {
   const auto known = std::find(base_environment.begin(), base_environment.end(), name);
   const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
@@ -169,7 +170,8 @@ bool read_env(const Value &root, Definition *out) {
 void read_base_environment(Definition *out) {
   for (const char *name : base_environment) {
     const char *value = std::getenv(name);
-    // A value that begins with "()" is an exported shell function, which is code.
+    // A value that begins with "()" is a shell function exported by bash. Such code is not passed
+    // on.
     if (value == nullptr || std::string_view(value).starts_with("()")) continue;
     set_env(&out->env, name, value);
   }
@@ -237,8 +239,8 @@ bh_status find_program(const Definition &definition, std::string *out, bh_error 
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-    // Relative and empty entries (the current folder) are skipped, because another user might be
-    // able to create a program there.
+    // Relative and empty entries (an empty entry is the working directory) are skipped, because
+    // another user might be able to create a program there.
     if (!folder.starts_with('/')) continue;
     *out = std::string(folder) + "/" + definition.command;
     if (is_program(*out, &seen)) return BH_OK;

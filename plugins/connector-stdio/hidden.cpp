@@ -14,15 +14,15 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view instead = "***";
-// The number of bytes in a \u escape, which can encode a single byte.
+// A \u escape has six bytes and may encode one byte of a value.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
-constexpr std::size_t base64_at_least = 12;  // minimum size of a value
+constexpr std::size_t base64_at_least = 12;  // shorter values have no distinctive base64 form
 
 bool all_hex(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// Returns true if the text ends with the escape of a high surrogate.
+// Returns true if the text ends with the \u escape of a high surrogate.
 bool ends_in_high_unit(std::string_view text) noexcept {
   if (text.size() < 6) return false;
   const std::string_view unit = text.substr(text.size() - 6);
@@ -30,7 +30,7 @@ bool ends_in_high_unit(std::string_view text) noexcept {
          std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
 }
 
-// Returns the length of an incomplete escape at the end of the text, or 0 if there is none.
+// Returns the length of an incomplete escape sequence at the end of the text, or 0.
 std::size_t half_escape(std::string_view text) noexcept {
   std::size_t half = 0;
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {
@@ -53,7 +53,8 @@ std::vector<std::size_t> borders_of(std::string_view text) {
   return out;
 }
 
-// Returns the base64 form of complete groups of three bytes.
+// Encodes the complete three-byte groups of `bytes` in base64. `last_two` are the characters for 62
+// and 63, which differ between the base64 alphabets.
 std::string base64(std::string_view bytes, std::string_view last_two) {
   static constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -92,9 +93,9 @@ void HiddenValues::add(std::string text) {
   values_.push_back({std::move(text), std::move(borders)});
 }
 
-// Adds the base64 forms of the value for each alignment in the encoded text ("user:VALUE"), without
-// incomplete groups of three bytes. Short values are skipped, because their forms are not
-// distinctive.
+// Adds the base64 forms that the value has inside a longer encoded text ("user:VALUE"): one form
+// for each alignment to three-byte groups, without the incomplete groups at the ends. Short values
+// are skipped, because their forms are not distinctive.
 void HiddenValues::add_base64(std::string_view text) {
   if (text.size() < base64_at_least) return;
   for (const std::size_t skipped : {0u, 1u, 2u}) {
@@ -103,12 +104,12 @@ void HiddenValues::add_base64(std::string_view text) {
   }
 }
 
-// Calls f(text, source) for the text, its visible form, and each layer of decoded escapes.
-// source(range) converts a range of the layer to a range of the text.
+// Calls f(layer, source) for the text itself, for its visible form, and for each level of decoded
+// escapes. source(range) maps a range of the layer to a range of the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
   struct Layer {
-    std::optional<Decoded> decoded;  // if not set, the layer is `shown`
+    std::optional<Decoded> decoded;  // unset if the layer is `shown`
     std::optional<ShownText> shown;
     std::string_view text() const { return decoded ? decoded->text() : shown->text(); }
     Range source(Range range) const {
@@ -138,7 +139,7 @@ void HiddenValues::each_layer(std::string_view text, F f) const {
   }
 }
 
-// Returns all occurrences in order; overlapping occurrences are merged.
+// Returns all occurrences of values in order. Overlapping occurrences are merged.
 std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const {
   std::vector<Range> found;
   each_layer(text, [&](std::string_view layer, const auto &source) {
@@ -163,8 +164,8 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// Returns the length of the longest value prefix at the end of the layer, including a following
-// incomplete escape.
+// Returns the length of the longest prefix of a value at the end of the layer, including an
+// incomplete escape that follows the prefix.
 std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   const std::size_t half = half_escape(layer);
   const std::string_view ready = layer.substr(0, layer.size() - half);
@@ -182,9 +183,9 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// Returns the range of the longest value prefix at the end of the text, in any layer. The range is
-// empty if there is none. Before a line ending, prefixes shorter than `broken` are ignored;
-// otherwise output would be delayed at most line endings.
+// Returns the range of the longest prefix of a value at the end of the text, in any layer. The
+// range is empty if there is no such prefix. If the text ends with a newline, prefixes shorter than
+// `broken` bytes count only in the text itself. Otherwise, most lines would be held back.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));
@@ -204,7 +205,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
-  // An occurrence that extends beyond `begin` is held back entirely.
+  // If an occurrence extends beyond `begin`, all of it is held back.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }
@@ -214,7 +215,8 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(text, text.npos);  // ignores prefixes before a line ending
+    Range last = beginning_at_end(
+        text, text.npos);  // ignores layers other than the text itself after a newline
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= min_masked_prefix && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

@@ -1,6 +1,6 @@
 // Masks a server's configured values in its log and in error messages.
 //
-// Not thread-safe; may be used on any thread.
+// An object may be used on any thread, but by only one thread at a time.
 #pragma once
 
 #include <bulkhead/cpp/decoded.hpp>
@@ -12,23 +12,24 @@
 
 namespace connector_stdio {
 
-// Finds values in plain form, in JSON and URL escapes, in base64, and in text where colour codes,
-// control characters or line endings split them. Immutable after construction.
+// Finds values in several forms: plain, as JSON or URL escapes, in base64, and split by colour
+// codes, control characters or line endings. Immutable after construction.
 class HiddenValues {
  public:
-  static constexpr unsigned max_layers = 8;            // limit for nested escapes
-  static constexpr std::size_t min_masked_prefix = 4;  // minimum masked prefix at the end of a
-                                                       // stream
+  static constexpr unsigned max_layers = 8;  // nested levels of escapes that are decoded
+  static constexpr std::size_t min_masked_prefix =
+      4;  // shorter prefixes at the end of a stream are not masked
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // Replaces each occurrence with "***". `ended` means that no more text follows, so a value prefix
-  // at the end is also masked.
+  // Replaces each occurrence with "***". `ended` means that no more text follows, so that a prefix
+  // of a value at the end of the text is masked too.
   std::string mask(std::string_view text, bool ended = true) const;
   // Returns the number of bytes at the end of the text that must be held back until more text
-  // arrives: a value prefix, or a value that may be the beginning of a longer value.
+  // arrives. These bytes are a prefix of a value, or a value that may be the start of a longer
+  // value.
   std::size_t open_end(std::string_view text) const;
   // Returns the maximum result of open_end().
   std::size_t max_open() const noexcept { return max_open_; }
@@ -55,11 +56,11 @@ class HiddenValues {
 class StreamMask {
  public:
   void use(std::vector<std::string> values) { hidden_ = HiddenValues(std::move(values)); }
-  // Adds a piece and returns the masked text that can be written now.
+  // Adds a piece and returns the masked text that is ready to be written.
   std::string add(std::string_view piece);
-  // Returns the remaining masked text at the end of the stream.
+  // Returns the masked rest of the stream.
   std::string finish();
-  // Masks a complete string.
+  // Masks a complete string, independent of the stream.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }
 
  private:

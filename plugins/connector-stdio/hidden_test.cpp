@@ -1,4 +1,4 @@
-// Tests masking in streams for all possible splits into pieces.
+// Tests that values are masked in a stream, however the stream is split into pieces.
 #include "connector-stdio/hidden.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ StreamMask mask_of(std::vector<std::string> values) {
   return out;
 }
 
-// Returns the masked text for input that arrives in pieces of `bytes` bytes.
+// Returns the masked stream if the text arrives in pieces of `bytes` bytes.
 std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
                       std::size_t bytes) {
   StreamMask mask = mask_of(values);

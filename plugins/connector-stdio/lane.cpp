@@ -22,7 +22,7 @@ namespace {
 using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
-// Pipe size for lanes with large messages. All other pipes keep the system's 64 KiB.
+// Size of a pipe after its first large message. Other pipes keep the system's 64 KiB.
 constexpr int large_pipe = 1 << 20;
 
 void close_fd(int *fd) {
@@ -143,8 +143,8 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::broken) return input_broken();
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
-  // If the host rejects the watch, it is retried with the next message. Until then, the queue limit
-  // applies.
+  // If the host rejects the watch, the next message requests it again. Until then, the queue limit
+  // bounds the pending bytes.
   shared_.host.watch(in_.fd, BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_input_writable>(this),
                      &in_.watch);
 }
@@ -153,8 +153,8 @@ void Lane::on_input_writable() {
   after_flush(writer_.flush(in_.fd));
 }
 
-// The child has closed its standard input, usually because it exited. Its exit status will be
-// reported.
+// The child has closed its standard input, usually because it exited. Waits for the exit, so that
+// the exit status can be reported.
 void Lane::input_broken() {
   release(&in_);
   writer_.drop();
@@ -206,11 +206,13 @@ bool Lane::on_too_long(std::string_view start) {
   return false;
 }
 
-// Other output on standard output, such as banners, is common and does not end the lane.
+// Handles a line on standard output that is not a message. Such lines, for example banners, are
+// common, so they do not close the lane.
 void Lane::on_noise(std::string_view line) {
   shared_.count_noise();
   if (std::exchange(noise_logged_, true)) return;
-  // Masked again after removing colour codes, because they may split a value.
+  // The line is masked again after colour codes are removed, because a colour code may have split a
+  // value.
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   banner_ = stdio_lines::cleaned(shown, 80);
   shared_.host.log(BH_LOG_WARN, quoted() +
@@ -244,7 +246,7 @@ void Lane::on_stderr() {
   keep_stderr(mask_.finish());
 }
 
-// Reads once per event loop iteration. Returns false at the end of the file.
+// Reads once per event loop iteration. Returns false at end of file.
 bool Lane::read_stderr() {
   char *const buffer = shared_.scratch.data.get();
   const ssize_t n = ::read(err_.fd, buffer, stderr_budget);
@@ -296,7 +298,7 @@ void Lane::on_timer() {
 void Lane::close() {
   closing_ = true;
   shared_.host.timer_cancel(timer_);
-  flush();  // writes recently queued messages, such as a cancellation; the rest is discarded
+  flush();  // sends recently queued messages such as a cancellation; the rest is discarded
   release(&in_);
   writer_.drop();
   if (child_ == 0) {
@@ -310,9 +312,10 @@ void Lane::kill(int signal) const noexcept {
   if (child_ != 0) shared_.children->kill(shared_.host.ctx(), child_, signal);
 }
 
-// Reads the answers and standard error output that the child wrote before it exited.
+// Reads the responses and the standard error output that the child wrote before it exited.
 void Lane::drain() {
-  // Limited, because a process that left the process group may keep writing to the pipes.
+  // The number of reads is limited, because a process that left the child's process group may keep
+  // writing to the pipes.
   for (int i = 0; i < 4 && out_.fd >= 0; ++i) {
     const ReadEnd end = reader_.read(out_.fd, shared_.scratch, *this, read_budget);
     if (end == ReadEnd::budget) continue;
@@ -326,7 +329,7 @@ void Lane::drain() {
 }
 
 void Lane::on_exit() {
-  kill(SIGKILL);  // the remaining processes of the child
+  kill(SIGKILL);  // kills the processes that the child started
   drain();
   if (!reap(0)) return;
   shared_.host.timer_cancel(timer_);
@@ -376,7 +379,8 @@ void Lane::report_down(bh_status code, const std::string &what) {
   constexpr std::string_view introduction = "; its last lines: ";
   const std::size_t used = what.size() + introduction.size();
   constexpr std::size_t room = sizeof(bh_error::text);
-  // Masked again after removing colour codes, because they may split a value.
+  // The lines are masked again after colour codes are removed, because a colour code may have split
+  // a value.
   const std::string lines = mask_.mask(tail_.text(used < room ? room - used : 0));
   const bh_error error =
       bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);

@@ -1,10 +1,10 @@
-// One child process and the exchange of messages with it.
+// Runs one child process and exchanges messages with it.
 //
 // Lifecycle: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
-// starts and kills the process (bh.host.spawn/1); the lane watches its pidfd.
+// starts and kills the process (bh.host.spawn/1). The lane watches the process through its pidfd.
 //
-// Owner: the Connector. Runs on the reactor thread. Host functions called from here (message,
-// lane_down) may call close() or send() of this lane before they return.
+// Owned by ConnectorStdio. Runs on the reactor thread. The host functions message() and lane_down()
+// may call close() or send() of the same lane before they return.
 #pragma once
 
 #include <bulkhead/abi/ext/connector.h>
@@ -34,10 +34,10 @@ class Shared {
 
   // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane, at
-  // the end of the event loop iteration or later.
+  // Called once, as the lane's last callback. The owner then reports lane_closed and destroys the
+  // lane, at the end of the event loop iteration or later.
   virtual void finished(Lane &lane) = 0;
-  // Returns the file with this path, which all lanes of a server share.
+  // Returns the log file with this path. All lanes of a server share one object.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;
@@ -53,13 +53,13 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Maximum amount of a child's output processed per event loop iteration.
+  // Limits for the bytes of a child's output that are processed per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
-  // If a child has printed other text but no message, it is reported as down this long before the
-  // host's time-out for the first answer. The reason then contains the text.
+  // If a child has printed text but no message, its lane is reported as down this long before the
+  // host's time-out for the first response, so that the reason can contain the text.
   static constexpr std::uint64_t banner_margin_ms = 500;
-  // Time for a child to exit after it closed its output. Its exit status is then reported.
+  // How long to wait for the exit status of a child that has closed its output.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
   Lane(Shared &shared, bh_lane handle);
@@ -67,15 +67,14 @@ class Lane final : private stdio_lines::LineSink {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Starts the child, which may still be starting when open() returns. A later failure is reported
-  // by lane_down. If open() fails, all resources are released.
+  // Starts the child. open() may return before the child runs; a later failure is reported with
+  // lane_down. If open() fails, all resources are released.
   bh_status open(const bh_lane_info &info, bh_error *error);
   bh_status send(const bh_lane_message &message, bh_error *error);
   void flush();
   void close();
 
-  // Called by stop(). kill() kills the child immediately; reap() then waits for it until
-  // `deadline_ns`.
+  // Used by stop(): kill() signals the child, then reap() waits until `deadline_ns` for its exit.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 
@@ -99,7 +98,7 @@ class Lane final : private stdio_lines::LineSink {
   bool on_too_long(std::string_view start) override;
   void on_noise(std::string_view line);
   void on_banner_timer();
-  // Returns "; it printed ..." if the child has printed other text but no message.
+  // Returns "; it printed ..." if the child has printed text but no message.
   std::string describe_banner() const;
 
   void on_output();
@@ -124,7 +123,7 @@ class Lane final : private stdio_lines::LineSink {
   const bh_lane handle_;
   std::string server_;
 
-  bh_child_id child_ = 0;  // 0 if there is no child or it was reaped
+  bh_child_id child_ = 0;  // 0 before the start and after the child was reaped
   bh_child_end end_{};     // exit status
   bh_error start_error_ = bh::make_error();
   Watched in_, out_, err_, process_;  // the child's stdin, stdout, stderr and pidfd
@@ -136,7 +135,7 @@ class Lane final : private stdio_lines::LineSink {
   bh_timer timer_ = 0, banner_timer_ = 0;
   std::uint64_t connect_timeout_ms_ = 0, opened_ns_ = 0;
   bool has_sent_message_ = false;
-  std::string banner_;  // first line of other output, sanitized
+  std::string banner_;  // first line that is not a message, sanitized
   Wait wait_ = Wait::nothing;
   bool down_ = false, closing_ = false, done_ = false;
   bool noise_logged_ = false, in_grown_ = false, out_grown_ = false;

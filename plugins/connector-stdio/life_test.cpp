@@ -1,4 +1,4 @@
-// Tests of the lifecycle of children: failed starts, exits, termination, cleanup.
+// Tests the lifecycle of children: failed starts, exits, termination and cleanup.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Returns true if the process no longer exists or is a zombie (its new parent may reap it late).
+// Returns true if the process does not exist or is a zombie. Its new parent may be slow to reap it.
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -107,7 +107,7 @@ TEST_CASE("the error for an invalid definition names the server and the member, 
 }
 
 TEST_CASE(
-    "when a child exits, its last answers, status and last lines are reported, without secrets") {
+    "when a child exits, its last responses, status and log lines are reported without secrets") {
   TestUp up;
   up.close_when_down = GENERATE(false, true);
   up.open(1, "exit", "k123", R"(,"env":{"WEATHER_API_KEY":"k123"})");

@@ -1,4 +1,4 @@
-// Tests of Tail, RotatedFile and credential detection.
+// Tests Tail, RotatedFile and the detection of credentials.
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
@@ -79,7 +79,7 @@ TEST_CASE("a log file and its predecessor are limited in size") {
   std::string text;
   std::ifstream(path) >> text;
   REQUIRE(text == "6789ABCDEF");
-  RotatedFile again(path, 12);  // continues after the contents of the previous run
+  RotatedFile again(path, 12);  // a new run appends to the existing file
   REQUIRE(again.write("xyz", &error));
   REQUIRE(std::filesystem::file_size(path) == 3);
   std::filesystem::remove_all(folder);

@@ -1,6 +1,6 @@
-// The visible form of a string, without escape sequences, control characters, line endings and
-// zero-width characters. Records the source position of each byte. Used for masking like
-// bh::Decoded: a credential is found in the visible form and replaced in the source.
+// Computes the visible form of a string: the text without escape sequences, control characters,
+// line endings and zero-width characters. Each byte keeps its position in the source, so that a
+// credential that is found in the visible form can be masked in the source.
 #pragma once
 
 #include <bulkhead/cpp/decoded.hpp>
@@ -17,9 +17,9 @@ class ShownText {
  public:
   using Range = bh::Decoded::Range;
 
-  // Returns nullopt if the whole text is visible.
+  // Returns the visible form of the text, or nullopt if all of the text is visible.
   static std::optional<ShownText> of(std::string_view text);
-  // Like of(), but returns the source itself if all of it is visible.
+  // Returns the visible form of the text, or the text itself if all of it is visible.
   static std::string all_of(std::string_view text);
 
   std::string_view text() const noexcept { return text_; }

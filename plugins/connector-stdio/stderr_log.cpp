@@ -15,7 +15,7 @@
 namespace connector_stdio {
 namespace {
 
-// Larger than max_bytes, because sanitizing shortens the text.
+// Tail keeps more raw text than max_bytes, because sanitizing shortens the text.
 constexpr std::size_t kept_raw = 2048;
 
 // Returns true for a stack frame ("    at f (file:1:2)").
@@ -55,7 +55,8 @@ RotatedFile::~RotatedFile() {
 }
 
 bool RotatedFile::open() {
-  // O_NOFOLLOW: another user with write access to the folder could create a symbolic link.
+  // O_NOFOLLOW protects against a symbolic link that another user with write access to the folder
+  // has created.
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                0600);
   struct stat info{};
@@ -98,7 +99,7 @@ std::string Tail::text(std::size_t room) const {
   if (cut_ && raw.find('\n') != std::string::npos) raw.erase(0, raw.find('\n'));
   const std::vector<std::string_view> lines = lines_of(raw);
   const auto error = std::find_if(lines.rbegin(), lines.rend(), says_error);
-  // The last error line comes first.
+  // The result starts with the last error line.
   const std::string wrong =
       error == lines.rend() ? "" : stdio_lines::cleaned(*error, std::min(room, max_bytes / 2));
   const std::size_t left = room - (wrong.empty() ? 0 : std::min(room, wrong.size() + 3));

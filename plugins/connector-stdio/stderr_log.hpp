@@ -1,5 +1,5 @@
-// A child's standard error: a log file of limited size, and the last lines for error messages. Runs
-// on the reactor thread.
+// Keeps the standard error of a child: all of it in a log file of limited size, and the last lines
+// for error messages. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace connector_stdio {
 
-// An append-only log. At `bound` bytes, the file is renamed to PATH.1, so both files use at most
-// twice the limit.
+// An append-only log file. When it reaches `bound` bytes, it is renamed to PATH.1, so the two files
+// use at most twice the limit.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);
@@ -17,8 +17,8 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // If the file cannot be written, the text is dropped. In this case, the first call returns false
-  // and sets *error.
+  // Appends the text, or drops it if the file cannot be written. The first call that drops text
+  // returns false and sets *error.
   bool write(std::string_view text, int *error);
 
  private:
@@ -32,16 +32,16 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// Keeps the last lines of a stream, after masking of configured values (hidden.hpp).
+// Keeps the last lines of a stream. The caller masks configured values first (hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // Returns the last lines joined into one string for error messages ("a | b"), at most `room`
-  // bytes. Returns an empty string if nothing was written. The last error line ("TypeError: ...")
-  // comes first, and stack frames are omitted.
+  // Returns the last lines for an error message, joined into one string ("a | b") of at most `room`
+  // bytes. The last error line ("TypeError: ...") comes first, and stack frames are omitted. The
+  // string is empty if nothing was written.
   std::string text(std::size_t room) const;
 
  private:

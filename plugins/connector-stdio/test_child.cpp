@@ -1,5 +1,5 @@
-// The servers used by the tests; the first argument selects the behaviour. Servers that keep
-// running echo every line until their input ends.
+// The servers that the tests start. The first argument selects the behaviour. A server that does
+// not exit early echoes every line until its standard input is closed.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// The host side of a connector in tests. Records all calls.
+// A fake host that runs the connector in tests and records its calls.
 #pragma once
 
 #include <bulkhead/testing/fake_host.hpp>
@@ -71,7 +71,8 @@ class TestUp {
     if (text != nullptr) *text = bh::text(error);
     return status;
   }
-  // Opens a lane to the test child. `more` contains more members, each preceded by a comma.
+  // Opens a lane to the test child. `more` has additional members of the definition, each with a
+  // leading comma.
   void open(bh_lane lane, const std::string &mode, const std::string &value = "",
             const std::string &more = "") {
     std::string why;

@@ -110,7 +110,7 @@ void ConnectorVsock::defer_turn_end() {
 
 void ConnectorVsock::at_turn_end() {
   deferred_ = false;
-  flushing_.swap(to_flush_);  // alternating two vectors avoids allocations
+  flushing_.swap(to_flush_);  // swapping the vectors reuses their memory
   for (Lane *lane : flushing_) {
     lane->flush_queued = false;
     lane->flush();

@@ -1,9 +1,9 @@
-// connector-vsock: exchanges MCP messages in frames with an endpoint outside a virtual machine,
-// over AF_VSOCK or a Unix socket. One connection per lane.
+// Connects to an MCP endpoint outside the virtual machine, over AF_VSOCK or a Unix socket. Each
+// lane has one connection, which carries messages in frames (plugins/mcp-frame).
 //
-// If the host has bh.host.wire/1, the connector reports when the connection is established,
-// supports half-close, reports back-pressure from the endpoint, and stops reading on request.
-// Otherwise, messages are queued until the connection is established.
+// If the host provides bh.host.wire/1, the connector reports when a connection is established,
+// reports back-pressure from the endpoint, supports half-close, and stops reading on request.
+// Without this extension, messages are queued until the connection is established.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

@@ -1,4 +1,4 @@
-// Tests a lane whose endpoint consists of a Unix socket and the codec.
+// Tests lanes against an endpoint that the test implements with a Unix socket and the frame codec.
 #include "connector-vsock/connector_vsock.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct Got {
   std::string name, payload;
 };
 
-// The host and the endpoint, on one thread.
+// A fake host and an endpoint on one thread.
 struct World {
   explicit World(bh_limits bounds = bh::testing::limits()) : limits(bounds) {
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
@@ -118,7 +118,7 @@ struct World {
     if (n > 0) received.append(some, static_cast<std::size_t>(n));
     return n > 0;
   }
-  // Reads the metadata line, then n frames.
+  // Reads the metadata line and n frames.
   std::vector<Got> frames(std::size_t n) {
     std::vector<Got> out;
     REQUIRE(host.run_until(
@@ -209,7 +209,8 @@ TEST_CASE("the metadata line is sent first; stream numbers start at 1") {
 }
 
 TEST_CASE(
-    "answers in any order reach their exchange; empty and server-initiated messages are handled") {
+    "responses in any order reach their exchanges; empty and server-initiated messages are "
+    "handled") {
   World w;
   w.open(R"(,"duplex":false,"meta_prefix":"BULKHEAD_META")");
   w.accept();
@@ -237,7 +238,7 @@ TEST_CASE(
   w.open(R"(,"duplex":false)");
   w.accept();
   bh_error error = bh::make_error();
-  const std::size_t largest = 1'052'672 - 16 - 8;  // minus the name "my_agent"
+  const std::size_t largest = 1'052'672 - 16 - 8;  // minus the frame header and the name "my_agent"
   CHECK(w.send(BH_LANE_REQUEST, 1, std::string(largest + 1, 'x'), &error) == BH_E_INVALID);
   CHECK(bh::text(error).starts_with("frame encode failed"));
   CHECK(w.send(BH_LANE_REQUEST, 2, std::string(largest, 'x')) == BH_OK);
@@ -265,7 +266,8 @@ TEST_CASE("if the endpoint does not read, the queue fills up to its limit") {
 }
 
 TEST_CASE(
-    "a held lane does not read or report the end; after release, everything arrives in order") {
+    "a held lane neither reads nor reports a lost connection; after the hold, all messages arrive "
+    "in order") {
   World w;
   w.open(R"(,"duplex":false)");
   const bool before = GENERATE(true, false);
@@ -282,7 +284,7 @@ TEST_CASE(
   for (int i = 0; i < 5; ++i) w.host.turn(0);
   CHECK(w.messages.empty());
   CHECK(w.downs.empty());
-  CHECK(w.host.watches() == 0);  // an active watch would make the loop spin
+  CHECK(w.host.watches() == 0);  // watching a closed connection would make the loop spin
   w.hold(false);
   REQUIRE(w.host.run_until([&] { return w.messages.size() == 2; }, wait_ms));
   CHECK(w.messages[0] == std::pair<std::uint64_t, std::string>(5, "answer"));
@@ -302,7 +304,7 @@ TEST_CASE("a held lane delivers received messages before it reports a write erro
   if (whole) {
     w.hang_up();
   } else {
-    ::shutdown(w.peer, SHUT_RD);  // does not cause an end of file
+    ::shutdown(w.peer, SHUT_RD);  // the lane sees no end of file
   }
   REQUIRE(w.send(BH_LANE_REQUEST, 6, "{}") == BH_OK);
   REQUIRE(w.host.run_until(
@@ -329,7 +331,7 @@ TEST_CASE("after the last stream number, the connection accepts no requests") {
   w.close_lane();
 }
 
-TEST_CASE("the end of the connection is reported once, with the reason") {
+TEST_CASE("a lost connection is reported once, with the reason") {
   World w;
   w.open();
   w.accept();
@@ -356,7 +358,7 @@ TEST_CASE("the end of the connection is reported once, with the reason") {
   CHECK(w.downs.size() == 1);
 }
 
-TEST_CASE("an invalid answer frame fails only its exchange") {
+TEST_CASE("an invalid response frame fails only its exchange") {
   World w;
   w.open();
   w.accept();
@@ -370,7 +372,7 @@ TEST_CASE("an invalid answer frame fails only its exchange") {
   w.close_lane();
 }
 
-TEST_CASE("finish writes the queue and closes the sending side; answers are still received") {
+TEST_CASE("finish() sends the queue and closes the sending side; responses are still received") {
   World w;
   w.open(R"(,"duplex":false)");
   w.send(BH_LANE_REQUEST, 5, "{}");
@@ -395,7 +397,7 @@ TEST_CASE("the lane performs the handshake of a hybrid socket") {
   REQUIRE(w.host.run_until([&] { return w.read_some(); }, wait_ms));
   CHECK(w.received == "CONNECT 5005\n");
   w.received.clear();
-  SECTION("accepted, with the answer in pieces") {
+  SECTION("accepted, with the response in pieces") {
     w.raw("OK 10");
     w.host.run_for(30);
     CHECK(w.connected == 0);
@@ -403,17 +405,17 @@ TEST_CASE("the lane performs the handshake of a hybrid socket") {
     CHECK(w.frames(1)[0].stream == 1);
     CHECK(w.connected == 1);
   }
-  SECTION("answer other than OK") {
+  SECTION("a response other than OK") {
     w.raw("NO\n");
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
   }
-  SECTION("closed without an answer") {
+  SECTION("closed without a response") {
     w.hang_up();
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
   }
-  SECTION("answer without a newline") {
+  SECTION("a response without a newline") {
     w.raw(std::string(200, 'x'));
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);

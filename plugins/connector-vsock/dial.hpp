@@ -1,4 +1,5 @@
-// Opens the connection: creates the socket, and performs the handshake of a hybrid socket.
+// Connects to the endpoint: creates the socket, and formats and parses the messages of the hybrid
+// handshake.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace connector_vsock {
 
-// Starts a connection and returns its non-blocking socket. The socket becomes writable when the
-// connection is established or has failed. Returns -1 and sets errno on failure.
+// Starts a connection attempt and returns its non-blocking socket. The socket becomes writable when
+// the attempt succeeds or fails. Returns -1 and sets errno on failure.
 int dial(const Definition &definition) noexcept;
 
 // Returns the error of the connection attempt, or 0 if it succeeded.
@@ -22,11 +23,11 @@ std::string hybrid_request(const Definition &definition);
 inline constexpr std::size_t max_hybrid_answer = 64;  // bytes, including the newline
 
 enum class Hybrid { more, accepted, refused };
-// Parses the answer of a hybrid socket. If it is accepted, it consists of the first *size bytes of
-// `in`.
+// Parses the response of a hybrid socket. If the connection was accepted, the response is the first
+// *size bytes of `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
-// Returns an error message with the cause of a failed connection and a remedy.
+// Returns an error message with the cause of a failed connection attempt and a remedy.
 std::string explain(const Definition &definition, int error);
 
 }  // namespace connector_vsock

@@ -90,7 +90,7 @@ void Lane::on_connected() {
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
   update_watch();
-  // These few bytes fit into the buffer of a new socket, so send() does not block.
+  // The buffer of a new socket has room for these few bytes, so send() does not block.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     report_down(BH_E_UNAVAILABLE, error_text("write failed", errno));
@@ -108,7 +108,7 @@ void Lane::on_dialogue(std::string_view in) {
     case Hybrid::accepted:
       break;
   }
-  // The endpoint sends nothing before it receives a message, so no data follows the answer.
+  // The endpoint sends nothing before it receives a message, so no data follows the response.
   now_up();
 }
 
@@ -131,7 +131,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // A message above the frame limit is rejected below, even if the queue is full.
+  // A message above the frame limit is rejected below with its own error, even if the queue is
+  // full.
   const std::size_t most =
       definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
@@ -207,7 +208,8 @@ void Lane::write_queue() {
   if (finishing_ && !std::exchange(half_closed_, true)) ::shutdown(fd_, SHUT_WR);
 }
 
-// Answers that arrived before the error are still delivered. on_readable() then reports the end.
+// Responses that arrived before the write error are still delivered. on_readable() then reports
+// that the connection is lost.
 void Lane::write_failed(const std::string &why) {
   broken_ = why;
   set_blocked(false);
@@ -228,8 +230,8 @@ void Lane::hold(bool hold) {
   if (!hold && !broken_.empty()) shared_.flush_later(*this);
 }
 
-// If no events are needed, the descriptor is not watched at all. Otherwise, a closed connection
-// would be reported in every event loop iteration.
+// If no events are needed, the descriptor is not watched. Otherwise, a closed connection would be
+// reported in every event loop iteration.
 void Lane::update_watch() {
   const std::uint32_t events =
       (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
@@ -308,7 +310,7 @@ void Lane::on_frame(const Frame &frame) {
     return;
   }
   const auto at = exchanges_.find(frame.stream);
-  if (at == exchanges_.end()) return;  // abandoned or unknown
+  if (at == exchanges_.end()) return;  // an abandoned or unknown exchange
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
   if (payload.n > 0) return shared_.up->message(shared_.host.ctx(), handle_, exchange, payload);

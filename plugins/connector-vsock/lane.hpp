@@ -1,13 +1,13 @@
-// One connection to the endpoint.
+// Handles one connection to the endpoint.
 //
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
-// once) -> close -> finished. Messages sent before `up` are queued after the metadata line. A held
-// lane does not read, so the endpoint's send buffer fills up. If the connection ends while the lane
-// is held, the lane detects this after its release.
+// once) -> close -> finished. Messages that are sent before `up` are queued behind the metadata
+// line. A held lane does not read, so the endpoint's send buffer fills up. If the connection is
+// lost while the lane is held, the lane reports this after the hold.
 //
-// Owner: the connector. Runs on the reactor thread. Host functions called from here (message,
-// lane_down) may call close() or send() of this lane before they return; the lane is destroyed at
-// the end of the event loop iteration.
+// Owned by the connector. Runs on the reactor thread. The host functions message() and lane_down()
+// may call close() or send() of the same lane before they return. The lane is destroyed at the end
+// of the event loop iteration.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/wire.h>
@@ -39,15 +39,14 @@ class Shared {
 
   // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // Called once, as the lane's last call. The owner reports lane_closed and destroys the lane at
-  // the end of the event loop iteration.
+  // Called once, as the lane's last callback. The owner then reports lane_closed and destroys the
+  // lane at the end of the event loop iteration.
   virtual void finished(Lane &lane) = 0;
 
   const bh::Host &host;
   const bh_host_connector *const up;
   const bh_host_wire *const wire;  // null if the host does not support bh.host.wire/1
-  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared; lanes read one at a
-                                                                  // time
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // lanes take turns
 
  protected:
   ~Shared() = default;
@@ -64,9 +63,10 @@ class Lane final {
   Lane &operator=(const Lane &) = delete;
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
-  // On failure, the message has not been sent. Returns BH_E_INVALID if the message does not fit
-  // into a frame, and BH_E_SESSION_LOST if the stream numbers of this connection are exhausted.
-  // Returns BH_E_UNAVAILABLE if the connection is closing; lane_down was called or will follow.
+  // Queues a message. On failure, nothing is queued. Returns BH_E_INVALID if the message does not
+  // fit into a frame, BH_E_LIMIT if the queue is full, and BH_E_SESSION_LOST if the stream numbers
+  // of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is closing;
+  // lane_down was called or will be called.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();
@@ -77,7 +77,7 @@ class Lane final {
   bh_lane handle() const noexcept { return handle_; }
   bool closing() const noexcept { return closing_; }
 
-  // For tests: sets the stream number of the next request.
+  // Sets the stream number of the next request. For tests.
   void skip_to_stream(std::uint32_t stream) noexcept { next_stream_ = stream; }
 
   bool flush_queued = false;  // used only by the owner
@@ -113,13 +113,13 @@ class Lane final {
   int fd_ = -1;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
-  std::string answer_;  // partial answer of the hybrid handshake
+  std::string answer_;  // partial response of the hybrid handshake
   mcp_frame::FrameReader reader_;
   stdio_lines::Bytes queue_;
-  std::size_t written_ = 0;                                     // number of written bytes of queue_
+  std::size_t written_ = 0;                                     // bytes of queue_ that are written
   std::uint32_t next_stream_ = 1;                               // 0 if exhausted
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
-  std::string broken_;  // the write error, reported after received messages
+  std::string broken_;  // a write error, which is reported after the received messages
   bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false, held_ = false;
   bool bad_frame_logged_ = false;
 };

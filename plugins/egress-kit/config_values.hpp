@@ -1,4 +1,4 @@
-// Helpers for the configuration of egress plugins.
+// Reads the configuration values of egress plugins.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -9,7 +9,7 @@
 
 namespace egress {
 
-// A numeric configuration key and its range.
+// A configuration key with a number, and the allowed range.
 template <class Config>
 struct Number {
   std::string_view key;
@@ -39,8 +39,8 @@ struct Word {
   bool Config::*place;
 };
 
-// Reads a list that contains one or both of two allowed values. Returns an error that names the
-// key, or an empty string on success.
+// Reads a list with one or both of two allowed values and sets their flags. Returns an error that
+// names the key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
@@ -56,8 +56,8 @@ std::string read_words(std::string_view key, const Word<Config> (&words)[2],
   return {};
 }
 
-// Parses `json` into `root` and calls read_key for each member. Returns the error, or an empty
-// string on success.
+// Parses `json` into `root` and calls read_key for each member. Returns the first error, or an
+// empty string on success.
 template <class Config>
 std::string read_object(std::string_view json, rapidjson::Document *root, Config *out,
                         std::string (*read_key)(std::string_view key, const rapidjson::Value &,

@@ -1,4 +1,4 @@
-// Tests of allowed endpoints and of a single POST.
+// Tests the validation of endpoints and single POST requests.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -140,7 +140,7 @@ TEST_CASE("errors are reported") {
     REQUIRE(w.ended());
     CHECK(w.got->problem == "connection refused");
   }
-  SECTION("the answer is too large") {
+  SECTION("the response is too large") {
     const auto post = w.post(4);
     w.http.answer(0, 200, "12345");
     REQUIRE(w.ended());
@@ -177,7 +177,7 @@ TEST_CASE("destroying a Post cancels its request") {
 
 namespace {
 
-// A server at the other end of a socket pair. It writes `answer` after it has read the request.
+// A server at the other end of a socket pair.
 struct SocketWorld {
   bh::testing::FakeHost fake;
   bh::Host host{fake.host()};
@@ -211,7 +211,7 @@ struct SocketWorld {
 
 }  // namespace
 
-TEST_CASE("over a socket, an answer is read whether or not it is split") {
+TEST_CASE("over a socket, a response is read whether or not it is split") {
   SocketWorld w;
   SECTION("in one piece") {
     w.respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -228,7 +228,7 @@ TEST_CASE("over a socket, an answer is read whether or not it is split") {
     w.fake.run_for(1);
     w.respond("1\r\nk\r\n0\r\n\r\n");
   }
-  SECTION("ended by closing the connection") {
+  SECTION("delimited by the end of the connection") {
     w.respond("HTTP/1.0 200 OK\r\n\r\nok");
     w.close_server();
   }
@@ -242,7 +242,7 @@ TEST_CASE("over a socket, an answer is read whether or not it is split") {
   CHECK(std::string(sent, static_cast<std::size_t>(n)) == "POST / HTTP/1.1\r\n\r\n");
 }
 
-TEST_CASE("over a socket, an incomplete answer is an error without a body") {
+TEST_CASE("over a socket, an incomplete response is an error without a body") {
   const auto problem = [](std::string_view text, bool closed) {
     SocketWorld w(closed ? 5'000 : 50);
     w.respond(text);

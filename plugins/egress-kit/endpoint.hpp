@@ -1,4 +1,5 @@
-// The only server to which a plugin sends requests: HTTPS to any host, or HTTP on this machine.
+// Parses the endpoint to which a plugin sends its requests: any host over HTTPS, only the local
+// machine over HTTP.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -16,21 +17,21 @@ struct Endpoint {
   static constexpr std::uint64_t min_timeout_ms = 10, max_timeout_ms = 60'000;
 
   std::string url;
-  std::string socket;  // path of a Unix socket; if empty, the host of the URL is used
+  std::string socket;  // path of a Unix socket; if empty, connects to the URL's host
   std::vector<std::pair<std::string, std::string>> headers;  // may contain credentials
   std::uint64_t timeout_ms = 2'000;                          // for one complete request
   bool loopback = false;                                     // connect only to loopback addresses
 
-  // Returns the endpoint's name for log and error messages, such as "https://pdp.example:8443". It
-  // omits the path and all other components that may contain credentials.
+  // Returns the endpoint for log and error messages ("https://pdp.example:8443"), without the path
+  // and other parts that may contain credentials.
   std::string shown() const;
 };
 
 // Returns true if read_endpoint() reads this key.
 bool endpoint_key(std::string_view key);
 
-// Reads "url", "socket", "headers" and "timeout_ms". `out` may contain defaults. Returns the error,
-// or an empty string on success. The error names the key but contains no values.
+// Reads "url", "socket", "headers" and "timeout_ms" into `out`, which may contain defaults. Returns
+// an error that names the key but contains no values, or an empty string on success.
 std::string read_endpoint(const rapidjson::Value &config, Endpoint *out);
 
 // Returns true if `address` is a loopback address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.

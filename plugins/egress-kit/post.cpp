@@ -32,7 +32,7 @@ Address address_of(const std::string &path) {
   return out;
 }
 
-// Headers of every request, followed by the endpoint's own headers.
+// Headers that every request sends before the endpoint's configured headers.
 constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
     {"content-type", "application/json"},
     {"accept", "application/json"},
@@ -63,7 +63,7 @@ Post &self(void *user) noexcept {
 
 }  // namespace
 
-// A pending connect() call in the host, which runs on a pool thread.
+// A connection attempt of the host on a pool thread. It may outlive the Post.
 struct Post::Dial {
   const bh_host_listen *table = nullptr;
   void *ctx = nullptr;
@@ -108,7 +108,7 @@ void Post::start(std::string body) {
   endpoint_.socket.empty() ? request() : dial();
 }
 
-// Runs code that can fail only if memory is exhausted.
+// Runs `f`, which can fail only if memory is exhausted.
 template <class F>
 bool Post::guard(F &&f) {
   const bh_status status = bh::guarded(nullptr, [&] {
@@ -225,8 +225,8 @@ void Post::on_done(const bh_error *error) {
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
   timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
-                               // The receiver may run out of memory. The host is C code, so no
-                               // exception may reach it.
+                               // The Done callback may run out of memory, but no exception may
+                               // reach the host, which is C code.
                                bh::contained([&] { post.end(); });
                              }));
 }

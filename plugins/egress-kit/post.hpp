@@ -1,8 +1,8 @@
-// One POST request with JSON to an Endpoint, through the HTTP client of the compartment or over the
-// endpoint's Unix socket.
+// Sends one POST request with JSON to an Endpoint, through the HTTP client of the compartment or
+// over the endpoint's Unix socket.
 //
-// A redirect is returned as the answer and is not followed. Requests are not retried; a retry
-// requires another Post. Runs on the reactor thread.
+// A redirect is returned as the response and is not followed. A Post is never retried; the caller
+// creates another Post for a retry. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,9 +23,9 @@ namespace egress {
 class Post {
  public:
   struct Answer {
-    std::uint32_t status = 0;  // 0 if there was no answer
-    std::string body;          // at most max_body bytes
-    std::string problem;  // the reason why the answer is missing or incomplete; empty otherwise
+    std::uint32_t status = 0;         // 0 if there was no response
+    std::string body;                 // at most max_body bytes
+    std::string problem;              // why the response is missing or incomplete; otherwise empty
     std::uint64_t retry_after_s = 0;  // from Retry-After, at most an hour; 0 if there is none
   };
   // Called once, never inside start(). May destroy the Post.
@@ -47,7 +47,7 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
-  // Returns false if f() has thrown an exception. end() is then pending.
+  // Returns false if f() threw an exception. In this case, end() is scheduled.
   template <class F>
   bool guard(F &&f);
   void end_later(std::string problem);
@@ -72,8 +72,8 @@ class Post {
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket, if there is one, to the host. Must be called in start().
-// Returns the error, or an empty string on success.
+// Announces the endpoint's Unix socket, if it has one, to the host. Must be called in the plugin's
+// start(). Returns the error, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 
 }  // namespace egress

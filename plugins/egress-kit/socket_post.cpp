@@ -13,8 +13,8 @@ namespace egress {
 
 namespace {
 
-// The host is C code, so no exception may reach it, not even if memory is exhausted. After an
-// exception, reading resumes at the next event, or the timer ends the request.
+// No exception may reach the host, which is C code. If memory is exhausted, the next event resumes
+// the request, or the request times out.
 template <class F>
 void guarded(F &&f) noexcept {
   bh::guarded(nullptr, [&] {
@@ -39,7 +39,7 @@ SocketPost::SocketPost(const bh::Host &host, int fd, std::string message, std::u
   const auto ready = bh::fd_callback(this, [](SocketPost &self, std::uint32_t events) {
     guarded([&] { self.on_ready(events); });
   });
-  // If watching the descriptor fails, the timer ends the request.
+  // If the descriptor cannot be watched, the request times out.
   host_.watch(fd_, BH_FD_READ | BH_FD_WRITE, ready, &watch_);
 }
 
@@ -51,17 +51,17 @@ SocketPost::~SocketPost() {
 
 void SocketPost::on_ready(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0 && written_ < message_.size() && !write()) return;
-  // Reads even on events that end the connection, because the answer may have arrived first.
+  // Error and hang-up events are also read, because the response may have arrived before them.
   if ((events & ~static_cast<std::uint32_t>(BH_FD_WRITE)) != 0) read();
 }
 
-// Returns false if the request has ended.
+// Returns false if the request is finished.
 bool SocketPost::write() {
   const ssize_t n = ::send(fd_, message_.data() + written_, message_.size() - written_,
                            MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return true;
-    // The server may answer and close the connection before it has read the whole request.
+    // The server may respond and close the connection before it has read the whole request.
     if (errno != EPIPE && errno != ECONNRESET) return finish(bh::error_name(errno)), false;
     written_ = message_.size();
   } else {
@@ -71,7 +71,7 @@ bool SocketPost::write() {
   return true;
 }
 
-// Returns false if the request has ended.
+// Returns false if the request is finished.
 bool SocketPost::read() {
   char bytes[16 << 10];
   const ssize_t n = ::recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -85,7 +85,7 @@ bool SocketPost::read() {
   return consume({bytes, static_cast<std::size_t>(n)});
 }
 
-// Returns false if the request has ended.
+// Returns false if the request is finished.
 bool SocketPost::consume(std::string_view in) {
   using Result = http_codec::ResponseReader::Result;
   const http_codec::ResponseHead &head = reader_.head();

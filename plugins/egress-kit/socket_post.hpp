@@ -1,8 +1,8 @@
-// One HTTP/1.1 request over a connected stream socket, and its answer.
+// Sends one HTTP/1.1 request over a connected stream socket and reads the response.
 //
-// Used in compartments without a network, for which the supervisor connects to a Unix socket.
-// libcurl 7.88 (Debian 12) cannot use a connected socket, because it tries to connect again and
-// fails. This class therefore reads and writes the bytes itself. Runs on the reactor thread.
+// Used in compartments without network access, for which the supervisor connects to a Unix socket.
+// libcurl 7.88 (Debian 12) cannot use a connected socket, because it tries to connect it again.
+// Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -18,18 +18,18 @@ namespace egress {
 class SocketPost {
  public:
   struct Answer {
-    std::uint32_t status = 0;  // 0 if there was no answer
+    std::uint32_t status = 0;  // 0 if there was no response
     std::string retry_after;   // value of the Retry-After header
     std::string body;
-    std::string problem;  // empty if the answer is complete
+    std::string problem;  // empty if the response is complete
   };
   using Done = std::function<void(Answer &&)>;  // called once, never inside the constructor
 
   static constexpr std::uint32_t max_head_bytes = 64 << 10;
 
-  // Takes ownership of `fd`, which must be non-blocking. `message` is the request with head and
-  // body. `timeout_ms` applies to the whole request. A body of more than `max_body` bytes is an
-  // error.
+  // Takes ownership of `fd`, which must be non-blocking. `message` is the complete request, head
+  // and body. `timeout_ms` covers the request and its response. A response body of more than
+  // `max_body` bytes is an error.
   SocketPost(const bh::Host &host, int fd, std::string message, std::uint64_t max_body,
              std::uint64_t timeout_ms, Done done);
   ~SocketPost();

@@ -1,4 +1,4 @@
-// A fake HTTP client. The test answers the stored requests.
+// A fake HTTP client that stores requests until the test responds to them.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,7 +23,7 @@ class FakeHttp {
     bool open = true;
   };
 
-  // Adds the table to `host`, whose `user` then points to this object.
+  // Adds the HTTP table to `host` and sets host.user to this object.
   explicit FakeHttp(bh::testing::FakeHost &host) {
     table_.size = sizeof table_;
     table_.start = [](void *ctx, const bh_http_request *r, const bh_http_handler *h, void *user,

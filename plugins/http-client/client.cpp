@@ -140,7 +140,7 @@ void Client::act(curl_socket_t fd, int events) {
   settle();
 }
 
-// Performs the starts and cancellations that were deferred during calls to libcurl.
+// Performs the starts and cancellations that were deferred while libcurl was running.
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
   while (!waiting_.empty()) {  // one at a time, because on_done may cancel other requests
@@ -162,7 +162,7 @@ void Client::finish_ended() {
     char *place = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
     auto *transfer = reinterpret_cast<Transfer *>(place);
-    // on_done may start and cancel other requests. By then, the id of this request is invalid.
+    // on_done may start and cancel requests. The ID of this request is already invalid in on_done.
     auto node = transfers_.extract(transfer->id);
     curl_multi_remove_handle(multi_, transfer->easy());
     transfer->finish(result);

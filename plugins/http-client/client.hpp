@@ -1,8 +1,8 @@
-// libcurl's multi interface on the host's reactor: bh_host_fd watches the descriptors, and one host
-// timer is used. The only thread is libcurl's resolver.
+// Runs libcurl's multi interface on the host's reactor. bh_host_fd watches the descriptors, and one
+// host timer implements all time-outs. libcurl's resolver is the only additional thread.
 //
-// libcurl must not be called from its own callbacks. However, a handler may start or cancel
-// requests in a callback, so these operations are deferred until libcurl returns.
+// libcurl must not be called from its own callbacks. Handlers may start and cancel requests in
+// callbacks, so starts and cancellations are deferred until libcurl returns.
 //
 // Limits: requests_max concurrent requests (BH_E_LIMIT) and connections_kept idle connections.
 #pragma once

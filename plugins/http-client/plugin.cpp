@@ -1,4 +1,4 @@
-// http-client: HTTP client for the other plugins of a compartment. Only this plugin loads libcurl.
+// Provides an HTTP client to the other plugins of a compartment. No other plugin loads libcurl.
 #include <curl/curl.h>
 
 #include <memory>

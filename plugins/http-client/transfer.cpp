@@ -19,12 +19,11 @@ namespace {
 constexpr std::size_t url_bytes_max = 8192;
 constexpr long connect_ms_default = 10'000;
 
-// Headers that never contain credentials. All other headers are sent only to the origin of the
-// request.
+// Headers that never contain credentials. All other headers are sent only to the original origin.
 constexpr std::array harmless{"accept",        "accept-language", "accept-encoding",
                               "user-agent",    "cache-control",   "content-type",
                               "if-none-match", "range",           "if-modified-since"};
-// Headers for framing and connection management. Only libcurl sets them.
+// Headers for framing and connection management, which are set by libcurl only.
 constexpr std::array reserved{"host",
                               "content-length",
                               "transfer-encoding",
@@ -157,14 +156,13 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
     line.assign(name).append(value.empty() ? ";" : ": ").append(value);
     headers_ = curl_slist_append(headers_, line.c_str());
   }
-  headers_ = curl_slist_append(headers_, "Expect:");  // avoids a round trip before the body
+  headers_ = curl_slist_append(headers_, "Expect:");  // disables "100 Continue" and its round trip
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   return BH_OK;
 }
 
-// The body is sent through a read callback that can be rewound only after a redirect. If a reused
-// connection turns out to be dead, libcurl therefore cannot retry a request that the server may
-// have executed.
+// The read callback for the body can be rewound only after a redirect. Therefore, libcurl cannot
+// retry a request on a dead reused connection. The server may already have executed the request.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -215,7 +213,7 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // TCP keep-alive detects an unreachable peer within a minute, even if no data is being sent.
+  // TCP keep-alive detects an unreachable peer within a minute, even if no data is sent.
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -226,14 +224,14 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   if ((request.flags & BH_HTTP_NO_PROXY) != 0) curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  // This option is always set, because child processes would otherwise inherit libcurl's sockets.
+  // Always set: on_open() creates sockets that child processes do not inherit.
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   if (handler_.check_address != nullptr) {
     curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   }
-  // The curl program reads these variables; libcurl does not.
+  // libcurl does not read these variables, although the curl program does.
   if (const char *file = environment("CURL_CA_BUNDLE", "SSL_CERT_FILE")) {
     curl_easy_setopt(easy_, CURLOPT_CAINFO, file);
   }
@@ -310,8 +308,7 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   return fd;
 }
 
-// This callback is invoked even for reused connections, for which this request did not call
-// on_open.
+// Also called for reused connections, for which this request has not called on_open.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK
@@ -369,8 +366,8 @@ bool Transfer::end_of_head() {
   return report_head();
 }
 
-// Headers that may contain credentials are not forwarded to other origins. libcurl itself removes
-// only two of them.
+// Rejects a redirect that would send headers with possible credentials to another origin. libcurl
+// itself removes only two such headers.
 bool Transfer::redirect_is_safe() {
   if (!private_headers_) return true;
   char *now = nullptr;

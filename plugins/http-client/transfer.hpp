@@ -1,6 +1,6 @@
-// One HTTP request in libcurl: its options, and the state that its callbacks collect.
+// Runs one HTTP request in libcurl: sets the options and collects the response in callbacks.
 //
-// Owner: the Client. Runs on the reactor thread.
+// Owned by the Client. Runs on the reactor thread.
 #pragma once
 
 #include <curl/curl.h>
@@ -32,7 +32,7 @@ class Transfer {
 
   // Calls the handler's on_done with the result.
   void finish(CURLcode result);
-  // Suppresses all further callbacks.
+  // After this call, the handler is not called.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
   CURL *easy() const noexcept { return easy_; }
@@ -81,8 +81,7 @@ class Transfer {
   std::size_t head_bytes_ = 0;
   std::vector<Header> head_;
   std::string judged_;  // the last accepted address
-  bh_error stopped_{};  // error from the callback that stopped the transfer; code is BH_OK if none
-                        // stopped it
+  bh_error stopped_{};  // the error of the callback that stopped the transfer, or BH_OK
   char text_[CURL_ERROR_SIZE] = {};
 };
 

@@ -1,4 +1,4 @@
-// Limits the total memory for unfinished requests on all connections.
+// Limits the total memory of unfinished requests on all connections.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@ namespace http_codec {
 // Runs on the reactor thread.
 class BodyBudget {
  public:
-  // A request of up to this size is not counted, so large requests cannot block small requests. The
-  // number of connections limits the uncounted memory.
+  // Requests up to this size are not counted, so that large requests cannot block small ones. The
+  // connection limit bounds the uncounted memory.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}
 
-  // Changes one request's memory from `before` to `after` bytes. Returns false and changes nothing
-  // if the total would exceed the limit.
+  // Changes the memory of one request from `before` to `after` bytes. If the total would exceed the
+  // limit, returns false and changes nothing.
   bool change(std::uint64_t before, std::uint64_t after) noexcept {
     const std::uint64_t others = used_ - counted(before);
     if (after > before && counted(after) > bound_ - others) return false;

@@ -1,5 +1,5 @@
-// A byte buffer that grows without zero-filling and frees its memory when cleared. A body of 64 MB
-// is received directly into it. Idle connections use no memory.
+// A byte buffer that grows without zero-filling and frees its memory when cleared. A large body is
+// received directly into the buffer, and idle connections use no memory.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ class ByteBuffer {
   char *data() noexcept { return data_; }
   std::string_view view() const noexcept { return {data_, size_}; }
 
-  // Reserves `bytes` in total. Returns false, and changes nothing, if memory allocation fails.
+  // Increases the capacity to at least `bytes`. If memory allocation fails, returns false and
+  // changes nothing.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     void *grown = std::realloc(data_, bytes);
@@ -39,8 +40,8 @@ class ByteBuffer {
     return true;
   }
 
-  // Returns false, and changes nothing, if memory allocation fails. `bytes` must not be inside this
-  // buffer.
+  // Appends bytes from outside this buffer. If memory allocation fails, returns false and changes
+  // nothing.
   bool append(std::string_view bytes) noexcept {
     if (bytes.empty()) return true;
     if (size_ + bytes.size() > capacity_ &&
@@ -52,8 +53,8 @@ class ByteBuffer {
     return true;
   }
 
-  // room() returns the memory that is reserved but not filled. filled(n) adds its first n bytes to
-  // the content.
+  // room() returns the reserved but unused memory. After writing n bytes to its start, call
+  // filled(n).
   std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
   void filled(std::size_t n) noexcept { size_ += n; }
 

@@ -1,10 +1,10 @@
-// Decodes the chunked transfer coding incrementally, without a copy: pieces of the body are views
-// of the input.
+// Decodes the chunked transfer coding incrementally and without copying: pieces of the body are
+// views of the input.
 //
-// Strict: sizes must be plain hex digits, and lines must end with CR LF. Trailers must be valid
-// fields, and are ignored. Extensions are rejected in requests: no client sends them, and
-// differences between parsers permit request smuggling. In responses, extensions are skipped,
-// because some servers send them.
+// The decoder is strict: sizes must be plain hex digits, lines must end with CR LF, and trailers
+// must be valid fields (which are ignored). In requests, chunk extensions are rejected: no client
+// sends them, and parsers that differ about them permit request smuggling. In responses, extensions
+// are skipped, because some servers send them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace http_codec {
 
 struct ChunkLimits {
   std::uint32_t trailer_bytes = 0;    // limit for all trailers together
-  std::uint32_t extension_bytes = 0;  // limit for a chunk's extension; 0 rejects extensions
+  std::uint32_t extension_bytes = 0;  // limit for the extension of one chunk; 0 rejects extensions
 };
 
 class ChunkDecoder {
@@ -24,8 +24,10 @@ class ChunkDecoder {
   explicit ChunkDecoder(const ChunkLimits &limits) noexcept
       : limits_(limits), trailer_left_(limits.trailer_bytes) {}
 
-  // Consumes bytes from the front of `in`. data: `piece` is the next part of the body. more: all of
-  // `in` has been consumed. too_large: the next chunk has more than `size_limit` bytes.
+  // Consumes bytes from the front of `in`.
+  //   data       `piece` is the next part of the body
+  //   more       all of `in` has been consumed
+  //   too_large  the next chunk has more than `size_limit` bytes
   Result next(std::string_view &in, std::uint64_t size_limit, std::string_view &piece) noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// Code shared by request and response heads: splits a head into lines, and parses the fields that
-// determine where a message ends and whether its connection persists.
+// Shared by the parsers of request and response heads: splits a head into lines, and parses the
+// fields that determine where a message ends and whether its connection persists.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace http_codec {
 
-// Splits a head into lines. Each byte is scanned once, however the input is split. A control
-// character other than a tab, a bare CR, or a bare LF is invalid.
+// Splits a head into lines. Each byte is scanned once, however the input is split. Bare CR, bare LF
+// and control characters other than a tab are invalid.
 class HeadLines {
  public:
   enum class Step : std::uint8_t { line, more, invalid };
 
-  // `data` contains all bytes received since the start of the head. `line` excludes its CR LF.
+  // Finds the next line. `data` has all bytes since the start of the head. `line` excludes its CR
+  // LF.
   Step next(std::string_view data, std::string_view &line) noexcept {
     const char *const end = data.data() + data.size();
     const char *const at = find_control(data.data() + scanned_, end);
@@ -34,8 +35,8 @@ class HeadLines {
   std::uint32_t start_ = 0, scanned_ = 0;
 };
 
-// Parses "Name: value". Returns false if the line is not a field. Because the name must be a token,
-// this rejects folded lines and spaces before the colon.
+// Parses "Name: value". Returns false if the line is not a field. The name must be a token, so
+// folded lines and spaces before the colon are rejected.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);
@@ -45,7 +46,8 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// The fields of a message. Validation functions return the reason why a value is invalid, or null.
+// The fields that determine framing and persistence. The functions return the reason why a value is
+// invalid, or null.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;
@@ -53,8 +55,8 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A list of lengths is invalid, even if all are equal. A repeated field with a different value is
-  // also invalid.
+  // A comma-separated list is invalid, even if all its lengths are equal. If the field is repeated,
+  // its values must be equal.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;
     if (!parse_decimal(value, &length)) return "a malformed Content-Length";

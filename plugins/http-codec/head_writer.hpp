@@ -12,12 +12,12 @@ namespace http_codec {
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Returns a status line such as "HTTP/1.1 200 OK\r\n". An unknown status is replaced with 400 or
-// 500.
+// Returns a status line such as "HTTP/1.1 200 OK\r\n". For an unknown status, returns the line of
+// 400 or 500.
 std::string_view status_line(int status) noexcept;
 
-// A string of at most N bytes, built in place. A piece that does not fit is omitted entirely, so
-// the caller must limit the length of external text.
+// A string of at most N bytes without heap memory. A piece that does not fit is omitted as a whole,
+// so the caller must limit the length of external text.
 template <std::size_t N>
 class HeadText {
  public:
@@ -46,7 +46,7 @@ class HeadText {
   std::size_t size_ = 0;
 };
 
-// Used for request heads, whose length is not known in advance.
+// For request heads, whose length is not limited in advance.
 inline void append_request_line(std::string &out, std::string_view method,
                                 std::string_view target) {
   out.append(method).append(" ").append(target).append(" HTTP/1.1\r\n");

@@ -6,7 +6,7 @@ namespace http_codec {
 
 namespace {
 
-constexpr std::size_t first_step = 1u << 20;   // initial size of a body's buffer; doubled when full
+constexpr std::size_t first_step = 1u << 20;   // initial buffer size of a body; doubled when full
 constexpr std::size_t least_room = 64u << 10;  // minimum buffer space for a system call
 
 }  // namespace
@@ -60,7 +60,8 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// Keeps the head in held_, to which its slices refer. The body is stored after it.
+// Copies the head to held_, because the slices of the head refer to held_. The body follows it
+// there.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
@@ -105,7 +106,7 @@ RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
 std::span<char> RequestFeed::room() noexcept {
   if (phase_ != Phase::body) return {};
   const std::size_t missing = total() - held_.size();
-  // If memory allocation fails, the bytes arrive through feed(), which reports the error.
+  // If memory allocation fails, the caller passes the bytes to feed(), which reports the error.
   if (!grow(held_.size() + std::min(missing, least_room))) return {};
   return held_.room().first(std::min(missing, held_.room().size()));
 }
@@ -116,7 +117,7 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Reserves `need` bytes for head and body, plus room for growth.
+// Reserves `need` bytes for the head and the body, and more for growth if the budget permits.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

@@ -1,8 +1,8 @@
-// Splits the bytes of one client connection into complete requests. No I/O.
+// Splits the byte stream of a client connection into requests. No I/O.
 //
 // A request that is complete in the input is returned in place, without a copy. An incomplete
-// request is copied into the feed's buffer, which is freed with the request. The buffer grows with
-// the received bytes; an announced length alone does not reserve memory.
+// request is copied to a buffer, which is freed after the request. The buffer grows with the
+// received bytes: an announced length alone reserves no memory.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,24 @@ class RequestFeed {
   RequestFeed(const RequestFeed &) = delete;
   RequestFeed &operator=(const RequestFeed &) = delete;
 
-  // Consumes bytes from the front of `in`, but never more than one request. request: a request is
-  // complete. head(), text() and body() remain valid until the next call to next() or until the
-  // bytes of `in` become invalid. error: status() is the HTTP status for the answer. The connection
-  // cannot be used for another request.
+  // Consumes bytes from the front of `in`, up to the end of one request.
+  //   more     all of `in` has been consumed
+  //   request  a request is complete; head(), text() and body() are valid until next() is called or
+  //            the bytes of `in` become invalid
+  //   error    status() is the HTTP status of the response; the connection cannot be used again
   Result feed(std::string_view &in) noexcept;
 
-  // Drops the current request and its memory.
+  // Drops the current request and frees its memory.
   void next() noexcept;
 
-  // Returns memory for the missing bytes of a body of known length. Returns an empty span in all
-  // other cases. Call it only for an admitted request, because it reserves memory in advance.
+  // Returns memory for receiving the rest of a body of known length, or an empty span. Reserves
+  // memory in advance, so call it only for an admitted request.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
-  // Returns true if the head of the current request is complete, even if the body is not.
+  // Returns true if the head of the current request is complete.
   bool head_known() const noexcept { return phase_ != Phase::head && phase_ != Phase::failed; }
-  // Returns true if the feed holds bytes of an unfinished request.
+  // Returns true if part of a request has been received.
   bool started() const noexcept { return !held_.empty() && phase_ != Phase::complete; }
 
   const RequestHead &head() const noexcept { return parser_.head(); }
@@ -59,7 +60,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Returns the reason for an invalid head, a static string. Valid after Result::error.
+  // Returns the reason for an invalid head as a static string. Valid after Result::error.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:
@@ -78,7 +79,7 @@ class RequestFeed {
 
   const FeedLimits *limits_;
   HeadParser parser_;
-  ByteBuffer held_;     // the head and, unless chunked, the body of an unfinished request
+  ByteBuffer held_;     // head of an unfinished request, with its body unless chunked
   ByteBuffer decoded_;  // body of a chunked request
   ChunkDecoder chunks_{{}};
   const char *base_ = nullptr;

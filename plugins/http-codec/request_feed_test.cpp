@@ -24,7 +24,7 @@ Outcome run(std::string_view text, std::size_t step = 0, const FeedLimits &limit
   Outcome out;
   if (step == 0) step = std::max<std::size_t>(text.size(), 1);
   for (std::size_t at = 0; at < text.size(); at += step) {
-    // A separate copy allows the sanitizer to detect a view that is kept too long.
+    // A separate copy allows the sanitizer to detect a view that is used too long.
     const std::string piece(text.substr(at, step));
     std::string_view in = piece;
     while (!in.empty()) {

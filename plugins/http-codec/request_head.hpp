@@ -1,16 +1,16 @@
-// The head of an HTTP/1.x request: the request line and fields, parsed strictly and line by line.
+// Parses the head of an HTTP/1.x request (request line and fields) line by line.
 //
-// Strict, because a gateway is between proxies and servers: anything that two parsers may interpret
-// differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
-// codings) is rejected with 400.
+// The parser is strict, because the gateway is between proxies and servers. Anything that two
+// parsers may interpret differently is rejected with 400: bare LF, folded lines, a space before a
+// colon, two lengths, unknown transfer codings.
 //
-// Boost.Beast's basic_parser is not used (bench/codec_bench.cpp). This parser takes 133 ns for a
-// head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482 ns if it stores the
-// same fields. It takes 259 and 589 ns with a preceding scan of the raw head, which it would need
-// because it accepts bare LF and folded lines.
+// Boost.Beast's basic_parser is not used, because it is slower (bench/codec_bench.cpp). This parser
+// takes 133 ns for a head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482
+// ns if it stores the same fields, and 259 and 589 ns with a preceding scan of the raw head. Beast
+// would need this scan, because it accepts bare LF and folded lines.
 //
-// No I/O, no allocation. Only the fields that users of this library need are stored. Other fields
-// are validated and skipped.
+// No I/O, no allocation. Only fields that users of this library need are stored. Other fields are
+// validated and skipped.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@ enum class Method : std::uint8_t { get, head, post, del, options, other };
 // Returns the method's name, such as "GET", or an empty string for Method::other.
 std::string_view name_of(Method method) noexcept;
 
-// A range of the request's bytes. It stores an offset, not a pointer, because the bytes may move
-// while more arrive.
+// A range of the request's bytes. It has an offset instead of a pointer, because the bytes may move
+// while more bytes arrive.
 struct Slice {
   std::uint32_t at = 0;
   std::uint32_t n = 0;
 };
 
-// Fields that may occur only once and are stored unchanged.
+// Fields whose values are stored unchanged. Each of them may occur only once.
 enum class Field : std::uint8_t {
   host,
   origin,
@@ -70,17 +70,17 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // `limit` is the maximum size of the whole head in bytes; larger heads are rejected with 431. If
+  // `limit` is the maximum size of the head in bytes; larger heads are rejected with 431. If
   // needs_host is set, an HTTP/1.1 request without Host is rejected, as required over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // `data` contains all bytes received since the start of the request, and may extend beyond the
-  // head. Each byte is scanned once, however the input is split.
+  // Parses the lines that are complete. `data` has all bytes since the start of the request, and
+  // may extend beyond the head. Each byte is scanned once, however the input is split.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // The HTTP status for the answer, and the reason. Both are valid after Result::error.
+  // The HTTP status of the response, and the reason. Valid after Result::error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 
@@ -104,8 +104,9 @@ class HeadParser {
   bool needs_host_;
   int status_ = 0;
   const char *why_ = nullptr;
-  bool request_line_ = false;  // the request line has been read
-  bool skipped_line_ = false;  // the single empty line allowed before the request line was skipped
+  bool request_line_ = false;  // the request line was parsed
+  bool skipped_line_ =
+      false;  // an empty line before the request line was skipped; a second one is invalid
   bool done_ = false;
 };
 

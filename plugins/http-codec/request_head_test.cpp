@@ -1,4 +1,4 @@
-// Tests of ambiguous or unusual request heads and the resulting status.
+// Tests which unusual or ambiguous request heads are accepted, and the status of rejected ones.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Tests of the memory used by incomplete requests.
+// Tests the memory limits of incomplete requests.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>

@@ -22,8 +22,7 @@ void read_keep_alive(std::string_view value, ResponseHead *head) noexcept {
   });
 }
 
-// Stores the relevant fields. The switch on the length skips most other fields after one
-// comparison.
+// Stores the fields that are needed. Comparing the length first skips most other fields quickly.
 const char *read_field(std::string_view name, std::string_view value, ResponseHead *head,
                        Fields *fields) noexcept {
   switch (name.size()) {

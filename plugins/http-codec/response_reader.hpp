@@ -1,5 +1,5 @@
-// Reads one response from the bytes of a connection: skips interim heads, parses the head, and
-// finds the end of the body. No I/O. Only a head that arrives in pieces is copied.
+// Reads responses from the byte stream of a connection. Skips interim heads (1xx), parses the head,
+// and finds the end of the body. No I/O. Only a head that arrives in pieces is copied.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,21 @@ class ResponseReader {
   // Prepares for the next response. The views in head() remain valid.
   void reset() noexcept { phase_ = Phase::head; }
 
-  // Consumes bytes from the front of `in`. Call it until the result is neither head nor body.
+  // Consumes bytes from the front of `in`. Call it again after `head` and `body`.
   //   more   all of `in` has been consumed
-  //   head   head() is complete; its views are valid until next() is called for another response,
-  //          and as long as the bytes of `in` are
+  //   head   head() is complete; its views are valid until the next response is read or the bytes
+  //   of
+  //          `in` become invalid
   //   body   `piece` is the next part of the body, a view of `in`
-  //   done   the response is complete; `in` contains the bytes after it
+  //   done   the response is complete; `in` has the bytes after it
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }
-  // Returns the reason why the response is invalid, a static string.
+  // Returns the reason why the response is invalid, as a static string.
   const char *why() const noexcept { return why_; }
-  // Returns the number of missing bytes of a body of known length. Returns 0 in all other cases.
+  // Returns the number of missing bytes of a body of known length, otherwise 0.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
-  // Returns true if the response ends when the connection is closed.
+  // Returns true if the end of the connection is the end of the response.
   bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
 
  private:
@@ -48,7 +49,7 @@ class ResponseReader {
 
   std::uint64_t head_bytes_;
   ResponseHead head_;
-  std::string held_;  // an incomplete head; later, the head that the views refer to
+  std::string held_;  // an incomplete head, or a head that the views refer to
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_{{}};
   const char *why_ = nullptr;

@@ -21,7 +21,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   Read out;
   std::string part;
   while (!in.empty() && out.end == Result::more) {
-    part.assign(in.substr(0, step));  // freed after each piece; views must not outlive it
+    part.assign(in.substr(0, step));  // overwritten for each piece; views must not outlive it
     in.remove_prefix(part.size());
     std::string_view left = part, piece;
     for (;;) {
@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// All cases use one reader, to test that reset() is sufficient between them.
+// Uses one reader for all cases, to test that reset() is sufficient.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);

@@ -1,5 +1,5 @@
-// Characters, names and lists in HTTP/1.1 heads. ASCII only, independent of the locale. Inline,
-// because these functions dominate the time to parse a head.
+// Parses characters, names and lists in HTTP/1.1 heads. ASCII only, independent of the locale. The
+// functions are inline, because they take most of the time of parsing a head.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline std::uint64_t load_word(const char *p) noexcept {
 
 }  // namespace detail
 
-// Returns true for a token character, as in methods and field names.
+// Returns true for characters that may occur in tokens, such as methods and field names.
 inline bool is_token_char(char c) noexcept {
   return detail::token_table[static_cast<unsigned char>(c)];
 }
@@ -44,14 +44,14 @@ inline std::size_t token_size(std::string_view text) noexcept {
   return n;
 }
 
-// Returns true for control characters except the tab. They are invalid in field values.
+// Returns true for control characters other than a tab. They are invalid in field values.
 inline bool is_control(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);
   return (u < 0x20 && u != '\t') || u == 0x7F;
 }
 
 // Returns the first control character other than a tab, or `end`. Checks eight bytes at a time. The
-// arithmetic is exact only up to the first match, which is sufficient.
+// arithmetic is exact only up to the first match; the search continues after that match.
 inline const char *find_control(const char *p, const char *end) noexcept {
   constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, highs = ones * 128;
   while (end - p >= 8) {
@@ -71,9 +71,9 @@ inline const char *find_control(const char *p, const char *end) noexcept {
   return p;
 }
 
-// Compares a string that has no control characters with a lower-case literal of letters, digits and
-// "-/+" (no '_', '~' and similar). Setting bit 5 maps no other characters to these, so eight bytes
-// are compared at a time.
+// Compares `text`, which must not have control characters, with a lowercase literal of letters,
+// digits, '-', '/' and '+', ignoring case. Eight bytes at a time are compared after setting bit 5,
+// which maps no other character to a character of the literal.
 template <std::size_t N>
 bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;
@@ -97,8 +97,8 @@ inline std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-// Calls f for each element of a comma-separated list, without white space and parameters (after
-// ';').
+// Calls f for each element of a comma-separated list. Parameters (after ';') and surrounding white
+// space are removed.
 template <class F>
 void for_each_element(std::string_view list, F &&f) {
   while (!list.empty()) {
@@ -110,12 +110,12 @@ void for_each_element(std::string_view list, F &&f) {
   }
 }
 
-// Returns true if the Content-Type is `type`, with or without parameters.
+// Returns true if `header` (a Content-Type) has this type, with or without parameters.
 inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
   return bh::equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
 }
 
-// Accepts only 1 to 18 digits.
+// Parses 1 to 18 decimal digits. Returns false for any other text.
 inline bool parse_decimal(std::string_view text, std::uint64_t *out) noexcept {
   if (text.empty() || text.size() > 18) return false;
   std::uint64_t value = 0;

@@ -1,7 +1,8 @@
-// The envelope of one MCP message on a byte stream between a guest and its host.
+// Encodes and decodes frames. A frame is the envelope of one MCP message on a byte stream between a
+// guest and its host.
 //
 //   offset  bytes
-//   0       4     total length of what follows, 16 .. 1 052 672 (max_total)
+//   0       4     total length of the following bytes, 16 .. 1 052 672 (max_total)
 //   4       2     0x4D43, "MC"
 //   6       1     version, 1
 //   7       1     length of this header without the total length, 16
@@ -11,9 +12,8 @@
 //   16      4     length of the payload
 //   20            process name (UTF-8), then payload
 //
-// All integers are big-endian. The format is defined by another program and cannot be changed here.
-// Two programs of this distribution on one machine may agree on a higher limit for the total
-// length.
+// All integers are big-endian. Another program defines this format, so it cannot be changed here.
+// Two programs of this distribution on the same machine may agree on a larger total length.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,10 @@ inline constexpr std::size_t max_name = 128;
 inline constexpr std::size_t max_head = length_bytes + header_bytes + max_name;
 inline constexpr std::size_t sniff_bytes = 6;  // bytes needed by looks_like_frame()
 
-// The reason for rejecting a frame.
+// The reasons why a frame is rejected.
 enum class Fault : std::uint8_t {
   none,
-  total_too_small,  // after this and the next fault, the next frame cannot be located
+  total_too_small,  // total_too_small and total_too_large: the next frame cannot be located
   total_too_large,
   magic,
   version,
@@ -48,7 +48,7 @@ enum class Fault : std::uint8_t {
 };
 std::string_view text(Fault fault) noexcept;
 
-// A decoded frame, or a frame to encode. The strings are borrowed.
+// A frame to encode, or a decoded frame. The strings are borrowed.
 struct Frame {
   std::uint32_t stream = 0;
   bool notification = false;
@@ -56,23 +56,23 @@ struct Frame {
   std::string_view payload;
 };
 
-// Returns true if `in`, which has at least sniff_bytes, may begin with a frame.
+// Returns true if `in` may begin with a frame. Requires at least sniff_bytes.
 bool looks_like_frame(std::string_view in) noexcept;
 
-// Returns the total length field of `in`, which has at least length_bytes.
+// Returns the total length field of `in`. Requires at least length_bytes.
 std::uint32_t total_length(std::string_view in) noexcept;
 
-// Decodes `in`, which is exactly one frame with a valid total length. If the frame is rejected,
-// out->stream contains its stream field, so an error can be sent.
+// Decodes `in`, which is exactly one frame with a valid total length. For a rejected frame, sets
+// out->stream, so that an error response can be sent.
 Fault decode(std::string_view in, Frame *out) noexcept;
 
-// Encodes everything before the payload to `to`, which must have room for max_head bytes, and sets
-// *size. Only payload_bytes is used, not the payload, which the caller sends itself. `most` is the
-// limit for the total length.
+// Encodes all bytes before the payload to `to`, which must have room for max_head bytes, and sets
+// *size. frame.payload is ignored: the caller writes payload_bytes bytes after the head. `most`
+// limits the total length.
 Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
                   std::size_t most = max_total) noexcept;
 
-// Appends one complete frame. Appends nothing if the frame is rejected.
+// Appends a complete frame to *out, or nothing if the frame is invalid.
 Fault encode(const Frame &frame, std::string *out);
 
 }  // namespace mcp_frame

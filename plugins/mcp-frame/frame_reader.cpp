@@ -22,7 +22,7 @@ FrameReader::Step FrameReader::next(std::string_view *in, Frame *out) {
   }
   std::size_t wanted = length_bytes;
   for (int i = 0; i < 2; ++i) {
-    if (!fill(in, wanted)) return lose(Fault::total_too_large);  // out of memory
+    if (!fill(in, wanted)) return lose(Fault::total_too_large);  // memory allocation failed
     if (partial_.size() < wanted) return Step::more;
     const std::uint32_t total = total_length(partial_.view());
     if (const Fault fault = check_total(total); fault != Fault::none) return lose(fault);
@@ -44,13 +44,13 @@ void FrameReader::drop_handed_out() noexcept {
 std::span<char> FrameReader::room() noexcept {
   if (handed_out_ || partial_.size() < length_bytes) return {};
   const std::size_t missing = length_bytes + total_length(partial_.view()) - partial_.size();
-  // The buffer grows with the received bytes. A length field alone must not allocate a megabyte.
+  // The buffer grows with the received bytes, so a length field alone does not allocate a megabyte.
   if (missing < worth_it || !partial_.reserve(std::min(missing, worth_it))) return {};
   return {partial_.tail(), std::min(missing, partial_.room())};
 }
 
-// Moves bytes to partial_ until it has `wanted` bytes or `in` is empty. Returns false if memory
-// allocation fails.
+// Moves bytes from `in` to partial_ until partial_ has `wanted` bytes or `in` is empty. Returns
+// false if memory allocation fails.
 bool FrameReader::fill(std::string_view *in, std::size_t wanted) {
   if (partial_.size() >= wanted) return true;
   const std::string_view some = in->substr(0, wanted - partial_.size());

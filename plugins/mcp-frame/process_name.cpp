@@ -7,8 +7,8 @@
 namespace mcp_frame {
 namespace {
 
-// Returns true for characters to replace: ASCII control characters, spaces, and Latin-1 control
-// characters (C2 80 to C2 9F).
+// Returns true for characters that are replaced: spaces, and the control characters of ASCII and of
+// Latin-1 (C2 80 to C2 9F).
 bool is_replaced(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first <= ' ' || first == 0x7F;

@@ -1,5 +1,5 @@
-// A policy that allows everything without overhead. needs() returns 0, so the host does not
-// call the policy.
+// Allows every call. needs() returns 0, so the host does not call the policy and there is no
+// overhead.
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
@@ -24,7 +24,7 @@ class PolicyAllow {
 
   std::uint32_t needs() const noexcept { return 0; }
 
-  // If a host calls these functions anyway, it gets the same decision.
+  // A host that ignores needs() gets the same decision.
   bh_status decide(const bh_policy_request &, bh_verdict *out, bh_error *) { return allow(out); }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
     return allow(out);

@@ -30,7 +30,7 @@ bool has_duplicates(const Value &object) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
-// Removes control characters, because the text appears in logs, clients and terminals.
+// Replaces control characters, because the text appears in logs, clients and terminals.
 std::string plain(std::string_view text, std::size_t max) {
   std::string out(bh::cut_text(text, max));
   std::replace_if(
@@ -107,8 +107,8 @@ std::string read_hook(const Value &object, const Question &question, Answer *out
   return {};
 }
 
-// Reads the result of a query: true, false, or an object like a hook's answer. If there is no
-// result, no rule has decided the call.
+// Reads the result of an OPA query: true, false, or an object in the format of a hook response. A
+// missing (undefined) result is an error.
 std::string read_opa(const Value &root, const Question &question, Answer *out) {
   if (has_duplicates(root)) return "duplicate member";
   const Value *result = find(root, "result");
@@ -121,8 +121,8 @@ std::string read_opa(const Value &root, const Question &question, Answer *out) {
   return read_hook(*result, question, out);
 }
 
-// Returns true if arrays and objects are nested more than 64 levels deep. The result is unspecified
-// for invalid JSON.
+// Returns true if arrays and objects are nested more than 64 levels deep. For invalid JSON, the
+// result is unspecified.
 bool is_deep(std::string_view text) {
   constexpr int most = 64;
   int depth = 0;

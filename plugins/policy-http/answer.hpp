@@ -1,4 +1,4 @@
-// Parses the decision point's answer strictly. An invalid answer rejects the call.
+// Parses the responses of the decision point strictly. An invalid response rejects the call.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -17,10 +17,10 @@ struct Answer {
   std::uint32_t verdict = BH_VERDICT_BLOCK;  // one of BH_VERDICT_*
   std::string rule, reason;                  // sanitized
   std::string rewritten;                     // JSON text, set with BH_VERDICT_REWRITE
-  std::uint64_t ttl_ms = 0;                  // how long the answer may be reused
+  std::uint64_t ttl_ms = 0;                  // how long the response may be cached
 };
 
-// Parses an answer. Returns the error, or an empty string on success.
+// Parses a response. Returns the error, or an empty string on success.
 std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out);
 
 }  // namespace policy_http

@@ -1,4 +1,4 @@
-// An LRU cache of answers with a time to live. The key is the digest of the question. Rewrites are
+// An LRU cache of responses with a time to live. The key is the digest of the request. Rewrites are
 // not cached.
 #pragma once
 
@@ -14,12 +14,13 @@ namespace policy_http {
 
 class Cache {
  public:
-  // If max_entries is 0, the cache is disabled. max_ttl_ms limits the time to live of each answer.
+  // If max_entries is 0, the cache is disabled. max_ttl_ms limits the time to live of each
+  // response.
   Cache(std::size_t max_entries, std::uint64_t max_ttl_ms)
       : max_entries_(max_entries), max_ttl_ms_(max_ttl_ms) {}
 
-  // Returns the unexpired answer, or nullptr if there is none. The pointer is valid until the next
-  // call.
+  // Returns the cached response, or nullptr if there is none or it has expired. The pointer is
+  // valid until the next call.
   const Answer *find(const std::string &key, std::uint64_t now_ns);
   void keep(const std::string &key, const Answer &answer, std::uint64_t now_ns);
   std::size_t size() const noexcept { return entries_.size(); }

@@ -9,8 +9,7 @@
 namespace policy_http {
 
 enum class Style : std::uint8_t { hook, opa };
-// The form in which arguments and results are sent to the decision point: not at all, as a digest,
-// or in full.
+// How arguments and results are sent to the decision point: not at all, as a digest, or in full.
 enum class Send : std::uint8_t { names, hashes, preview };
 
 struct Config {
@@ -18,10 +17,10 @@ struct Config {
   Style style = Style::hook;
   Send send = Send::preview;
   bool requests = true, responses = false;  // events sent to the decision point
-  std::uint64_t preview_bytes = 16'384;     // longer values are truncated and marked as truncated
+  std::uint64_t preview_bytes = 16'384;     // longer values are truncated and marked
   std::uint64_t cache_entries = 4'096;      // 0 disables the cache
-  std::uint64_t cache_ttl_max_ms = 60'000;  // maximum time to live of an answer
-  std::uint64_t max_in_flight = 256;        // in-flight questions; additional calls are rejected
+  std::uint64_t cache_ttl_max_ms = 60'000;  // limits the time to live of each response
+  std::uint64_t max_in_flight = 256;        // pending requests; additional calls are rejected
 
   // Reads the configuration. Returns an error that names the key, or an empty string on success.
   static std::string read(std::string_view json, Config *out);

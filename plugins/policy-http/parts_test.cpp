@@ -1,4 +1,4 @@
-// Tests of questions, answers and the cache.
+// Tests the requests to the decision point, the parsing of responses, and the cache.
 #include <bulkhead/cpp/basics.hpp>
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ Read read(const std::string &body, Style style = Style::hook, bool response = fa
 
 }  // namespace
 
-TEST_CASE("a question describes the call and contains no other client data") {
+TEST_CASE("a request describes the call and contains no other client data") {
   const Question q = make_question(config(), call(), false, arguments);
   const auto body = parsed(q.body);
   CHECK((body["spec_version"] == "policy-hook/v0"));
@@ -110,7 +110,7 @@ TEST_CASE("a preview is truncated at a character boundary") {
   CHECK((less["preview"]["arguments_text"] == "{\""));
 }
 
-TEST_CASE("for Open Policy Agent, the same object is sent as the input") {
+TEST_CASE("for Open Policy Agent, the request has the same object as its input") {
   const auto body =
       parsed(make_question(config(R"(,"style":"opa")"), call(), true, R"({"content":[]})").body);
   CHECK((body["input"]["on"] == "mcp.response"));
@@ -130,7 +130,7 @@ TEST_CASE(
   later.meta = {};
   later.exchange = 99;
   CHECK(key(later) == usual);
-  // The strings differ only after the end of the preview.
+  // The two strings differ only after the preview.
   CHECK(key(call(), R"({"path":"/etc/shadow"})") != usual);
   CHECK(key(call(), arguments, true) != usual);
   for (const auto member :
@@ -150,7 +150,7 @@ TEST_CASE(
   CHECK(key(approved) != usual);
 }
 
-TEST_CASE("valid answers of a hook are accepted") {
+TEST_CASE("valid responses of a hook are accepted") {
   CHECK(read(R"({"decision":"allow"})").answer.verdict == BH_VERDICT_ALLOW);
   CHECK(read(R"({"decision":"ask"})").answer.verdict == BH_VERDICT_ASK);
   const Read block =
@@ -170,7 +170,7 @@ TEST_CASE("valid answers of a hook are accepted") {
             .bad.empty());
 }
 
-TEST_CASE("invalid answers are rejected") {
+TEST_CASE("invalid responses are rejected") {
   const std::string deep = std::string(5000, '[') + std::string(5000, ']');
   for (const std::string &body :
        {std::string(), std::string("<html>"), std::string("[]"), std::string("{}"),
@@ -192,7 +192,7 @@ TEST_CASE("invalid answers are rejected") {
   }
 }
 
-TEST_CASE("valid answers of Open Policy Agent are accepted") {
+TEST_CASE("valid responses of Open Policy Agent are accepted") {
   const auto opa = [](const std::string &body) { return read(body, Style::opa); };
   CHECK(opa(R"({"result":true})").answer.verdict == BH_VERDICT_ALLOW);
   CHECK(opa(R"({"result":false,"decision_id":"its own"})").answer.verdict == BH_VERDICT_BLOCK);
@@ -204,7 +204,7 @@ TEST_CASE("valid answers of Open Policy Agent are accepted") {
   CHECK_FALSE(opa(R"({"result":{"allow":true}})").bad.empty());
 }
 
-TEST_CASE("answers are cached for their time to live, up to the limit") {
+TEST_CASE("responses are cached for their time to live, up to the limit") {
   constexpr std::uint64_t ms = 1'000'000;
   Cache cache(2, 100);
   Answer answer;

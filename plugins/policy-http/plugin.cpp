@@ -1,6 +1,5 @@
-// policy-http: queries an external policy decision point about each call and, if configured, about
-// results. If no valid answer arrives in time, the call is rejected. An answer is reused for the
-// same question during its time to live.
+// Queries an external policy decision point for each call and, if configured, for results. If no
+// valid response arrives in time, the call is rejected. A response is cached for its time to live.
 //
 // Runs on the reactor thread.
 #include <bulkhead/abi/ext/policy.h>
@@ -21,7 +20,7 @@
 namespace policy_http {
 
 constexpr std::uint64_t max_answer_bytes = 256 << 10;
-// The rule reported for calls rejected without a decision. The host uses the same name.
+// The rule reported for calls that are rejected because of a failure. The host uses the same name.
 constexpr std::string_view failed_rule = "policy-failed", usual_rule = "policy-http";
 
 class PolicyHttp {
@@ -134,7 +133,7 @@ class PolicyHttp {
     host_policy_->decided(host_.ctx(), number, &verdict);
   }
 
-  // Logs the first failure and the recovery, but not every failed call.
+  // Logs the first failure and the recovery, but not every rejected call.
   void note(const std::string &problem) {
     if (problem.empty() != failing_) return;
     failing_ = !failing_;
@@ -155,8 +154,7 @@ class PolicyHttp {
   Config config_;
   std::optional<Cache> cache_;
   std::unordered_map<std::uint64_t, Open> open_;  // by request number
-  Answer answer_;                                 // the host borrows its strings until the next
-                                                  // call
+  Answer answer_;  // the host borrows its strings until the next call
   bool failing_ = false;
 };
 

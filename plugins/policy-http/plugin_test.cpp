@@ -1,4 +1,4 @@
-// Tests of the whole plugin with a fake HTTP client.
+// Tests the complete plugin with a fake HTTP client.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -19,7 +19,7 @@ struct World {
   bh::testing::FakeHost host;
   egress::testing::FakeHttp http{host};
   bh_host_policy host_policy{};
-  static inline std::vector<Verdict> later;  // verdicts reported through bh_host_policy
+  static inline std::vector<Verdict> later;  // verdicts that are reported through bh_host_policy
   const bh_plugin *plugin = nullptr;
   const bh_policy *policy = nullptr;
   bh_verdict out{};
@@ -74,7 +74,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("the server's answer decides the call") {
+TEST_CASE("the server's response decides the call") {
   World w;
   CHECK(w.policy->needs(w.plugin->self) == (BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS));
   REQUIRE(w.decide(5) == BH_PENDING);
@@ -87,7 +87,7 @@ TEST_CASE("the server's answer decides the call") {
   CHECK(verdict.reason == "not today");
 }
 
-TEST_CASE("an answer is reused for the same question during its time to live") {
+TEST_CASE("a response is reused for the same request during its time to live") {
   World w;
   REQUIRE(w.decide(1) == BH_PENDING);
   w.http.answer(0, 200, R"({"decision":"allow","rule_id":"ok","ttl_ms":60000})");
@@ -102,7 +102,7 @@ TEST_CASE("an answer is reused for the same question during its time to live") {
 TEST_CASE("every failure rejects the call and is not cached") {
   World w;
   REQUIRE(w.decide(1) == BH_PENDING);
-  SECTION("no answer") {
+  SECTION("no response") {
     w.http.end(0, "connect timed out");
   }
   SECTION("an error status") {
@@ -111,10 +111,10 @@ TEST_CASE("every failure rejects the call and is not cached") {
   SECTION("a redirect") {
     w.http.answer(0, 302, R"({"decision":"allow","ttl_ms":60000})");
   }
-  SECTION("an invalid answer") {
+  SECTION("an invalid response") {
     w.http.answer(0, 200, "<html>");
   }
-  SECTION("an answer that is too large") {
+  SECTION("a response that is too large") {
     w.http.answer(0, 200, std::string(300 << 10, ' '));
   }
   const World::Verdict &verdict = w.answered();
@@ -124,7 +124,7 @@ TEST_CASE("every failure rejects the call and is not cached") {
   CHECK(w.decide(2) == BH_PENDING);
 }
 
-TEST_CASE("in-flight questions are limited, and additional calls are rejected") {
+TEST_CASE("pending requests are limited, and additional calls are rejected") {
   World w(R"(,"max_in_flight":2)");
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);

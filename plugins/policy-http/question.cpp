@@ -54,7 +54,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.end_object();
 }
 
-// A params member that is sent in addition to the arguments: "argument", "context" or "extra".
+// A member of params that is sent in addition to the arguments.
 struct Beside {
   std::string_view name, text;
 };
@@ -69,7 +69,7 @@ std::vector<Beside> beside_of(const bh_policy_request &r) {
   return out;
 }
 
-// Returns true if the text was not truncated.
+// Returns true if the text was sent in full.
 bool put_preview(Writer &out, const Config &config, std::string_view name, std::string_view text) {
   if (text.size() > config.preview_bytes) {
     out.member(std::string(name) + "_text", bh::cut_text(text, config.preview_bytes));
@@ -155,7 +155,7 @@ Question make_question(const Config &config, const bh_policy_request &request, b
   head.member("trace_id", trace_of(bh::view(request.meta)));
   put_audit(head, request);
   head.end_object();
-  body.back() = ',';  // joins the members of both objects
+  body.back() = ',';  // the comma joins the members of the two objects
   body.append(std::string_view(all).substr(1));
   out.body = config.style == Style::opa ? "{\"input\":" + body + "}" : std::move(body);
   return out;

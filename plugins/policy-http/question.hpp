@@ -1,4 +1,4 @@
-// The request to the decision point, as JSON.
+// Creates the JSON body of a request to the decision point.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -14,13 +14,13 @@ inline constexpr std::string_view spec_version = "policy-hook/v0";
 
 struct Question {
   bool response = false;
-  std::string decision_id;  // random; an answer with another id is rejected
+  std::string decision_id;  // random; the response must have the same ID
   std::string body;
-  // Digest of all inputs to the decision: the body without ids and audit_context.
+  // Digest of all inputs to the decision: the body without IDs and audit_context.
   std::string key;
 };
 
-// `text` contains the arguments, or the result if `response` is true. Throws only std::bad_alloc.
+// `text` has the result if `response` is true, otherwise the arguments. Throws only std::bad_alloc.
 Question make_question(const Config &config, const bh_policy_request &request, bool response,
                        std::string_view text);
 

@@ -11,7 +11,7 @@ namespace {
 
 using bh::json::Writer;
 
-// Returns the string value of `key`, or `usual` if it is missing. Returns nullopt if the value is
+// Returns the string member `key`, or `usual` if it is missing. Returns nullopt if the member is
 // not a string.
 std::optional<std::string> text_of(const rapidjson::Value &json, const char *key,
                                    std::string_view usual) {
@@ -56,7 +56,7 @@ std::expected<std::string, std::string> explain(const Lists &lists, std::string_
     return std::unexpected("\"server\", \"name\", \"method\" and \"on\" must be strings");
   }
   if (server->empty()) return std::unexpected("\"server\" is missing");
-  const bool judged = *on == "mcp.request";  // only requests are evaluated
+  const bool judged = *on == "mcp.request";  // the lists apply to requests only
   std::string out;
   Writer writer(&out);
   writer.begin_object();

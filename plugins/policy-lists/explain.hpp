@@ -1,4 +1,4 @@
-// Explains which decision the lists make for a described call (bh.explain/1).
+// Explains how the lists decide a described call (bh.explain/1).
 #pragma once
 
 #include <expected>
@@ -9,7 +9,8 @@
 
 namespace bulkhead::lists {
 
-// `call` and the result have the format of bh_explain. An error states what is invalid in `call`.
+// `call` and the result have the format of bh_explain. On failure, returns a message that states
+// what is invalid in `call`.
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call);
 
 }  // namespace bulkhead::lists

@@ -30,7 +30,7 @@ std::optional<Permission> permission_of(const rapidjson::Value &value) {
 // Reads one layer of the configuration and applies it on top of the previous layers.
 struct Reader {
   Lists &lists;
-  std::string at;  // location for errors: "" or "corp."
+  std::string at;  // prefix of keys in error messages: "" or "corp."
   std::string fault;
 
   void fail(std::string_view key, std::string_view what) {
@@ -145,8 +145,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // The part of an entry before the first "__" names the server that it is intended for. For a
-  // different server, the entry must not permit more than the default.
+  // An entry is intended for the server that its part before the first "__" names. For any other
+  // server, the entry applies only if it is stricter than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

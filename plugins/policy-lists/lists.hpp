@@ -1,12 +1,13 @@
-// Lists of servers and tools that determine whether a call is allowed.
+// Decides by lists of servers and tools whether a call is allowed.
 //
 // Order of evaluation: the global block; blocked servers; allowed servers, if any are listed; the
-// permission of the tool; the default. For each key, the corporation's value takes precedence over
-// the user's.
+// permission of the tool; the default. The corporation's value of a key takes precedence over the
+// user's.
 //
-// A tool is named server__tool. The combined name is ambiguous if either part contains "__" (a
-// server chooses its tool names). An entry refers to the server before its first "__". It applies
-// to another server and tool with the same combined name only if it is stricter than the default.
+// A tool is identified by the combined name server__tool. The name is ambiguous if either part
+// contains "__", and servers choose the names of their tools. An entry is therefore intended for
+// the server before its first "__". To another server and tool with the same combined name, it
+// applies only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,19 @@ enum class Permission : std::uint8_t { allow, warn, block };  // in ascending or
 
 struct Decision {
   Permission permission = Permission::allow;
-  std::string rule;  // the key that decided; empty if there is none
+  std::string rule;  // the key that decided; empty if no key did
 };
 
 class Lists {
  public:
-  // Reads the plugin's configuration, a JSON object. An error names the key.
+  // Reads the plugin's configuration, a JSON object. On failure, returns a message that names the
+  // key.
   static std::expected<Lists, std::string> load(std::string_view config_json);
 
-  // Decides one call. `tool` is empty for calls other than tool calls, to which tool permissions
-  // and the default do not apply.
+  // Decides one call. `tool` is empty for requests other than tool calls. Tool permissions and the
+  // default do not apply to these requests.
   Decision decide(std::string_view server, std::string_view tool) const;
-  // Returns true if all calls are allowed without warnings.
+  // Returns true if every call is allowed without a warning.
   bool empty() const;
 
  private:

@@ -1,5 +1,5 @@
-// policy-lists: evaluates calls against lists of servers and tools. It is an alternative to
-// policy-rules; a profile names one of the two plugins.
+// Evaluates calls against lists of servers and tools. A profile uses either this plugin or
+// policy-rules.
 #include <bulkhead/abi/ext/draft/explain.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>

@@ -24,7 +24,7 @@ bool has_table(sqlite3 *db, std::string_view name) {
   return table.step() != SQLITE_DONE;
 }
 
-// Returns true if the file lacks the table because its schema version differs and that table is
+// Returns true if the file may lack this table: its schema version differs, and the table is
 // optional in other versions.
 bool may_lack(sqlite3 *db, int schema, std::string_view table) {
   return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
@@ -39,8 +39,8 @@ void RowHash::begin(std::string_view table) {
   text(table);
 }
 
-// Each value is encoded with its type and, if its size varies, its length. Different rows therefore
-// have different encodings.
+// Each value is encoded with its type and, if its size varies, its length. As a result, different
+// rows have different encodings.
 void RowHash::number(char kind, std::uint64_t value) {
   char out[9];
   out[0] = kind;

@@ -1,6 +1,6 @@
-// The hash chain. Each row contains the hash of its predecessor (`prev`) and its own hash (`hash`):
-// the SHA-256 of the table name and all other columns in order. The rows of all chained tables form
-// one chain, ordered by `seq`.
+// Reads, extends and signs the hash chain. Each row has the hash of its predecessor (`prev`) and
+// its own hash (`hash`). A row's hash is the SHA-256 of the table name and all other columns in
+// order. The rows of all chained tables form one chain, which is ordered by `seq`.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ inline std::string_view bytes_of(const Hash &hash) noexcept {
   return {reinterpret_cast<const char *>(hash.data()), hash.size()};
 }
 
-// Hashes one row at a time. For each row, call begin() with its table, then add every column except
-// `hash`.
+// Computes the hash of one row at a time. For each row, call begin() with the name of its table,
+// add every column except `hash`, and call finish().
 class RowHash {
  public:
   void begin(std::string_view table);
@@ -27,7 +27,7 @@ class RowHash {
   void real(double value);
   void text(std::string_view value);
   void blob(std::string_view value);
-  void column(sqlite3_stmt *row, int column);  // with the storage class of the value in the file
+  void column(sqlite3_stmt *row, int column);  // uses the storage class of the value in the file
   Hash finish();
 
  private:
@@ -44,26 +44,27 @@ struct Head {
   Hash hash{};
 };
 
-// Reads the last row of the chain in an open file. If the file has no rows, reads the predecessor
-// of its first row. A file with another schema_version may lack the later_tables. Returns SQLite's
-// result code.
+// Reads the last row of the chain in an open file. If the file has no rows, reads the stored
+// predecessor of its first row. A file with another schema_version may lack the later_tables.
+// Returns SQLite's result code.
 int read_head(sqlite3 *db, Head *out);
 // Reads the schema_version of the file. Returns SQLite's result code.
 int read_schema_version(sqlite3 *db, int *out);
 
-// Inserts rows into one table. For each row, add all columns except seq, prev and hash in order,
-// then call finish().
+// Inserts rows into one table. For each row, call begin(), add all columns except seq, prev and
+// hash in order, and call finish().
 class ChainedInsert {
  public:
-  // `columns` lists all columns of the table except the last three. Returns SQLite's result code.
+  // `columns` lists all columns of the table except seq, prev and hash. Returns SQLite's result
+  // code.
   int prepare(sqlite3 *db, std::string_view table, std::string_view columns);
   void begin();
   void null();
   void integer(std::int64_t value);
   void text(std::string_view value);  // borrowed until finish() returns
   void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
-  // Returns SQLITE_DONE if the row was inserted; *head then describes it. Otherwise, no row was
-  // inserted, and *head is unchanged.
+  // Returns SQLITE_DONE if the row was inserted, and updates *head. Otherwise, no row was inserted,
+  // and *head is unchanged.
   int finish(Head *head);
 
  private:
@@ -73,9 +74,9 @@ class ChainedInsert {
   int at_ = 0;
 };
 
-// Returns the checkpoint statement for the supervisor to sign.
+// Returns the statement that the supervisor signs for a checkpoint.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
-// Returns the last part of a `dropped` mark's detail, which describes the last row of the removed
+// Returns the end of the detail text of a `dropped` mark. It describes the last row of the removed
 // file.
 std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,

@@ -4,7 +4,7 @@ namespace record_store {
 
 int Database::open(const std::string &path, int flags) {
   sqlite3 *db = nullptr;
-  // Only one thread uses the connection at a time, so SQLite needs no mutexes.
+  // SQLite needs no mutexes, because only one thread uses the connection at a time.
   const int result = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   db_.reset(db);
   if (db != nullptr) {

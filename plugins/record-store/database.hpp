@@ -1,5 +1,5 @@
-// Owning wrappers for SQLite connections and statements. Functions return SQLite's result codes;
-// message() returns the error text.
+// Owns SQLite connections and statements. Functions return SQLite's result codes; message() returns
+// the error text.
 //
 // Each connection may be used by only one thread at a time.
 #pragma once
@@ -15,15 +15,15 @@ namespace record_store {
 
 class Database {
  public:
-  static constexpr int busy_ms = 2'000;  // limit for waiting for a lock of another connection
+  static constexpr int busy_ms = 2'000;  // time-out for locks of other connections
 
-  // `flags` are SQLITE_OPEN_* values. If opening fails, message() still returns the error.
+  // `flags` are SQLITE_OPEN_* values. After a failure, message() returns the error.
   int open(const std::string &path, int flags);
   void close() noexcept { db_.reset(); }
   int run(const char *sql);  // executes statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Returns true if the creation of the file was interrupted and no transaction was committed.
+  // Returns true if no transaction was committed to the file, because its creation was interrupted.
   bool is_empty();
 
  private:
@@ -43,7 +43,7 @@ class Statement {
   std::int64_t integer(int column) const noexcept {
     return sqlite3_column_int64(stmt_.get(), column);
   }
-  // Returned values are borrowed until the next step().
+  // The returned views are valid until the next step().
   std::string_view text(int column) const noexcept;
   std::string_view blob(int column) const noexcept;
   sqlite3_stmt *get() const noexcept { return stmt_.get(); }

@@ -36,8 +36,8 @@ int count_of(const Database &db, const std::string &sql) {
   return static_cast<int>(rows.integer(0));
 }
 
-// Creates a file with `calls` rows in mcp_calls and a mark after every third row. Continues the
-// chain from *head.
+// Creates a file that continues the chain from *head. It has `calls` rows in mcp_calls and a mark
+// after every third row.
 void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head,
                int schema = schema_version) {
   Database db;
@@ -105,7 +105,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
   CHECK(fresh.call_id == head->call_id);
 }
 
-// Modifies a file as an attacker with write access could.
+// Modifies a file in the same way as an attacker with write access.
 void tamper(const Folder &folder, std::uint32_t number, const std::string &sql) {
   Database db;
   REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) == SQLITE_OK);
@@ -427,14 +427,14 @@ TEST_CASE("an interrupted creation is reported, even before the WAL exists") {
     REQUIRE(db.open(made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
     REQUIRE(db.run("CREATE TABLE a (b); BEGIN; CREATE TABLE c (d)") == SQLITE_OK);
     REQUIRE(sqlite3_db_cacheflush(db.get()) == SQLITE_OK);
-    // The copies simulate a crash at this point.
+    // Copying the files here simulates a crash.
     std::filesystem::copy_file(made, last);
     std::filesystem::copy_file(made + "-journal", last + "-journal");
   }
   const VerifyReport report = verify(folder);
   CHECK(report.broken.empty());
   CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its creation was interrupted"));
-  // A file with successors must be complete.
+  // Only the last file may be incomplete.
   std::filesystem::copy_file(last, folder.path + "/" + segment_name(1, 3));
   CHECK(has(verify(folder).broken, "calls-1-000002.db: cannot be read"));
 }

@@ -3,8 +3,9 @@
 namespace record_store {
 namespace {
 
-// A chained table: its own columns, the chain columns, and its triggers. Verification compares the
-// SQL text with the schema, so the text must not change.
+// Creates a chained table with its own columns, the chain columns, and triggers that reject
+// changes. Verification compares this SQL text with the schema of each file, so it must not be
+// edited.
 #define BH_CHAINED(name, columns)                                                 \
   "CREATE TABLE " name " (\n" columns                                             \
   ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \
@@ -13,7 +14,7 @@ namespace {
   "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
-// The name that the client claims, which is not verified; added in schema 3.
+// The name that the client claims, which is not verified. Added in schema 3.
 #define BH_CLAIMED_NAME ",\n  claimed_name TEXT"
 
 constexpr std::string_view all_statements =

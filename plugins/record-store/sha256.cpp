@@ -36,18 +36,19 @@ alignas(16) constexpr std::uint32_t round_constants[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 bool has_instructions() {
-  constexpr unsigned sha = 1u << 29;  // bit of leaf 7, ebx
+  constexpr unsigned sha = 1u << 29;  // bit of EBX, CPUID leaf 7
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & sha) != 0 &&
          __builtin_cpu_supports("sse4.1");
 }
 
-// The hash state, in the order that the instructions require.
+// The hash state in the layout that the SHA instructions require.
 struct State {
   __m128i abef, cdgh;
 };
 
-// Each step performs four rounds. `m` contains the last 64 bytes of the message schedule.
+// Hashes whole blocks. Each step of the inner loop performs four rounds; `m` has the last 64 bytes
+// of the message schedule.
 __attribute__((target("sha,sse4.1"))) void hash_blocks(State *state, const char *p,
                                                        std::size_t blocks) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -85,7 +86,7 @@ Hash by_instructions(std::string_view bytes) {
               _mm_set_epi32(0x3c6ef372, static_cast<int>(0xa54ff53a), 0x1f83d9ab, 0x5be0cd19)};
   const std::size_t whole = bytes.size() / block_bytes;
   hash_blocks(&state, bytes.data(), whole);
-  // The remaining bytes, a 1 bit, and the length in bits at the end of a block.
+  // The padding: the remaining bytes, a 1 bit, zeros, and the length in bits at the end of a block.
   char last[2 * block_bytes] = {};
   const std::string_view rest = bytes.substr(whole * block_bytes);
   rest.copy(last, rest.size());
@@ -94,7 +95,7 @@ Hash by_instructions(std::string_view bytes) {
   const std::uint64_t bits = __builtin_bswap64(std::uint64_t{bytes.size()} * 8);
   std::memcpy(last + blocks * block_bytes - sizeof bits, &bits, sizeof bits);
   hash_blocks(&state, last, blocks);
-  std::uint32_t abef[4], cdgh[4];  // lowest element first: f, e, b, a
+  std::uint32_t abef[4], cdgh[4];  // lowest element first: f, e, b, a and h, g, d, c
   std::memcpy(abef, &state.abef, sizeof abef);
   std::memcpy(cdgh, &state.cdgh, sizeof cdgh);
   const std::uint32_t words[8] = {abef[3], abef[2], cdgh[3], cdgh[2],

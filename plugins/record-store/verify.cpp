@@ -63,8 +63,8 @@ class Walk {
     const Bound bound;
     if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
-      // The creation was interrupted: a new file has a rollback journal until it switches to WAL
-      // mode.
+      // A new file has a rollback journal until it switches to WAL mode. An existing journal
+      // therefore means that the creation was interrupted.
       const bool journal = ::access((file.path + "-journal").c_str(), F_OK) == 0;
       if (last && options_.whole_chain && journal &&
           (sqlite3_extended_errcode(db.get()) & 0xff) == SQLITE_READONLY) {
@@ -73,7 +73,7 @@ class Walk {
       }
       return broken("cannot be read as a database: " + db.message());
     }
-    // Missing signed rows are detected at the end of the chain.
+    // If signed rows are missing, the check at the end of the chain detects this.
     if (last && options_.whole_chain && db.is_empty()) {
       note("is empty: its creation was interrupted");
       return true;
@@ -82,7 +82,8 @@ class Walk {
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    // Checkpoints for the row before this file may have been signed after the file was created.
+    // Checkpoints for the last row of the previous file may have been signed after this file was
+    // created.
     if (!check_checkpoints()) return false;
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
@@ -93,12 +94,13 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // Reported later, because an error about a changed row is more specific.
+    // The error is reported later, because an error about a changed row is more specific.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
 
-  // The file is untrusted: no code in its schema is executed, and time and memory are limited.
+  // Protects against an untrusted file: code in its schema is not executed, and time and memory are
+  // limited.
   struct Bound {
     std::chrono::steady_clock::time_point end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(VerifyOptions::max_ms);
@@ -117,15 +119,15 @@ class Walk {
            sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
   }
 
-  // The first difference from schema_sql() for the file's version; empty if there is none.
+  // The first differences from schema_sql() for the version of the file. Empty if there are none.
   struct Schema {
     std::string tables, others;  // others: indexes and triggers, which do not affect stored rows
   };
-  using Objects = std::map<std::string, std::string>;  // from type and name to table and SQL
+  using Objects = std::map<std::string, std::string>;  // maps type and name to table and SQL
 
   static int read_objects(sqlite3 *db, Objects *out) {
     Statement rows;
-    // The tables created by ANALYZE contain no recorded rows.
+    // ANALYZE creates tables without recorded rows. They are ignored.
     int result = rows.prepare(db,
                               "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
                               "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
@@ -136,7 +138,7 @@ class Walk {
     return result == SQLITE_DONE ? SQLITE_OK : result;
   }
 
-  // Compares the schema, because queries depend on it.
+  // Compares the schema of the file with the expected schema, because the queries depend on it.
   bool read_schema(Database &db, Schema *out) {
     Objects own, theirs;
     if (read_objects(db.get(), &theirs) != SQLITE_OK) {
@@ -177,7 +179,7 @@ class Walk {
     return true;
   }
 
-  // Detects damaged pages and incomplete indexes, which would hide rows from queries.
+  // Detects damaged pages and incomplete indexes. Queries would not find all rows with them.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
@@ -187,7 +189,7 @@ class Walk {
     return check.text(0) == "ok" || broken("its pages are damaged: " + std::string(check.text(0)));
   }
 
-  // Compares the predecessor stored in the file with the last row of the previous file.
+  // Compares the predecessor that the file stores with the last row of the previous file.
   bool begin(Database &db, const SegmentFile &file) {
     Statement segment;
     if (segment.prepare(db.get(),
@@ -317,8 +319,8 @@ class Walk {
     return report_.broken.empty() && check_checkpoints();
   }
 
-  // Called if the chain does not start at the first row. Retention records the last row of each
-  // file that it removes.
+  // Called if the chain does not start with its first row. When retention removes a file, it
+  // records the last row of the file in a mark.
   void before_first(const SegmentFile &file, const Head &start) {
     note("the rows before seq " + std::to_string(start.seq + 1) + " are missing");
     if (!options_.whole_chain) return;
@@ -346,7 +348,7 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // Checks the checkpoints in this file for the row that was just verified.
+  // Checks the checkpoints that this file has for the row that was just verified.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
@@ -376,7 +378,7 @@ class Walk {
     return true;
   }
 
-  // Compares the head with the supervisor's list of signed checkpoints.
+  // Compares the last verified row with the supervisor's list of signed checkpoints.
   void check_known(const Head &head) {
     if (options_.known.empty()) return;
     const auto [first, last] = std::equal_range(
@@ -403,8 +405,8 @@ class Walk {
   std::string name_;
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
-  std::string later_;  // reported only if there is no other error
-  // Strings that a mark must contain. Empty if no mark is required or the mark has been found.
+  std::string later_;  // reported if there is no other error
+  // Strings that a `dropped` mark must contain. Empty if no mark is required or the mark was found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

@@ -1,4 +1,4 @@
-// Verifies a chain across its files and reports the first row that does not match.
+// Verifies a hash chain across its files and reports the first row that does not match.
 //
 // Thread-safe. The files are not modified.
 #pragma once
@@ -20,29 +20,31 @@ struct KnownCheckpoint {
 };
 
 struct VerifyOptions {
-  static constexpr std::uint64_t max_ms = 600'000;  // limit per file
+  static constexpr std::uint64_t max_ms = 600'000;  // time limit for each file
   static constexpr int max_value_bytes = 16 << 20;  // longer values are never written
 
   std::string public_key;  // 32 bytes; if empty, signatures are not checked
-  std::string instance;    // expected in all signatures; if empty, they need only agree
-  // Checkpoints of this chain from the supervisor's list. The signed rows must exist.
+  std::string
+      instance;  // expected in all signatures; if empty, all signatures must name the same instance
+  // Checkpoints of this chain in the supervisor's list. The signed rows must exist.
   std::vector<KnownCheckpoint> known;
   bool whole_chain = true;  // false for a single file, which may have predecessors and successors
-  bool to_the_end = true;   // the files include the end of the chain, so all signed rows must exist
+  bool to_the_end =
+      true;  // true if the files include the end of the chain, so all signed rows must exist
 };
 
 struct VerifyReport {
-  std::string broken;              // first error: file, table, row, reason; empty if there is none
-  std::vector<std::string> notes;  // events that are not errors: gaps, losses, restarts
+  std::string broken;  // file, table, row and reason of the first error; empty if there is none
+  std::vector<std::string> notes;  // gaps, losses and restarts, which are not errors
   std::uint64_t rows = 0, files = 0;
-  std::uint64_t checkpoints = 0;    // checkpoints with valid signatures; all checkpoints if there
-                                    // is no key
-  std::uint64_t unsigned_rows = 0;  // number of rows after the last checkpoint
+  std::uint64_t checkpoints =
+      0;  // checkpoints with a valid signature; without a key, all checkpoints
+  std::uint64_t unsigned_rows = 0;  // rows after the last checkpoint
   std::uint64_t first_seq = 0;      // seq of the first row; 1 if no rows are missing at the start
-  std::string instance;             // instance named in the checkpoints
+  std::string instance;             // the instance that the checkpoints name
 };
 
-// Verifies the files of one chain, which must be in order.
+// Verifies the files of one chain. The files must be in order.
 VerifyReport verify_chain(const std::vector<SegmentFile> &files, const VerifyOptions &options);
 
 }  // namespace record_store

@@ -1,5 +1,5 @@
-// A growing byte buffer without initialization. Messages are read directly into it, and growing a
-// large buffer remaps its pages without copying (realloc).
+// A growing byte buffer without zero-filling. Messages are read directly into the buffer. When a
+// large buffer grows, realloc() remaps its pages instead of copying them.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ class Bytes {
   std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {p_, n_}; }
 
-  // tail() returns the start of room() writable bytes. added(n) appends the first n of them.
+  // tail() returns a pointer to room() writable bytes. After writing n bytes there, call added(n).
   char *tail() noexcept { return p_ + n_; }
   std::size_t room() const noexcept { return capacity_ - n_; }
   void added(std::size_t n) noexcept { n_ += n; }
 
-  // Reserves room for `more` bytes. Returns false and changes nothing if memory allocation fails.
+  // Reserves room for `more` bytes. If memory allocation fails, returns false and changes nothing.
   bool reserve(std::size_t more) noexcept {
     if (room() >= more) return true;
     if (more > SIZE_MAX - n_) return false;

@@ -8,7 +8,7 @@
 namespace stdio_lines {
 namespace {
 
-// Larger buffers are released after each line to save memory in idle lanes.
+// Larger buffers are released after each line, to save memory in idle lanes.
 constexpr std::size_t small_buffer = 16u << 10;
 
 ssize_t read_some(int fd, char *to, std::size_t room) {
@@ -105,7 +105,7 @@ bool LineReader::end_line(std::string_view rest, Scratch &scratch, LineSink &sin
   return proceed;
 }
 
-// Processes n bytes that were read directly after the incomplete line.
+// Processes n bytes that were read into the buffer of the incomplete line.
 bool LineReader::grown(std::size_t n, Scratch &scratch, LineSink &sink) {
   const char *newline = find_newline({partial_.tail(), n});
   partial_.added(n);

@@ -1,7 +1,7 @@
-// Splits the bytes of a descriptor into lines.
+// Reads lines from a descriptor.
 //
-// A complete line is delivered in place, in the read buffer. An incomplete line is copied, and a
-// long line is read directly into its own buffer. Runs on the reactor thread.
+// A complete line is delivered in place, in the read buffer. An incomplete line is copied, and the
+// rest of a long line is read directly into the copy. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace stdio_lines {
 
-// Larger messages bypass the write queue and get a larger pipe.
+// Messages above this size bypass the write queue and get a larger pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
-// Buffers shared by all readers of a plugin instance, because only one reader reads at a time.
+// Buffers that all readers of a plugin instance share. Only one reader reads at a time.
 struct Scratch {
   static constexpr std::size_t size = 256u << 10;
   static constexpr std::size_t max_spare = 2u << 20;
 
   std::unique_ptr<char[]> data{new char[size]};
-  Bytes spare;  // buffer of the last long line; its pages stay mapped for the next long line
+  Bytes spare;  // buffer of the last long line; its mapped pages are reused for the next long line
 
   void give_back(Bytes &&used) noexcept {
     if (used.capacity() <= spare.capacity() || used.capacity() > max_spare) return;
@@ -34,15 +34,15 @@ struct Scratch {
 // be used again.
 class LineSink {
  public:
-  // Receives one non-blank line without its terminator (LF or CRLF). The line is borrowed for the
-  // duration of the call.
+  // Receives one non-blank line without its terminator (LF or CRLF). The line is valid during the
+  // call.
   virtual bool on_line(std::string_view line) = 0;
-  // Called if a line exceeds max_line. `start` contains its first bytes; the remaining bytes are
+  // Called if a line exceeds max_line. `start` has the first bytes of the line; the rest is
   // skipped.
   virtual bool on_too_long(std::string_view start) = 0;
-  // Called after bytes were read, before their lines are delivered.
+  // Called after each read, before the lines are delivered.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }
-  // Called before each line. `left` contains the bytes of this read that follow the line.
+  // Called before each line. `left` has the bytes that follow the line in the same read.
   virtual void on_left(std::string_view left) { static_cast<void>(left); }
 
  protected:
@@ -50,38 +50,39 @@ class LineSink {
 };
 
 enum class ReadEnd {
-  drained,  // no data available, or paused
-  budget,   // the budget is exhausted; more data may be available
+  drained,  // no data is available, or the reader is paused
+  budget,   // the budget is used up; more data may be available
   ended,    // end of file
   failed,   // errno contains the reason
-  stopped   // stopped by the sink or by a lack of memory
+  stopped   // the sink returned false, or memory allocation failed
 };
 
 class LineReader {
  public:
-  static constexpr std::size_t max_read = 1u << 20;  // bytes per read
+  static constexpr std::size_t max_read = 1u << 20;  // bytes per system call
 
   // max_line is the maximum length of a line in bytes.
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
-  // Reads available data up to about `budget` bytes, so a busy peer cannot block the event loop. If
-  // one read empties the descriptor, there is no second read, because the watch is level-triggered.
+  // Reads available data up to about `budget` bytes, so that a busy peer cannot block the event
+  // loop. A short read is not followed by a second one, because the watch is level-triggered.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
-  // Processes bytes that the caller has read. Returns false if the sink stopped.
+  // Processes bytes that the caller has read. Returns false if the sink returned false.
   bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
     return consume(data, scratch, sink);
   }
 
-  // Called by the sink. No lines are delivered and no data is read until resume() is called. Data
-  // that was already read is kept, at most max_read bytes.
+  // Called by the sink. Until resume(), no data is read and no line is delivered. Data that was
+  // already read (at most max_read bytes) is kept.
   void pause() noexcept { paused_ = true; }
-  // Delivers the kept lines. The sink may pause again. Returns false if the sink stopped.
+  // Delivers the kept lines. The sink may pause the reader again. Returns false if the sink
+  // returned false.
   bool resume(Scratch &scratch, LineSink &sink);
-  // Skips all bytes up to the next newline. Used if the beginning of the line was lost.
+  // Skips all bytes up to the next newline. Used if the start of the current line was lost.
   void skip_line() noexcept { skipping_ = true; }
 
-  // Delivers the last line at the end of the file if it has no terminator.
+  // Call at end of file. Delivers the last line if it has no terminator.
   void finish(LineSink &sink);
 
  private:
@@ -95,7 +96,7 @@ class LineReader {
   std::size_t max_line_;
   Bytes partial_, kept_;  // an incomplete line; lines kept for resume()
   bool paused_ = false;
-  bool skipping_ = false;  // skipping the end of a line that was too long
+  bool skipping_ = false;  // skipping the rest of a line
 };
 
 }  // namespace stdio_lines

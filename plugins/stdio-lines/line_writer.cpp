@@ -68,8 +68,8 @@ Flush LineWriter::flush(int fd) noexcept {
     const ssize_t n = ::write(fd, queue_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // The queue is moved only if at least half of it has been written, which amortizes the cost
-      // of copying.
+      // The queue is moved to the front only after half of it was written, so that each byte is
+      // copied a bounded number of times.
       if (head_ > queue_.size() / 2) {
         queue_.drop_front(head_);
         head_ = 0;
@@ -96,7 +96,7 @@ Flush LineWriter::add_and_flush(int fd, std::span<const bh_str> parts, bool *tak
   return before == Flush::done ? flush(fd) : before;
 }
 
-// The queue must be empty.
+// Requires an empty queue.
 Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_t total) noexcept {
   iovec vectors[max_direct_parts + 1];
   std::size_t count = 0;

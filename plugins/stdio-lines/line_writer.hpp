@@ -15,35 +15,35 @@ namespace stdio_lines {
 
 enum class Flush {
   done,     // the queue is empty
-  blocked,  // unwritten bytes stay queued until the descriptor is writable
+  blocked,  // the rest stays queued until the descriptor is writable
   broken    // errno contains the reason; the descriptor must not be used again
 };
 
 class LineWriter {
  public:
-  // `bound` is the maximum number of queued bytes; a message that would exceed it is rejected. An
-  // empty queue accepts a message of any size: the host already limits it (message_bytes), and
-  // otherwise it could never be sent.
+  // `bound` limits the queued bytes: a message that would exceed it is rejected. An empty queue
+  // accepts a message of any size, because the message could never be sent otherwise. The host
+  // limits the size of a message (message_bytes).
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
-  // written() returns the number of bytes written so far. end() returns the stream offset of the
-  // end of the last queued line.
+  // written() returns the number of bytes written to the stream. end() returns the stream offset
+  // after the last queued line.
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
-  // Queues one line: the concatenated parts and a newline. Newlines in the parts (from
-  // pretty-printing) become spaces. If the queue is full, returns false and queues nothing.
+  // Queues the concatenated parts and a newline as one line. Newlines in the parts (pretty-printed
+  // JSON) become spaces. If the queue is full, returns false and queues nothing.
   bool add(std::span<const bh_str> parts) noexcept;
 
-  // Queues `head` and the parts unchanged, for streams that are not split at newlines. The result
-  // is that of add().
+  // Queues `head` and the parts unchanged, for streams that are not split at newlines. If the queue
+  // is full, returns false and queues nothing.
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
   Flush flush(int fd) noexcept;
 
-  // Combines add() and flush(). A large message is written from the caller's memory, and only
-  // unwritten bytes are copied. *taken is the result of add().
+  // Combines add() and flush(). A large message is written from the caller's memory, and only its
+  // unwritten bytes are copied. *taken is false if the queue is full.
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;
@@ -56,12 +56,12 @@ class LineWriter {
 
   std::size_t bound_;
   Bytes queue_;
-  std::size_t head_ = 0;  // number of bytes of queue_ that have been written
+  std::size_t head_ = 0;  // bytes of queue_ that are written
   std::uint64_t written_ = 0;
 };
 
-// Blocks SIGPIPE in this thread, so a write to a closed descriptor fails with EPIPE. The signal
-// dispositions of an embedding program do not change.
+// Blocks SIGPIPE in this thread, so that a write to a closed descriptor fails with EPIPE. The
+// signal dispositions of an embedding program do not change.
 void block_pipe_signal() noexcept;
 
 // Returns the total size of the parts in bytes.

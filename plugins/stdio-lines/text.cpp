@@ -11,13 +11,13 @@ unsigned char at(std::string_view s, std::size_t i) {
   return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
 }
 
-// Skips the parameters and the final character of a sequence that begins with "ESC [" or U+009B.
+// Skips the parameters and the final character of a control sequence ("ESC [" or U+009B).
 std::size_t skip_control(std::string_view s, std::size_t i) {
   while (i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x40) ++i;
   return i + 1;
 }
 
-// Skips the text of a title or link, up to BEL, "ESC \\" or the end of the line.
+// Skips the string of a title or link sequence, up to BEL, "ESC \\" or the end of the line.
 std::size_t skip_string(std::string_view s, std::size_t i) {
   for (; i < s.size() && s[i] != '\n'; ++i) {
     if (s[i] == '\a') return i + 1;
@@ -36,7 +36,7 @@ std::size_t skip_escape(std::string_view s, std::size_t i) noexcept {
   if (kind == ']' || kind == 'P' || kind == 'X' || kind == '^' || kind == '_') {
     return skip_string(s, i + 2);
   }
-  for (++i; i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x30;) ++i;  // for example, "ESC ( B"
+  for (++i; i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x30;) ++i;  // such as "ESC ( B"
   return i < s.size() && at(s, i) < 0x20 ? i : i + 1;
 }
 

@@ -57,13 +57,13 @@ void StreamListener::accept_batch() {
       continue;
     }
     const int error = errno;
-    // This error also occurs without a pending connection, because accept4() allocates the
-    // descriptor first.
+    // accept4() allocates the descriptor first, so this error also occurs without a pending
+    // connection.
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      // Called at most once per batch: if closing one connection did not suffice, closing more
-      // would not help.
+      // make_room_ is called at most once per batch. If closing one connection did not suffice,
+      // closing more connections would not help.
       if (!std::exchange(made_room, true) && make_room_()) continue;
     }
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);

@@ -1,5 +1,5 @@
-// A listening socket provided by the host. Connections are accepted in batches. Accepting pauses if
-// the process has no free descriptors. Runs on the reactor thread.
+// Accepts connections on a listening socket that the host provides. Connections are accepted in
+// batches. If the process has no free descriptors, accepting pauses. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -15,29 +15,29 @@ namespace stream_listener {
 class StreamListener {
  public:
   static constexpr int batch = 64;                  // connections accepted per event loop iteration
-  static constexpr std::uint64_t pause_ms = 1'000;  // after "too many open files"
+  static constexpr std::uint64_t pause_ms = 1'000;  // pause after "too many open files"
 
-  // Receives the descriptor (non-blocking, close-on-exec), which it owns, and the peer's address.
+  // Takes ownership of a connected descriptor (non-blocking, close-on-exec). `peer` is its address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
   // make_room is called if the process has no free descriptors. It must close at least one
-  // connection or return false. make_room may be empty.
+  // connection or return false. It may be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // The users that may connect to a Unix socket, by file mode. If this is `everybody`, `accepted`
-  // must reject unauthorized peers.
+  // The users that may connect to a Unix socket (set by its file mode). With `everybody`, the
+  // Accepted callback must reject unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
-  // Opens the socket and starts accepting connections. An error names the address and a remedy.
+  // Opens the socket and starts to accept connections. An error names the address and a remedy.
   bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
                  bh_error *error, Reach reach = Reach::own_user);
   void close() noexcept;
 
-  // Returns the bound address, with the actual port if the configured port is 0.
+  // Returns the bound address. If port 0 was configured, it has the port that the kernel chose.
   const sockaddr_storage &bound() const noexcept { return bound_; }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500;
 using bh::ns_per_ms;
 
-// Adds jitter so that gateways do not all retry at the same time.
+// Adds jitter, so that gateways do not all retry at the same time.
 std::uint64_t spread(std::uint64_t ms, std::uint64_t now_ns) {
   return ms - ms / 4 + (now_ns / 1'000) % (ms / 2 + 1);
 }
@@ -33,16 +33,17 @@ void Exporter::add(std::string span) {
 
 void Exporter::wait(std::uint64_t ms) {
   host_.timer_cancel(timer_);
-  timer_ = host_.timer_start(ms, bh::callback(this, [](Exporter &self) {
-                               self.timer_ = 0;
-                               const bh_status sent = bh::guarded(nullptr, [&] {
-                                 self.send();
-                                 return BH_OK;
-                               });
-                               if (sent == BH_OK) return;
-                               self.post_.reset();  // out of memory; the spans remain queued
-                               self.wait(self.config_.flush_ms);
-                             }));
+  timer_ =
+      host_.timer_start(ms, bh::callback(this, [](Exporter &self) {
+                          self.timer_ = 0;
+                          const bh_status sent = bh::guarded(nullptr, [&] {
+                            self.send();
+                            return BH_OK;
+                          });
+                          if (sent == BH_OK) return;
+                          self.post_.reset();  // memory allocation failed; the spans stay queued
+                          self.wait(self.config_.flush_ms);
+                        }));
 }
 
 void Exporter::send() {
@@ -92,7 +93,7 @@ void Exporter::retry(std::uint64_t retry_after_s, const std::string &problem) {
     drop_batch();
     if (spans_.empty()) return;
   }
-  backoff_ms_ = pause;  // also used for the next batch
+  backoff_ms_ = pause;  // the next batch starts with this delay
   wait(std::max(spread(pause, now), retry_after_s * 1'000));
 }
 

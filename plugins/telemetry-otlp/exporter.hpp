@@ -1,5 +1,5 @@
-// Exports spans through a limited queue, one request at a time. Failed requests are retried with
-// exponential back-off for a limited time.
+// Sends spans from a limited queue, one request at a time. A failed request is retried with
+// exponential backoff for a limited time.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -19,8 +19,7 @@ namespace otlp {
 
 class Exporter {
  public:
-  // dropped(n) is called when n spans are dropped because the queue is full or retries are
-  // exhausted.
+  // dropped(n) is called when n spans are dropped, because the queue is full or a batch has failed.
   Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
       : host_(host), config_(config), dropped_(std::move(dropped)) {}
   ~Exporter() { host_.timer_cancel(timer_); }
@@ -42,11 +41,11 @@ class Exporter {
   const Config &config_;
   const std::function<void(std::uint64_t)> dropped_;
   std::deque<std::string> spans_;
-  std::size_t batch_ = 0;  // number of spans at the front that are being sent or retried
+  std::size_t batch_ = 0;  // the first spans, which are being sent or retried
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // values of the batch; 0 if it has not been
-                                                     // sent yet
+  std::uint64_t first_try_ns_ = 0,
+                backoff_ms_ = 0;  // of the current batch; 0 before its first attempt
   bool failing_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Counts calls by method, server and outcome for metrics, from the records received since the
-// plugin started.
+// Counts calls by method, server and outcome since the start of the plugin, and formats the
+// counters as OTLP metrics.
 #pragma once
 
 #include <bulkhead/abi/ext/telemetry.h>
@@ -15,8 +15,8 @@ namespace otlp {
 
 class Meters {
  public:
-  // Limit for combinations of method, server and outcome. Additional combinations are counted under
-  // method and server "other".
+  // Limits the combinations of method, server and outcome. Calls with additional combinations are
+  // counted with method and server "other".
   static constexpr std::size_t max_series = 512;
   // Upper bounds of the duration buckets, in seconds.
   static constexpr std::array<double, 12> bounds = {0.001, 0.002, 0.005, 0.01, 0.025, 0.05,
@@ -27,7 +27,7 @@ class Meters {
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::size_t series() const noexcept { return series_.size(); }
 
-  // Returns the body of a metrics request, or an empty string if there is nothing to report.
+  // Returns the body of a metrics request, or an empty string if there are no counters.
   std::string body(std::string_view service_name, std::uint64_t start_unix_ns,
                    std::uint64_t now_unix_ns) const;
 

@@ -1,4 +1,4 @@
-// Tests of spans, metrics and configuration.
+// Tests spans, metrics and the configuration.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 

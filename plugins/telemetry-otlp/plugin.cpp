@@ -1,5 +1,5 @@
-// telemetry-otlp: exports every record as a span, and counters as metrics, to an OpenTelemetry
-// collector. It never delays calls: if its queue is full, spans are dropped and counted.
+// Exports each record as a span, and counters as metrics, to an OpenTelemetry collector. The plugin
+// never delays calls: if its queue is full, spans are dropped and counted.
 //
 // Runs on the reactor thread.
 #include <bulkhead/abi/ext/draft/mask.h>
@@ -72,7 +72,7 @@ class TelemetryOtlp {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetryOtlp>() : nullptr;
   }
 
-  // Always accepts the whole batch, because all telemetry plugins share the host's record queue.
+  // Accepts every batch completely, because all telemetry plugins share the host's record queue.
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       if (config_.send_metrics) meters_.add(*records[i]);
@@ -103,14 +103,15 @@ class TelemetryOtlp {
                                    return BH_OK;
                                  });
                                  if (made == BH_OK) return;
-                                 // If memory is exhausted, the report is skipped. Counters are
-                                 // cumulative, so the next report includes these counts.
+                                 // If memory allocation fails, this report is skipped. Counters are
+                                 // cumulative, so the next report includes the same counts.
                                  self.report_.reset();
                                  self.report_later();
                                }));
   }
 
-  // Counters are cumulative, so the next report compensates for a lost report.
+  // Counters are cumulative, so a failed report is not retried: the next report includes its
+  // counts.
   void report() {
     std::string body = meters_.body(config_.service_name, start_unix_ns_, bh::unix_ns());
     if (body.empty()) return report_later();

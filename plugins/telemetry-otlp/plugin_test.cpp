@@ -1,4 +1,4 @@
-// Tests of the whole plugin with a fake HTTP client.
+// Tests the complete plugin with a fake HTTP client.
 #include <bulkhead/abi/ext/telemetry.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -89,7 +89,7 @@ TEST_CASE("after a temporary failure, the same batch is retried, and no span is 
   SECTION("an error status") {
     w.http.answer(0, 503, "");
   }
-  SECTION("no answer") {
+  SECTION("no response") {
     w.http.end(0, "connection refused");
   }
   w.record(1);

@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kind_server = 2, status_ok = 1, status_error = 2;
 
-// Computes an FNV-1a hash.
+// Computes an FNV-1a hash, which is never 0.
 std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t seed) {
   std::uint64_t hash = 14'695'981'039'346'656'037U ^ seed;
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1'099'511'628'211U; };
   for (const char c : text) add(static_cast<unsigned char>(c));
   for (int i = 0; i < 8; ++i) add(static_cast<unsigned char>(number >> (8 * i)));
-  return hash == 0 ? 1 : hash;  // an id of zeros is invalid
+  return hash == 0 ? 1 : hash;  // an ID of zeros is invalid
 }
 
 std::string hex(std::uint64_t number) {

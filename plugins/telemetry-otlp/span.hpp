@@ -1,4 +1,4 @@
-// Converts records to spans in OTLP/HTTP JSON.
+// Converts records to OTLP spans in JSON.
 #pragma once
 
 #include <bulkhead/abi/ext/telemetry.h>
@@ -11,23 +11,22 @@
 
 namespace otlp {
 
-// Maximum length of an attribute value in bytes. Longer values are truncated at a character
-// boundary.
+// Maximum size of an attribute value in bytes. Longer values are truncated at a character boundary.
 inline constexpr std::size_t max_text = 512;
 
 // Returns the text with the gateway's own credentials masked. Runs on the reactor thread.
 using Mask = std::function<std::string(std::string_view)>;
 
-// Returns the JSON of one span, without message contents and error messages. Repeating a record
-// returns the same span. `mask` is applied to all strings from clients, servers and programs before
-// they are truncated. If it is null, strings are not masked.
+// Returns a record as a span in JSON, without message contents and error messages. The same record
+// always produces the same span. `mask` (if not null) is applied to all strings from clients,
+// servers and programs before they are truncated.
 std::string span_json(const bh_record &record, const Mask &mask = nullptr);
 
 // Returns a request body with the first n spans.
 std::string traces_body(std::string_view service_name, const std::deque<std::string> &spans,
                         std::size_t n);
 
-// Returns the attributes of the reporting process: {"attributes":[...]}.
+// Returns the attributes that describe this process: {"attributes":[...]}.
 std::string resource_json(std::string_view service_name);
 
 }  // namespace otlp

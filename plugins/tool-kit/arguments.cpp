@@ -10,15 +10,15 @@
 namespace tool_kit {
 namespace {
 
-// Numbers are kept as strings, so they can have any length and are not rounded.
+// Numbers are parsed as strings, so that they can have any length and are not rounded.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
 constexpr std::size_t max_number = 64;
-constexpr std::size_t max_shown = 100;  // limit for a name in an error message, in bytes
+constexpr std::size_t max_shown = 100;  // bytes of a name that an error message shows
 
-// A SAX handler that collects the scalars and string arrays of the outermost object. (A DOM could
-// not distinguish strings from numbers that are kept as strings.)
+// A SAX handler that collects the scalars and string arrays of the outermost object. A DOM does not
+// distinguish strings from numbers that are parsed as strings.
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
  public:
@@ -61,12 +61,12 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
   std::string name_;
   unsigned depth_ = 0;
   bool is_object_ = false;
-  bool only_texts_ = false;  // the current array contains only strings so far
+  bool only_texts_ = false;  // all elements of the current array so far are strings
   std::vector<std::string> texts_;
 };
 
-// Parses an integer, including forms such as 5.0 or 5e1. Returns false if the number is not an
-// integer or is too large.
+// Parses an integer in any form, such as 5.0 or 5e1. Returns false for fractions and for numbers
+// that are too large.
 bool whole_number(std::string_view text, std::uint64_t *out) {
   const char *end = text.data() + text.size();
   const auto whole = std::from_chars(text.data(), end, *out);

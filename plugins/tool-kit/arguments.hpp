@@ -1,8 +1,9 @@
 // Parses the `arguments` of a tool call (or a flat configuration): named scalars and arrays of
-// strings, with type and range checks. The first error is stored as a message for the caller of the
+// strings, with type and range checks. The first error is kept as a message for the caller of the
 // tool.
 //
-// Not thread-safe; may be used on any thread. Throws only std::bad_alloc.
+// An object may be used on any thread, but by only one thread at a time. Throws only
+// std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +16,24 @@ namespace tool_kit {
 
 class Arguments {
  public:
-  // `json` is an object, or empty if there are no arguments. It is untrusted; its size is limited
-  // by the maximum message size.
+  // `json` is an object, or empty if there are no arguments. It is untrusted. The message limit
+  // bounds its size.
   explicit Arguments(std::string_view json);
 
   // Each getter returns the fallback if the argument is missing or null. If the argument is
-  // invalid, it stores an error.
+  // invalid, an error is kept.
   std::string text(std::string_view name, std::string_view fallback = {});
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);
   bool flag(std::string_view name, bool fallback);
-  // Returns one of the choices; the first is the fallback.
+  // Returns one of the choices. The fallback is the first choice.
   std::string choice(std::string_view name, const std::vector<std::string_view> &choices);
-  // Returns an array of strings, which is empty if the argument is missing.
+  // Returns an array of strings, or an empty array if the argument is missing.
   std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
-  // Returns the first error, or an empty string. Must be called after all getters, because
-  // arguments that were not read are reported as unknown.
+  // Returns the first error, or an empty string. Call it after all getters, because arguments that
+  // no getter has read are reported as unknown.
   const std::string &problem();
 
  private:
@@ -40,7 +41,7 @@ class Arguments {
   struct Argument {
     std::string name;
     Type type;
-    std::string text;  // numbers: source text; flags: "true" or "false"
+    std::string text;  // a number as written, or "true" or "false"
     std::vector<std::string> texts{};
   };
 

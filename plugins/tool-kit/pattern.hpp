@@ -1,5 +1,5 @@
-// An untrusted regular expression for searching lines. RE2 takes linear time in the length of the
-// text for every pattern.
+// Searches lines for an untrusted regular expression. The time that RE2 takes is linear in the
+// length of the text for every pattern.
 #pragma once
 
 #include <functional>
@@ -22,19 +22,20 @@ class Pattern {
   Pattern(Pattern &&) noexcept;
   Pattern &operator=(Pattern &&) noexcept;
 
-  // Compiles a pattern of at most 4096 bytes to at most 4 MiB. On failure, returns false and sets
-  // *problem to an error message that names the argument.
+  // Compiles a pattern of at most 4096 bytes to a program of at most 4 MiB. On failure, returns
+  // false and sets *problem to a message that names the argument.
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
-  // Returns true if the line has a match. Calls must_stop at least every few tens of milliseconds;
-  // if it returns true, the search stops and returns false. In a line that takes longer, only
-  // matches of at most 4 KiB (1 MiB for small patterns) are found. Thread-safe.
+  // Returns true if the line has a match. must_stop() is called at least every few tens of
+  // milliseconds; if it returns true, the search stops without a match. A line that takes longer is
+  // searched in parts, which finds only matches of up to 4 KiB (1 MiB for small patterns).
+  // Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 
  private:
   std::string text_;
-  std::size_t window_ = 0;  // bytes searched between two calls to must_stop
+  std::size_t window_ = 0;  // bytes searched between two calls of must_stop
   std::unique_ptr<re2::RE2> compiled_;
 };
 

@@ -1,4 +1,4 @@
-// Tests of untrusted regular expressions.
+// Tests searches with untrusted regular expressions.
 #include "tool-kit/pattern.hpp"
 
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ std::string problem_of(std::string_view text) {
   return pattern.parse("p", text, Case::counts, &problem) ? std::string() : problem;
 }
 
-// A pattern that needs the maximum number of steps per byte.
+// A pattern that executes the maximum number of steps per byte.
 constexpr const char *laborious = "[a-q][^u-z]{500}x";
 
 }  // namespace

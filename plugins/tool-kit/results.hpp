@@ -8,12 +8,12 @@
 
 namespace tool_kit {
 
-// Returns {"content":[{"type":"text","text":...}]}. `structured` is the JSON text of
-// structuredContent, or empty.
+// Returns {"content":[{"type":"text","text":...}]}. `structured` is the JSON of structuredContent,
+// or empty.
 std::string text_result(std::string_view text, std::string_view structured = {});
 
-// Like text_result(), but sets isError and writes "Error: " before the sentence, which is intended
-// for the model.
+// Returns an error result: isError is set, and the text is "Error: " and the sentence, which the
+// model reads.
 std::string error_result(std::string_view sentence);
 
 }  // namespace tool_kit

@@ -1,4 +1,4 @@
-// Tests of the whole plugin with servers on loopback addresses.
+// Tests the complete plugin against servers on loopback addresses.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -300,7 +300,7 @@ TEST_CASE("bodies are limited, before and after decompression") {
   CHECK(bomb.body.size() <= 50'000);
 }
 
-TEST_CASE("a callback may end, cancel and start requests") {
+TEST_CASE("a callback may stop, cancel and start requests") {
   Server server([](const Request &r, Peer &peer) {
     if (r.target != "/stream") return peer.answer(200, "short");
     peer.begin_events();
@@ -339,7 +339,8 @@ TEST_CASE("requests started in a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    // Requests are answered only after all have arrived, so each request needs its own connection.
+    // The server responds only after all requests have arrived, so each request needs its own
+    // connection.
     if (r.target != "/first") {
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,4 +1,5 @@
-// A TLS server with a self-signed certificate for 127.0.0.1. It answers every request with "ok".
+// A TLS server with a self-signed certificate for 127.0.0.1. It responds to every request with
+// "ok".
 #pragma once
 
 #include <arpa/inet.h>
@@ -51,7 +52,7 @@ class TlsServer {
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_) + "/"; }
   int answered() const { return answered_; }
 
-  // Writes the certificate as PEM to a temporary file, which the caller must remove.
+  // Writes the certificate as PEM to a temporary file, which the caller must delete.
   std::string write_certificate() const {
     char name[] = "/tmp/bulkhead-cert-XXXXXX";
     const int fd = ::mkstemp(name);

@@ -1,6 +1,6 @@
-// Measures the time to parse typical heads, in nanoseconds, with this library and with Boost.Beast.
-// For requests, a second measurement of Beast includes a scan of the raw head. The gateway would
-// need that scan, because Beast accepts bare LF, folded lines and control characters.
+// Measures how long this library and Boost.Beast take to parse typical heads, in nanoseconds. For
+// requests, a second measurement of Beast includes a scan of the raw head. The gateway would need
+// this scan, because Beast accepts bare LF, folded lines and control characters.
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/basic_parser.hpp>
@@ -25,7 +25,7 @@ constexpr std::string_view express =
     "timeout=5\r\n\r\n";
 constexpr std::string_view minimal =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1187\r\n\r\n";
-// Heads sent by the TypeScript SDK on Node, and by a client with few fields.
+// A head that the TypeScript SDK on Node sends, and the head of a client with few fields.
 constexpr std::string_view node =
     "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:8808\r\nconnection: keep-alive\r\n"
     "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
@@ -36,7 +36,7 @@ constexpr std::string_view plain =
     "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8808\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Length: 112\r\n\r\n";
 
-// Beast's parser with minimal work: it calls back for each field but stores none.
+// Beast's parser with minimal work: the callback for each field does nothing.
 template <bool is_request>
 class Beast final : public beast::basic_parser<is_request> {
  public:
@@ -54,7 +54,7 @@ class Beast final : public beast::basic_parser<is_request> {
   void on_finish_impl(error_code &) override {}
 };
 
-// Stores views of the fields that the transport uses.
+// Beast's parser that stores views of the fields that the transport uses.
 class Kept final : public beast::basic_parser<true> {
  public:
   Kept() { skip(true); }
@@ -102,7 +102,7 @@ class Kept final : public beast::basic_parser<true> {
   void on_finish_impl(error_code &) override {}
 };
 
-// Returns true if all lines end with CR LF, no line is folded, and there are no other control
+// Returns true if all lines end with CR LF, no line is folded, and the head has no other control
 // characters.
 bool scan_raw(std::string_view head) {
   const char *at = head.data(), *const end = at + head.size();
@@ -130,7 +130,8 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// Uses the best of many short, alternating rounds to exclude interference from other processes.
+// Prints the time of the best of many short, alternating rounds, which excludes interference from
+// other processes.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;
