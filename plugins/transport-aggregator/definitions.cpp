@@ -17,8 +17,8 @@ void note(std::vector<std::string> *notes, std::string text) {
   if (notes->size() < max_notes) notes->push_back(std::move(text));
 }
 
-// Returns true for values that senders with optional fields write instead of omitting the member. A
-// name is never omitted.
+// Returns true for values that senders write in place of an omitted optional member. The name of a
+// server is never omitted.
 bool not_given(std::string_view key, std::string_view value) {
   if (value == "null") return true;
   if (key == "\"name\"") return false;
@@ -55,7 +55,7 @@ class Translation {
     const std::string name = path.substr(path.find_last_of('/') + 1);
     const auto &names = slow_.commands;
     if (std::find(names.begin(), names.end(), name) == names.end()) return false;
-    bool told = false;  // a time-out is set, under either name
+    bool told = false;  // the definition sets a time-out, under either member name
     json::for_each_member(server_, [&told](std::string_view key, std::string_view) {
       told = key.starts_with("\"connect") || key.starts_with("\"startup_timeout");
       return !told;
@@ -65,7 +65,7 @@ class Translation {
 
   void take(std::string_view key, std::string_view value) {
     if (key == "\"auth\"") {
-      // "auth" refers to another program's credential store.
+      // "auth" refers to the credential store of another program.
       return note(notes_,
                   "server " + name() + ": \"auth\" is not supported; use bearer_token or headers");
     }
@@ -87,7 +87,7 @@ class Translation {
     out_.append(key).append(1, ':').append(value);
   }
 
-  // Returns the escaped name from the definition, truncated for the log.
+  // Returns the name in the definition for log messages, still escaped and truncated.
   std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;

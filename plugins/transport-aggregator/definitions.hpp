@@ -1,4 +1,5 @@
-// Translates server definitions of the protocol to the members of mcpServers in a profile.
+// Translates the server definitions of the aggregator protocol to the form of `mcpServers` in a
+// profile.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +9,17 @@
 
 namespace transport_aggregator {
 
-// Commands that may download their server before it answers (npx, uvx ...), and the connect
-// time-out for definitions that use these commands and set no time-out. If a server were killed
-// during the download, each attempt would start the download again.
+// Commands such as npx and uvx, which may download the server before it can respond, and their
+// connect time-out. It applies to definitions without a time-out. If the server were killed during
+// the download, each attempt would start the download again.
 struct SlowStarters {
-  std::vector<std::string> commands;  // names without a folder
+  std::vector<std::string> commands;  // names without a path
   std::uint64_t connect_ms = 0;       // 0 if disabled
 };
 
-// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers, without
-// the protocol's empty values (null, "", [], {}), and with timeout instead of timeout_secs. *notes
-// receives lines for the operator. They contain names of servers and members, but no values.
+// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers: empty
+// values (null, "", [], {}) are removed, and timeout_secs becomes timeout. *notes receives log
+// lines, which contain names of servers and members, but no values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

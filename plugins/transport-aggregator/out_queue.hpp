@@ -1,4 +1,4 @@
-// An output queue for a descriptor that may block. Runs on the reactor thread.
+// Queues output for a non-blocking descriptor. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ class OutQueue {
  public:
   enum class Flush : std::uint8_t {
     done,     // the queue is empty
-    blocked,  // unwritten bytes stay queued until the descriptor is writable
+    blocked,  // the rest stays queued until the descriptor is writable
     broken    // errno contains the reason; the descriptor must not be used again
   };
 
-  // Returns the buffer to append to. The caller enforces its limit, using waiting().
+  // Returns the buffer to which the caller appends. The caller must limit waiting().
   std::string &bytes() noexcept { return bytes_; }
   std::size_t waiting() const noexcept { return bytes_.size() - head_; }
 
@@ -24,7 +24,7 @@ class OutQueue {
 
  private:
   std::string bytes_;
-  std::size_t head_ = 0;  // bytes of bytes_ that have been written
+  std::size_t head_ = 0;  // bytes of bytes_ that are written
 };
 
 }  // namespace transport_aggregator

@@ -1,4 +1,4 @@
-// Tests of JSON, MessagePack, frames, requests, definitions and replies.
+// Tests JSON, MessagePack, frames, requests, definitions and replies.
 #include <bulkhead-aggregator/frames.hpp>
 #include <catch2/catch.hpp>
 
@@ -41,7 +41,7 @@ std::string refusal(std::string_view bytes) {
   return why == nullptr ? "" : why;
 }
 
-// Returns random JSON in the format that the transcoder writes.
+// Returns random JSON, formatted like the output of the transcoder.
 std::string random_value(std::mt19937 &random, int depth) {
   const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   switch (pick(depth > 0 ? 8 : 6)) {
@@ -243,8 +243,8 @@ TEST_CASE("MessagePack: random bytes are rejected or converted to JSON") {
 
 namespace {
 
-// Returns all messages of the stream, with "!" for a message that is too long and "X" if the stream
-// becomes unreadable. The stream is split into pieces of the given size.
+// Splits the stream into pieces of the given size and returns its messages. "!" is a message that
+// is too long, and "X" means that the stream has become unreadable.
 std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec codec) {
   FrameCutter cutter(codec);
   std::vector<std::string> out;
@@ -339,7 +339,7 @@ TEST_CASE("requests: arguments that are empty or not an object are dropped") {
   CHECK(call.arguments.empty());
 }
 
-TEST_CASE("A21 requests: invalid requests are reported, with an answer if they have an id") {
+TEST_CASE("A21 requests: invalid requests are reported, with a reply if they have an id") {
   struct Case {
     const char *text;
     bool has_id;

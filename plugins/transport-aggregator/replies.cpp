@@ -11,7 +11,7 @@ namespace {
 
 namespace json = bh::json;
 
-// Writes records (objects) to an array.
+// Writes an array of objects.
 class Records {
  public:
   Records(std::uint64_t id, std::string_view member) {
@@ -19,7 +19,7 @@ class Records {
   }
   void begin() { writer_.begin_object(); }
   void end() { writer_.end_object(); }
-  // Writes an empty value as null.
+  // An empty value is written as null.
   void add(std::string_view name, std::string_view value) {
     writer_.member(name, json::Raw{value.empty() ? "null" : value});
   }
@@ -33,7 +33,7 @@ class Records {
   json::Writer writer_{&out_};
 };
 
-// Converts MCP's hints from camelCase to this protocol's snake_case.
+// Converts the names of MCP's tool annotations from camelCase to the protocol's snake_case.
 std::string annotations(std::string_view given) {
   static constexpr std::pair<std::string_view, std::string_view> members[] = {
       {"title", "title"},
@@ -122,7 +122,7 @@ std::string servers_reply(std::uint64_t id, std::string_view listed) {
   json::for_each_element(listed, [&](std::string_view server) {
     out.begin();
     for (const std::string_view name : members) out.add(name, json::member(server, name));
-    // An extension of the protocol: the reason why a server is not connected.
+    // An extension of the protocol: why the server is not connected.
     const std::string_view reason = json::member(server, "reason");
     if (!reason.empty() && reason != "\"\"") out.add("reason", reason);
     out.end();

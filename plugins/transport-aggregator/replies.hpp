@@ -1,4 +1,4 @@
-// Writes the protocol's replies from the host's lists.
+// Writes the replies of the aggregator protocol.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ std::string error_reply(std::uint64_t id, std::string_view text);
 // Returns the item kind (BH_LIST_...) of a list method, or 0 for other methods.
 std::uint32_t listed_kind(Method method) noexcept;
 
-// Returns the reply to list_servers. `listed` is the array of bh_host_control.list_servers.
+// Returns the reply to list_servers. `listed` is the array from bh_host_control.list_servers.
 std::string servers_reply(std::uint64_t id, std::string_view listed);
-// Returns the reply to list_tools, list_resources or list_prompts. `listed` is the array of
-// list_items.
+// Returns the reply to list_tools, list_resources or list_prompts. `listed` is the array from
+// bh_host_control.list_items.
 std::string items_reply(std::uint64_t id, Method method, std::string_view listed);
 
 }  // namespace transport_aggregator

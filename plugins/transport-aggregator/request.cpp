@@ -27,7 +27,7 @@ bool has_members(std::string_view value) {
   return any;
 }
 
-// Finds members by name. Returns false if a member is duplicated.
+// Finds the wanted members of an object. Returns false if one of them is duplicated.
 template <std::size_t N>
 bool collect(std::string_view object, const std::string_view (&wanted)[N],
              std::string_view (&found)[N]) {
@@ -56,8 +56,8 @@ const char *read_params(std::string_view params, Request *out) {
     case Method::get_prompt:
       if (!is_string(name)) return "params.name is not a string";
       out->target = name;
-      // Arguments that are empty or not an object are dropped, because servers treat them
-      // differently.
+      // Empty arguments, and arguments that are not an object, are dropped, because servers treat
+      // them differently.
       if (arguments.starts_with('{') && has_members(arguments)) out->arguments = arguments;
       return nullptr;
     case Method::read_resource:

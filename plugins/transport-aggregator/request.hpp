@@ -1,4 +1,4 @@
-// The requests of the aggregator protocol.
+// Parses the requests of the aggregator protocol.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@ enum class Method : std::uint8_t {
 };
 std::string_view method_name(Method method) noexcept;
 
-// The fields refer to the message.
+// A parsed request. The views refer to the text of the request.
 struct Request {
   std::uint64_t id = 0;
   Method method = Method::list_servers;
-  std::string_view target;     // JSON string: name (call_tool, get_prompt) or uri (read_resource)
+  std::string_view
+      target;  // a JSON string: the name (call_tool, get_prompt) or uri (read_resource)
   std::string_view arguments;  // an object with members, or empty
-  std::string_view servers;    // an array, in a refresh request
+  std::string_view servers;    // an array; only for refresh
 };
 
 struct RequestError {
   const char *what = nullptr;  // null if the request is valid
-  bool has_id = false;         // request.id is set, so the error can be sent
+  bool has_id = false;         // true if Request::id is set, so that an error reply can be sent
 };
 
-// `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, because
-// parsers disagree on which value applies.
+// Parses `text`, which is valid JSON. Unknown members are ignored. Duplicate members are rejected,
+// because parsers differ in which of them they use.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

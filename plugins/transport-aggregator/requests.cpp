@@ -1,4 +1,4 @@
-// The client's requests and the host's answers.
+// Handles the client's requests and the host's responses.
 #include <bulkhead/abi/ext/tools.h>
 
 #include <algorithm>
@@ -12,15 +12,16 @@ namespace {
 
 namespace json = bh::json;
 
-// Declares no capabilities, because this client cannot answer server-initiated requests.
+// The handshake declares no capabilities, because this client cannot handle server-initiated
+// requests.
 constexpr std::string_view initialize =
     R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
     R"("capabilities":{},"clientInfo":{"name":"aggregator","version":"0.1.0"}}})";
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-// Makes the time-out longer than a server's connect time-out, so the server's own failure is
-// reported.
+// Makes the time-out longer than the connect time-out of the servers, so that the failure of a
+// server is reported instead.
 constexpr std::uint64_t connect_margin_ms = 1'000;
 
 }  // namespace
@@ -57,7 +58,8 @@ void TransportAggregator::on_text(std::string_view text) {
   handle(text);
 }
 
-// A first message without definitions ends the session, because all later answers would be wrong.
+// A first message without definitions ends the session: without servers, the replies to all later
+// requests would be wrong.
 void TransportAggregator::first_message(std::string_view text) {
   if (text.starts_with('[')) {
     phase_ = Phase::connecting;
@@ -160,7 +162,7 @@ void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bo
   end();
 }
 
-// Called by the host. [io]
+// Called by the host when it has replaced the servers. [io]
 void TransportAggregator::replaced(void *arg, bh_str report) {
   bh::guarded(nullptr, [&] {
     const Replacing done = *static_cast<Replacing *>(arg);
@@ -179,7 +181,8 @@ void TransportAggregator::replaced(void *arg, bh_str report) {
   });
 }
 
-// Logs skipped definitions, which are not listed. Failed servers are reported by list_servers.
+// Logs the skipped definitions, because list_servers does not show them. It does show failed
+// servers.
 void TransportAggregator::log_report(std::string_view report) const {
   if (!json::valid(report)) return;
   json::for_each_element(json::member(report, "refused"), [this](std::string_view entry) {
@@ -223,7 +226,7 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   fail(id, "the aggregator's session has ended");
 }
 
-// Replies may be out of order; clients match them by id.
+// Replies may be sent out of order. Clients match them by ID.
 bh_status TransportAggregator::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_) return BH_STALE;
   if (message.kind != BH_OUT_ANSWER) return BH_OK;  // the protocol has no events
@@ -234,7 +237,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
     initialized_ = !result.empty();
     if (!initialized_) {
       host_.log(BH_LOG_ERROR, "the handshake with the host failed");
-      disconnected_ = true;  // deferred, because the host is on the stack
+      disconnected_ = true;  // deferred, because the host is calling this function
       flush_later();
       return BH_OK;
     }
@@ -265,7 +268,7 @@ void TransportAggregator::fail_all(std::string_view why) {
   for (const auto &[stream, open] : std::exchange(open_, {})) fail(open.id, why);
   for (const Waiting &waiting : std::exchange(waiting_, {})) fail(waiting.id, why);
   waiting_bytes_ = 0;
-  for (const auto &replacing : replacing_) {  // the host still has their addresses
+  for (const auto &replacing : replacing_) {  // not erased, because the host has their addresses
     if (!replacing->first) fail(replacing->id, why);
   }
 }

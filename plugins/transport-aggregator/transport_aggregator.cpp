@@ -21,7 +21,7 @@ namespace {
 using bh::aggregator::Codec;
 using bh::aggregator::FrameCutter;
 
-// Blocks SIGPIPE in this thread, so a write to a disconnected client fails with EPIPE.
+// Blocks SIGPIPE in this thread, so that a write to a disconnected client fails with EPIPE.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -80,7 +80,8 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
         "section of the "
         "profile");
   }
-  // Numbers are kept as strings, so RapidJSON's number parser is not used.
+  // Numbers are parsed as strings, so that untrusted input does not reach RapidJSON's number
+  // parser.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -119,16 +120,16 @@ bh_status TransportAggregator::listen(bh_error *error) {
 
 void TransportAggregator::begin() {
   block_pipe_signal();
-  // The flags of both descriptors are read before either is changed, because both may refer to the
-  // same open file (a terminal, a socket).
+  // Reads the flags of both descriptors before changing either: both may refer to the same open
+  // file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
   open_session();
   if (session_ == 0) return end();
   input_open_ = true;
-  // Without requested events, the watch reports only that the client has disconnected. Regular
-  // files cannot be watched and never block.
+  // A watch without events reports only that the client has disconnected. It fails for regular
+  // files, which never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportAggregator::on_output_event>(this),
               &out_watch_);
   const bh_status status = host_.watch(
@@ -144,8 +145,8 @@ void TransportAggregator::on_input() {
   }
 }
 
-// A regular file (or /dev/null) is always readable and cannot be watched, so it is read once per
-// event loop iteration.
+// A regular file or /dev/null cannot be watched and is always readable. It is read once per event
+// loop iteration.
 void TransportAggregator::on_plain_input() {
   if (!input_open_) return;
   read_some();
@@ -155,7 +156,7 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// Returns false if no data is available, or at the end of the file.
+// Returns false if no data is available or at end of file.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -198,13 +199,14 @@ bool TransportAggregator::process_messages() {
 void TransportAggregator::input_ended() {
   if (!input_open_) return;
   if (cutter_.last_line()) on_message(cutter_.message());
-  if (!std::exchange(input_open_, false)) return;  // already ended by a shutdown request
+  if (!std::exchange(input_open_, false))
+    return;  // a shutdown request has already closed the input
   host_.unwatch(in_watch_);
   draining_ = true;
   if (phase_ == Phase::definitions) return end();
   drain_timer_ =
       host_.timer_start(drain_ms, bh::contained_callback<&TransportAggregator::drain_over>(this));
-  flush_later();  // ends the session if no requests are open
+  flush_later();  // ends the session if no requests are pending
 }
 
 void TransportAggregator::drain_over() {
@@ -219,7 +221,7 @@ void TransportAggregator::drain_over() {
 
 // ---- to the client -----------------------------------------------------------------------------
 
-// Queues one message in the client's codec.
+// Encodes one message in the client's codec and queues it.
 void TransportAggregator::queue(std::string_view text) {
   if (disconnected_) return;
   if (queue_.waiting() > 0 && queue_.waiting() + text.size() > up_->limits->write_queue_bytes) {
@@ -232,7 +234,7 @@ void TransportAggregator::queue(std::string_view text) {
   flush_later();
 }
 
-// The client waits for a reply with this id, so an error is sent.
+// Queues an error in place of a reply, because the client waits for a reply with this ID.
 void TransportAggregator::queue_instead(std::string_view text, const char *why) {
   host_.log(BH_LOG_WARN, std::string("a reply cannot be sent: ") + why);
   std::uint64_t id = 0;
@@ -256,7 +258,7 @@ void TransportAggregator::turn_end() {
 }
 
 void TransportAggregator::on_output_event() {
-  const bool closed = !blocked_;  // otherwise only errors are reported
+  const bool closed = !blocked_;  // otherwise the descriptor is writable or has an error
   if (!closed) after_flush(queue_.flush(out_));
   if (closed || disconnected_) return client_gone();
   end_if_drained();
@@ -280,7 +282,7 @@ void TransportAggregator::after_flush(OutQueue::Flush result) {
   }
 }
 
-// One timer runs while output is blocked, instead of one timer per write.
+// A single timer runs while output is blocked. A timer for each write would cost more.
 void TransportAggregator::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -307,7 +309,7 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading. The watch or stop() writes the queue.
+// Stops reading. Queued output is written by the watch or by stop().
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;
@@ -339,7 +341,8 @@ void TransportAggregator::unwatch() noexcept {
   }
 }
 
-// The host stops when every answer has been forwarded. The last answers may still be queued here.
+// The host calls stop() after it has forwarded all responses. The last of them may still be queued
+// here.
 void TransportAggregator::write_last() noexcept {
   block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
@@ -355,7 +358,7 @@ void TransportAggregator::stop() noexcept {
   unwatch();
   write_last();
   queue_.drop();
-  replacing_.clear();  // the host makes no more callbacks
+  replacing_.clear();  // the host calls no more callbacks
   session_ = 0;
   input_open_ = false;
   if (in_flags_ >= 0) ::fcntl(in_, F_SETFL, in_flags_);

@@ -1,18 +1,20 @@
-// transport-aggregator: lets the program that started the gateway use it as an aggregator
-// subprocess, over standard input and output. docs/aggregator.md describes the protocol.
+// Serves the program that started the gateway as an aggregator subprocess, over standard input and
+// output. docs/aggregator.md describes the protocol.
 //
-// The transport opens one session, performs the handshake itself, and converts the protocol's
-// methods to MCP requests. Servers are defined by the first message and by `refresh`, through
-// bh.host.control/1, which the profile must grant.
+// The transport opens one session, performs the MCP handshake, and converts the protocol's methods
+// to MCP requests. The first message and `refresh` define the servers, through bh.host.control/1,
+// which the profile must grant.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack", "slow_commands":
-// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The program owns the descriptors. They
-// are non-blocking between listen() and stop().
+// ["npx"], "slow_connect_ms": 120000}. SlowStarters describes the last two members. The program
+// owns the descriptors. They are non-blocking between listen() and stop().
 //
-// Limits: 1 MiB per line and 16 MiB per packed message; max_open requests without a reply, and
-// limits->message_bytes of requests that wait for the first servers; limits->write_queue_bytes of
-// queued replies, and limits->write_stall_ms without write progress; drain_ms for in-flight
-// requests after the end of the input.
+// Limits:
+//  - 1 MiB per line, 16 MiB per MessagePack message
+//  - max_open requests without a reply
+//  - limits->message_bytes of requests that wait for the first servers
+//  - limits->write_queue_bytes of queued replies, limits->write_stall_ms without write progress
+//  - drain_ms for in-flight requests after the end of the input
 #pragma once
 
 #include <bulkhead/abi/ext/draft/control.h>
@@ -48,14 +50,16 @@ class TransportAggregator {
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
-  static constexpr std::size_t read_budget = 1u << 20;  // approximate limit per iteration
+  static constexpr std::size_t read_budget = 1u
+                                             << 20;  // approximate limit per event loop iteration
   static constexpr std::size_t max_open = 4096;
-  // Time for in-flight requests after the end of the input. Together with the shutdown of children,
-  // it is less than two seconds.
+  // Time limit for in-flight requests after the end of the input. Including the shutdown of
+  // children, the program exits within two seconds.
   static constexpr std::uint64_t drain_ms = 800;
-  static constexpr std::uint64_t retry_ms = 20;  // for a list that the host cannot return yet
+  static constexpr std::uint64_t retry_ms =
+      20;  // retry interval for a list that the host cannot return yet
   static constexpr std::uint32_t max_skip_logs = 100;
-  // Limits for writing the queue in stop(): time without progress, and total time.
+  // Limits for writing the queue in stop(): milliseconds without progress, and in total.
   static constexpr int last_stall_ms = 300;
   static constexpr std::uint64_t last_write_ms = 1'000;
 
@@ -81,12 +85,12 @@ class TransportAggregator {
     serving,
     ended
   };
-  // A request that the host has not yet answered.
+  // A request to the host with a pending response.
   struct Open {
-    std::uint64_t id;  // the client's id
+    std::uint64_t id;  // ID in the client's request
     Method method;
   };
-  // A pending replacement of servers. The host has its address.
+  // A pending replacement of the servers. The host has a pointer to it.
   struct Replacing {
     TransportAggregator *self;
     std::uint64_t id;
@@ -148,7 +152,7 @@ class TransportAggregator {
   int in_flags_ = -1, out_flags_ = -1;  // original flags; -1 if unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0, drain_timer_ = 0, retry_timer_ = 0;
-  std::uint64_t progress_ns_ = 0;  // time of the last output progress
+  std::uint64_t progress_ns_ = 0;  // time of the last write progress
   std::size_t waiting_before_ = 0;
   bool blocked_ = false, deferred_ = false, disconnected_ = false, finished_ = false;
   bool input_open_ = false, draining_ = false;
@@ -162,7 +166,7 @@ class TransportAggregator {
     std::uint64_t id;
     std::string text;
   };
-  std::deque<Waiting> waiting_;  // requests waiting for the first servers or for a list
+  std::deque<Waiting> waiting_;  // requests that wait for the first servers or for a list
   std::size_t waiting_bytes_ = 0;
   std::vector<std::unique_ptr<Replacing>> replacing_;
   std::uint32_t skip_logs_ = 0;

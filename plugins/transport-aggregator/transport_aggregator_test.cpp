@@ -20,7 +20,7 @@ namespace {
 constexpr bh_session the_session = 42;
 constexpr std::string_view definitions = R"([{"name":"a","command":"x"}])";
 
-// The host, and the client's ends of two pipes.
+// A fake host and the client's ends of two pipes.
 class Fixture {
  public:
   Fixture() {
@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // If `configured` is set, the configuration selects the codec.
+  // `configured` selects the codec in the configuration instead of by the first byte.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
@@ -56,7 +56,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Sends the first message and completes the server replacement.
+  // Sends the first message and completes the replacement of servers.
   void serve(bool configured = false) {
     begin(configured);
     client_says(definitions);
@@ -82,7 +82,7 @@ class Fixture {
     client_writes(bytes);
     host.turn(0);
   }
-  // Returns all available replies as JSON texts.
+  // Returns all available replies as JSON.
   std::vector<std::string> replies() {
     host.turn(0);
     char piece[65'536];
@@ -103,7 +103,7 @@ class Fixture {
   }
   using Texts = std::vector<std::string>;
 
-  // Completes the oldest server replacement.
+  // Completes the oldest pending replacement of servers.
   void settle(std::string_view report = "{}") {
     REQUIRE_FALSE(replacements.empty());
     const auto [done, arg] = replacements.front();
@@ -130,7 +130,7 @@ class Fixture {
   bh_limits limits = bh::testing::limits();
   bh::testing::FakeHost host;
   std::unique_ptr<TransportAggregator> plugin;
-  std::vector<std::pair<std::uint64_t, std::string>> delivered;  // requests after the handshake
+  std::vector<std::pair<std::uint64_t, std::string>> delivered;  // without the handshake
   std::vector<std::string> defined;
   std::vector<std::pair<bh_control_done, void *>> replacements;
   std::function<bh_status(std::uint32_t kind, std::string *out)> on_list;
@@ -220,7 +220,7 @@ TEST_CASE("a missing grant and an invalid configuration are reported") {
 }
 
 TEST_CASE(
-    "A04 the first message is passed to the host; requests wait until the servers have answered") {
+    "A04 the first message is passed to the host; requests wait until the servers have responded") {
   Fixture f;
   f.begin();
   f.client_says(definitions);

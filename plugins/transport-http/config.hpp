@@ -1,4 +1,4 @@
-// The plugin's configuration and its listening address.
+// Parses the plugin's configuration and its listening address.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ namespace transport_http {
 struct Config {
   std::string listen = "127.0.0.1:8808";  // host:port, [v6]:port or unix:/path
   std::string path = "/mcp";
-  std::string sse_path = "/sse";         // path of HTTP+SSE; empty if HTTP+SSE is disabled
+  std::string sse_path = "/sse";         // path of HTTP+SSE; if empty, HTTP+SSE is disabled
   std::string message_path;              // sibling of sse_path, such as "/messages"
   std::uint64_t keep_alive_ms = 25'000;  // interval of keep-alive comments on an idle event stream
   GuardConfig guard;                     // its token may still be "auto"
@@ -36,24 +36,24 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Parses the configuration, a JSON object. One error contains all faults. [control]
+// Parses the configuration, a JSON object. All errors are reported in one message. [control]
 bh_status parse_config(std::string_view json, Config &out, bh_error *error);
 
 struct ListenAddress {
   sockaddr_storage address{};
   socklen_t size = 0;
-  bool loopback = false;  // reachable only from this machine; true for a Unix socket
-  std::string unix_path;  // not empty for a Unix socket
+  bool loopback = false;  // only this machine can connect; true for a Unix socket
+  std::string unix_path;  // empty unless this is a Unix socket
 
-  // Parses a `listen` value. On failure, returns BH_E_INVALID and an error with the allowed forms.
+  // Parses the value of `listen`. Returns BH_E_INVALID and an error with the allowed forms if the
+  // value is invalid.
   static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
 };
 
 // Returns the address in the form "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Returns a key for the owner of a connection, which is used for fair sharing: the address without
-// the port for IPv4, the /64 network for IPv6, the user for a Unix socket. The key is binary and
-// not for display.
+// Returns a binary key for the owner of a connection, which is used for fair sharing: the IPv4
+// address without the port, the IPv6 /64 network, or the user of a Unix socket.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

@@ -67,7 +67,7 @@ void Connection::on_readable() {
     return;
   }
   if (n == 0) {
-    // A peer that has closed only its sending side still receives a pending last answer.
+    // A peer that has closed only its sending side still receives the last response.
     if (mode_ == Mode::closing) return set_events(BH_FD_WRITE);
     return doom();
   }
@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // Additional bytes stay in the kernel's buffer. Reading resumes after the answer.
+  // The kernel buffers additional bytes. Reading resumes after the response.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 
@@ -212,9 +212,9 @@ void Connection::finish_answer() {
   if (!backlog_.empty()) owner_.on_ready(*this);
 }
 
-// Closes only the sending side, and reads until the peer closes the connection. If the socket were
-// closed now, the kernel would answer further input with a reset, which can overtake the last
-// answer.
+// Closes the sending side and reads until the peer closes the connection. If the socket were closed
+// immediately, the kernel would respond to further input with a reset, and the peer could lose the
+// last response.
 void Connection::linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
   mode_ = Mode::lingering;
@@ -251,7 +251,7 @@ std::uint64_t Connection::check(std::uint64_t now_ns) {
       next = since_ns_ + (timed_ || !served_ ? bounds_.request_ns : bounds_.keep_alive_ns);
       if (next > now_ns) break;
       if (!timed_) {
-        doom();  // idle
+        doom();  // an idle connection
         return UINT64_MAX;
       }
       mode_ = Mode::busy;

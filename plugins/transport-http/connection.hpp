@@ -1,5 +1,5 @@
-// One client connection: its input and output, with limits for both. It handles HTTP's framing of
-// requests (RequestFeed) and their order. Its owner handles the requests themselves.
+// Reads the requests of one client connection and writes the responses, with limits for input and
+// output. The connection handles framing (RequestFeed) and order; its owner handles the requests.
 //
 // One request is processed at a time. Pipelined requests wait, up to a limit, and are answered in
 // order. Runs on the reactor thread.
@@ -26,59 +26,57 @@ using http_codec::RequestHead;
 class Connection;
 struct Session;
 
-// Connection limits, set once before the first connection.
+// Limits for each connection. Set once, before the first connection.
 struct ConnectionBounds {
   http_codec::FeedLimits feed;
-  std::uint64_t queue_bytes = 80ull << 20;        // unsent output
-  std::uint64_t stall_ns = 60'000'000'000;        // a peer that reads nothing for this long is
-                                                  // dropped
-  std::uint64_t request_ns = 30'000'000'000;      // limit for receiving a whole request
-  std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this
-  std::uint64_t quiet_ns = 25'000'000'000;        // limit for an open answer without output before
-                                                  // on_quiet
-  std::uint64_t linger_ns = 2'000'000'000;        // time for the peer to read the last answer
+  std::uint64_t queue_bytes = 80ull << 20;  // unsent output
+  std::uint64_t stall_ns =
+      60'000'000'000;  // a peer that reads nothing for this long is disconnected
+  std::uint64_t request_ns = 30'000'000'000;      // time limit for receiving a complete request
+  std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this time
+  std::uint64_t quiet_ns = 25'000'000'000;  // after this time without output, on_quiet is called
+  std::uint64_t linger_ns = 2'000'000'000;  // time for the peer to read the last response
 };
 
 class ConnectionOwner {
  public:
-  // Returns the receive buffer shared by all connections. Received bytes are consumed before the
-  // handler returns.
+  // Returns a receive buffer that all connections share. Received bytes are consumed before the
+  // event handler returns.
   virtual std::span<char> scratch() noexcept = 0;
-  // Called when the head has arrived but the body has not. Returns false if the request was
-  // rejected and answered.
+  // Called when the head of a request is complete, but not its body. Returns false if the owner has
+  // rejected the request and sent a response.
   virtual bool on_head(Connection &connection, const RequestFeed &feed) = 0;
   virtual void on_request(Connection &connection, const RequestFeed &feed) = 0;
-  // Called if the framing is invalid or the request arrived too slowly. The owner must answer with
+  // Called if the framing is invalid or the request arrives too slowly. The owner must respond with
   // this status and close the connection.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // Called if an open answer had no output for quiet_ns.
+  // Called if a pending response has had no output for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
-  // Called if the connection can no longer be used. The owner must destroy it at the end of the
-  // event.
+  // Called if the connection is unusable. The owner must destroy it at the end of the event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
-  // Called if pipelined bytes are pending and the connection is idle. The owner must call resume()
-  // at the end of the event.
+  // Called if the connection is idle and has pipelined bytes. The owner must call resume() at the
+  // end of the event.
   virtual void on_ready(Connection &connection) noexcept = 0;
-  // Called at the end of a reactor event, when connections may be destroyed.
+  // Called at the end of a reactor event. The owner may destroy connections here.
   virtual void on_event_end() = 0;
-  // Requests that check() is called at this time or earlier.
+  // Requests a call of check() at this time or earlier.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
 
  protected:
   ~ConnectionOwner() = default;
 };
 
-// The request data that the answer needs after the request's bytes are released.
+// The request data that is needed for the response after the request's bytes are released.
 struct ReplyContext {
   bool admitted = false;   // the head has passed the guard
   bool body_less = false;  // true for HEAD
-  bool persistent = true;  // the connection may be reused after the answer
+  bool persistent = true;  // the connection may be reused after the response
   bool chunkable = true;   // HTTP/1.1
-  bool primed = false;     // since revision 2025-11-25: event streams start with an empty event
-  std::string origin;      // an allowed Origin, for Access-Control-Allow-Origin
+  bool primed = false;     // event streams start with an empty event (since revision 2025-11-25)
+  std::string origin;      // an allowed Origin for Access-Control-Allow-Origin
 };
 
-// The stream that the open request belongs to.
+// The stream to which the current request belongs.
 struct Attachment {
   enum class Role : std::uint8_t { none, post, general, http_sse, sessionless };
   Role role = Role::none;
@@ -96,33 +94,33 @@ class Connection {
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
-  // Registers the descriptor. Returns false if the host rejects it.
+  // Registers the descriptor with the host. Returns false on failure.
   bool start() noexcept;
-  // Processes bytes that were pipelined after the answered request.
+  // Processes bytes that were pipelined after the completed request.
   void resume();
-  // Checks the time-outs. Returns the time of the next check.
+  // Enforces time-outs. Returns the time at which check() must be called next.
   std::uint64_t check(std::uint64_t now_ns);
 
-  // Writes as much as possible and queues the remaining bytes. Returns false if the connection must
-  // be destroyed.
+  // Writes as much as possible and queues the rest. Returns false if the connection must be
+  // destroyed.
   bool write(iovec *parts, std::size_t count);
-  // Called when an answer has been written completely. The next request may follow.
+  // Called when a response is complete. The next request may follow.
   void finish_answer();
-  // Begins an answer that is sent in several writes.
+  // Begins a response that is sent in several writes.
   void begin_stream() noexcept { mode_ = Mode::streaming; }
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The current use of the connection. Closing a connection does the least harm for the first value
-  // and the most for the last.
+  // The current use of the connection. Values are ordered by the harm of closing the connection,
+  // least first.
   enum class Use : std::uint8_t {
-    silent,     // no complete request head has arrived, or the last answer was sent
+    silent,     // no complete head has arrived, or the last response was sent
     idle,       // between two requests
-    receiving,  // a request's body or another head is arriving
-    answering   // a call is pending; closed only if one peer has several of these
+    receiving,  // a body or another head is arriving
+    answering   // a response is pending; closed only if one peer has several
   };
   Use use() const noexcept;
-  // Returns the start of the current use.
+  // Returns the time at which the current use started.
   std::uint64_t since_ns() const noexcept { return since_ns_; }
   std::uint64_t unsent() const noexcept { return queue_.size() - sent_; }
   std::string_view peer() const noexcept { return peer_; }
@@ -154,9 +152,9 @@ class Connection {
   bh_watch watch_ = 0;
   RequestFeed feed_;
   ByteBuffer backlog_;  // pipelined bytes after the current request
-  ByteBuffer queue_;    // unsent bytes, starting at sent_
+  ByteBuffer queue_;    // unwritten output from index sent_
   std::size_t sent_ = 0;
-  std::uint64_t since_ns_ = 0;  // start of the mode, or of the request that is arriving
+  std::uint64_t since_ns_ = 0;  // start of the mode or of the arriving request
   std::uint64_t last_write_ns_ = 0;
   Mode mode_ = Mode::reading;
   bool doomed_ = false;

@@ -1,5 +1,5 @@
-// Events of a session's streams, kept for clients that resume. Limited in bytes: the oldest events
-// are dropped first and counted.
+// Stores the events of a session's streams for clients that resume. The ring is limited in bytes.
+// If it is full, the oldest events are dropped and counted.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace transport_http {
 
 class EventRing {
  public:
-  // Memory used per event in addition to its data.
+  // Memory overhead per event.
   static constexpr std::size_t overhead = 96;
 
   struct Entry {
     std::uint64_t stream;
     std::uint32_t sequence;
-    bool written;  // written to a connection, which may have lost it
+    bool written;  // written to a connection, but possibly lost
     std::uint64_t at_ns;
     std::string data;
   };
 
-  // Adds an event. Returns the number of dropped events, including the new event if it exceeds the
-  // limit.
+  // Adds an event. Returns the number of dropped events. The new event itself is dropped if it
+  // exceeds the limit.
   std::uint32_t add(Entry entry, std::uint64_t bound) {
     const std::size_t cost = entry.data.size() + overhead;
     if (cost > bound) return 1;
@@ -47,7 +47,7 @@ class EventRing {
     }
   }
 
-  // Returns true if the ring contains any event of the stream.
+  // Returns true if the ring has events of the stream.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {
@@ -56,12 +56,12 @@ class EventRing {
     return false;
   }
 
-  // Drops events written before at_ns. Unwritten events are kept.
+  // Drops events that were written before at_ns. Unwritten events are kept.
   void expire(std::uint64_t at_ns) {
     while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
   }
 
-  // Returns when the oldest event was written, or UINT64_MAX if no event can expire.
+  // Returns the time at which the oldest event was written, or UINT64_MAX if no event can expire.
   std::uint64_t oldest_ns() const {
     return entries_ && entries_->front().written ? entries_->front().at_ns : UINT64_MAX;
   }
@@ -71,7 +71,7 @@ class EventRing {
   void pop() {
     bytes_ -= entries_->front().data.size() + overhead;
     entries_->pop_front();
-    if (entries_->empty()) entries_.reset();  // an idle session uses no memory
+    if (entries_->empty()) entries_.reset();  // an empty ring uses no memory
   }
 
   std::unique_ptr<std::deque<Entry>> entries_;

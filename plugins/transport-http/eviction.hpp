@@ -1,9 +1,9 @@
-// Selects the session to evict when the session table is full.
+// Selects the session to evict if the session table is full.
 //
-// The order is: sessions whose client has not sent notifications/initialized, sessions without an
-// open stream, sessions with only a GET stream, sessions with in-flight calls. Within a category,
-// the peer with the most sessions loses its least recently used session. A few recent handshakes
-// are spared; otherwise, clients that connect at the same time could evict each other.
+// Sessions are evicted in this order: without notifications/initialized from the client, without an
+// open stream, with only a GET stream, with in-flight calls. Within a category, the peer with the
+// most sessions loses its least recently used session. A few recent handshakes are spared, so that
+// clients that connect at the same time do not evict each other.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit` is the maximum number of sessions. One recent handshake per 64 sessions is spared.
+  // `limit` is the size of the session table. One recent handshake per 64 sessions is spared.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
-  // Returns null if there is no session. Scans all sessions, but during a flood of handshakes only
-  // on every 64th call. The result is valid until the table changes.
+  // Returns the session to evict, or null if there is none. The result is valid until the table
+  // changes. During a flood of handshakes, only every 64th call scans all sessions.
   Session *pick(Sessions &sessions, std::uint64_t now_ns);
 
  private:
@@ -32,7 +32,8 @@ class Eviction {
   Session *next_known(Sessions &sessions);
 
   std::uint64_t spared_;
-  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, with their last use
+  std::deque<std::pair<bh_session, std::uint64_t>>
+      known_;  // handshakes of the last scan and their last use
 };
 
 }  // namespace transport_http

@@ -33,7 +33,7 @@ struct Table {
     sessions.forget(session);
     sessions.reap();
   }
-  // The result may only be compared with null.
+  // Returns a non-null pointer, which must not be dereferenced.
   Connection *any() { return reinterpret_cast<Connection *>(this); }
 };
 
@@ -67,11 +67,11 @@ TEST_CASE("the peer with the most sessions loses its least recently used session
   Session &second_oldest = table.add("many", 11 * second), &oldest = table.add("many", 10 * second);
   REQUIRE(eviction.pick(table.sessions, 20 * second) == &oldest);
   table.remove(oldest);
-  // Now both peers have the same number of sessions.
+  // Both peers have the same number of sessions here.
   Session *next = eviction.pick(table.sessions, 20 * second);
   CHECK(next->last_used_ns == 1 * second);
   CHECK(next != &second_oldest);
-  // Sessions of other categories are not counted.
+  // Sessions of other categories do not count.
   for (int i = 0; i < 5; ++i) table.add("few", 30 * second).general = table.any();
   table.remove(*next);
   CHECK(eviction.pick(table.sessions, 40 * second) == &second_oldest);
@@ -101,7 +101,7 @@ TEST_CASE(
 
 TEST_CASE("a few clients that connect at the same time do not evict each other") {
   Table table;
-  Eviction eviction(128);  // spares two
+  Eviction eviction(128);  // two recent handshakes are spared
   Session &used = table.add("a", 1 * second);
   Session &first = table.add("a", 10 * second, false);
   table.add("b", 10 * second, false);

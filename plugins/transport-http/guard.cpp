@@ -22,10 +22,10 @@ constexpr std::array<std::string_view, 3> loopback_names{"127.0.0.1", "localhost
 
 struct HostPort {
   std::string_view host;
-  std::string_view port;  // empty if there is none
+  std::string_view port;  // empty if missing
 };
 
-// Accepts only "host", "host:port", "[v6]" or "[v6]:port".
+// Accepts only "host", "host:port", "[v6]" and "[v6]:port".
 std::optional<HostPort> split(std::string_view text) noexcept {
   std::size_t end;
   if (text.starts_with('[')) {
@@ -104,8 +104,8 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
-// same-site is rejected: a page on another port or subdomain is not trusted unless its Origin is
-// allowed.
+// same-site is rejected, because a page on another port or subdomain is trusted only if its Origin
+// is allowed.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
   return site.empty() || equal_ignoring_case(site, "none") ||
          equal_ignoring_case(site, "same-origin");

@@ -1,12 +1,12 @@
-// The HTTP+SSE transport of revision 2024-11-05: one event stream per session carries all messages
-// to the client. The client sends each message in a POST.
+// Implements the HTTP+SSE transport of revision 2024-11-05. Each session has one event stream,
+// which carries all messages to the client. The client sends each message in a POST.
 #include "server.hpp"
 
 namespace transport_http {
 
 namespace {
 
-// Returns `sessionId` from a query. The id consists of digits, so it does not have to be decoded.
+// Returns `sessionId` from the query. It needs no decoding, because it consists of digits.
 std::string_view session_of(std::string_view query) noexcept {
   constexpr std::string_view name = "sessionId=";
   while (!query.empty()) {
@@ -64,7 +64,7 @@ void Server::post_http_sse(Connection &c, const RequestFeed &feed) {
 bh_status Server::send_http_sse(Session &session, const bh_outgoing &message) {
   Connection *c = session.general;
   if (c == nullptr || message.stream != 0) return BH_STALE;
-  if (message.part_count == 0) return BH_OK;  // ended without an answer; no POST is waiting
+  if (message.part_count == 0) return BH_OK;  // no response will follow; no POST waits for it
   const Event event{.name = "message", .parts = {message.parts, message.part_count}};
   // If the connection breaks or its queue is full, lost() ends the session.
   return send_event(*c, event) ? BH_OK : BH_E_LIMIT;

@@ -1,4 +1,4 @@
-// Tests of session resumption after a restart, and of sessions that end at the same time.
+// Tests session resumption after a restart, and several sessions that end at the same time.
 #include <vector>
 
 #include "testing.hpp"
@@ -8,7 +8,7 @@ using namespace transport_http::testing;
 namespace {
 
 const std::string any_port = R"({"listen":"127.0.0.1:0"})";
-const std::string earlier(32, 'a');  // session id from an earlier process
+const std::string earlier(32, 'a');  // a session ID of an earlier process
 const std::string sealed = earlier + ".sealed";
 
 // A host that resumes every session.
@@ -35,7 +35,7 @@ TEST_CASE("event ids from an earlier process do not match events of the current 
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);
-  // The first request of the session in this process. The earlier process also had a first request.
+  // This is the first request of the session in this process. The earlier process also had one.
   broken.send(post(rig, "later", sealed));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 5000));
   rig.event(rig.delivered[0], "of this process");
@@ -55,7 +55,7 @@ TEST_CASE("event ids from an earlier process do not match events of the current 
   }
 }
 
-TEST_CASE("a client that resumes gets an error instead of an answer that was too large to keep") {
+TEST_CASE("a client that resumes gets an error in place of a response that was too large to keep") {
   Rig rig;
   Client client(rig), broken(rig);
   const std::string id = initialize(rig, client);

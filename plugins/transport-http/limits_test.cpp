@@ -1,4 +1,4 @@
-// Tests of limits, and of the behaviour when a limit is reached.
+// Tests the limits and the behaviour when a limit is reached.
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ std::size_t open_descriptors() {
   return n;
 }
 
-// While an object of this class exists, this process cannot open more descriptors.
+// Prevents this process from opening descriptors during the lifetime of the object.
 class FewDescriptors {
  public:
   FewDescriptors() {
@@ -39,7 +39,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-// Returns the size of this process's private writable memory in KiB.
+// Returns the size of the private writable memory of this process in KiB.
 std::size_t data_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -69,7 +69,7 @@ TEST_CASE("a request that arrives too slowly is answered with 408") {
   const std::string id = initialize(rig, other);
   slow.send(text.substr(0, text.size() - 10));
   for (std::size_t i = text.size() - 10; i < text.size(); ++i) {
-    slow.send(text.substr(i, 1));  // makes steady progress, but is too slow
+    slow.send(text.substr(i, 1));  // makes steady progress, but too slowly
     rig.host.run_for(5);
   }
   CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
@@ -173,7 +173,7 @@ TEST_CASE("a Content-Length without a body reserves no memory") {
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 62; }, 5000));
   rig.host.run_for(20);
   for (const auto &client : clients) CHECK_FALSE(client->pump());
-  CHECK(data_kib() - before < 512u << 10);  // the announced lengths add up to 960 MiB
+  CHECK(data_kib() - before < 512u << 10);  // the announced lengths are 960 MiB in total
 }
 
 TEST_CASE("closed connections leave no descriptors open") {
@@ -222,20 +222,20 @@ TEST_CASE("at the limit for connections, unused connections are closed") {
     CHECK(rig.host.metric("http.connections_refused") == 0);
     CHECK(user.request(post(rig, "echo 1", id)).body == "echo 1");
   };
-  SECTION("silent connections, oldest first") {
+  SECTION("silent connections, the oldest first") {
     fill("");
     first_closes();
   }
-  SECTION("with an incomplete head") {
+  SECTION("connections with an incomplete head") {
     fill("POST /mcp HTTP/1.1\r\nHost:");
     first_closes();
   }
-  SECTION("idle, if their last request is older than that of other clients") {
+  SECTION("idle connections with an older last request than other clients") {
     fill(post(rig, "now", id));
     CHECK(user.request(post(rig, "now", id)).status == 200);
     first_closes();
   }
-  SECTION("already closed by their clients, in which case no others are closed") {
+  SECTION("connections that their clients have closed, without closing any others") {
     fill("");
     clients.clear();
     REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 2; }, 5000));
@@ -243,7 +243,7 @@ TEST_CASE("at the limit for connections, unused connections are closed") {
     CHECK(late.request(post(rig, "now", id)).status == 200);
     CHECK(rig.host.metric("http.connections_evicted") == 0);
   }
-  SECTION("with an incomplete body, if there are no others") {
+  SECTION("connections with an incomplete body, if there are no others") {
     const std::string half = post(rig, "later", id);
     CHECK(user.request(post(rig, "now", id)).status == 200);
     fill(half.substr(0, half.size() - 1));
@@ -255,7 +255,7 @@ TEST_CASE("at the limit for connections, unused connections are closed") {
   }
 }
 
-TEST_CASE("connections waiting for answers are closed if one session has many of them") {
+TEST_CASE("connections that wait for responses are closed if one session has many of them") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -272,7 +272,7 @@ TEST_CASE("connections waiting for answers are closed if one session has many of
   }
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
   rig.host.run_for(20);
-  // Neither the new connection nor the only connection of another session is closed.
+  // The new connection and the only connection of the other session are not closed.
   for (std::size_t i = 1; i <= 8; ++i) {
     Client late(rig);
     CHECK(late.request(post(rig, "now", other)).status == 200);
@@ -285,7 +285,7 @@ TEST_CASE("connections waiting for answers are closed if one session has many of
           answer.npos);
     clients.pop_back();
     CHECK(rig.host.metric("http.connections_evicted") == i);
-    // The session with many connections uses the freed capacity again.
+    // The session with many connections fills the freed capacity again.
     late.close();
     rig.host.run_for(20);
     clients.push_back(std::make_unique<Client>(rig));
@@ -356,7 +356,7 @@ TEST_CASE("without free descriptors, even connections of waiting calls are close
   }
   user.send(post(rig, "later", id));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 22; }, 5000));
-  Client late(rig);  // remains in the kernel's backlog
+  Client late(rig);  // stays in the kernel's backlog
   late.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(late.response().body == "echo 1");
@@ -370,7 +370,7 @@ TEST_CASE("without free descriptors, silent connections are closed") {
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(rig));
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
-  Client waiting(rig);  // remains in the kernel's backlog
+  Client waiting(rig);  // stays in the kernel's backlog
   waiting.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(waiting.response().body == "echo 1");
@@ -383,7 +383,7 @@ TEST_CASE("without free descriptors, the server waits without spinning") {
   Client client(rig), other(rig);
   const std::string id = initialize(rig, client);
   other.request(post(rig, "now", id));
-  Client waiting(rig);  // remains in the kernel's backlog
+  Client waiting(rig);  // stays in the kernel's backlog
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
@@ -397,10 +397,10 @@ TEST_CASE("without free descriptors, the server waits without spinning") {
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(warned);
   CHECK(spent < 20);
-  // Closing one connection was not sufficient.
+  // Closing one connection did not free enough descriptors.
   CHECK(rig.host.metric("http.connections_evicted") == 1);
   CHECK(client.wait_closed());
   CHECK_FALSE(other.pump());
   CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
-  CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // served after the pause
+  CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // answered after the pause
 }

@@ -1,4 +1,4 @@
-// Replaces an answer that is too large to keep for clients that resume.
+// Creates the error that replaces a response that is too large to keep for resumption.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace transport_http {
 
-// Returns a JSON-RPC error with the answer's id. The id is null if none is found (as in a batch).
+// Returns a JSON-RPC error with the ID of the response. The ID is null if none is found (as in a
+// batch).
 std::string lost_answer(std::string_view answer);
 
 }  // namespace transport_http

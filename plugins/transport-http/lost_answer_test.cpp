@@ -4,7 +4,7 @@
 
 using transport_http::lost_answer;
 
-TEST_CASE("the replacement error has the answer's id, whatever its position") {
+TEST_CASE("the replacement error has the id of the response, whatever its position") {
   const auto begins = [](std::string_view answer, std::string_view id) {
     CAPTURE(answer);
     CHECK(lost_answer(answer).starts_with(R"({"jsonrpc":"2.0","id":)" + std::string(id) +

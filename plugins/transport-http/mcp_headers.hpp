@@ -1,5 +1,5 @@
-// The headers of a request that are forwarded to the host: MCP-Protocol-Version, Mcp-Method,
-// Mcp-Name and Mcp-Param-*. No allocation; the views refer to the request.
+// Collects the request headers that are forwarded to the host: MCP-Protocol-Version, Mcp-Method,
+// Mcp-Name and Mcp-Param-*. No allocation; the views refer to the head.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class McpHeaders {
   // `head` is a complete head that HeadParser has accepted.
   explicit McpHeaders(std::string_view head) noexcept;
 
-  // Returns true if their number or size exceeds the limits of bh_header.
+  // Returns true if the number or size of the headers exceeds the limits of bh_header.
   bool too_many() const noexcept { return too_many_; }
   std::span<const bh_header> all() const noexcept { return {headers_.data(), count_}; }
 

@@ -1,4 +1,4 @@
-// Messages from the host: answers and events for client streams.
+// Sends the host's messages to clients: responses and events.
 #include "lost_answer.hpp"
 #include "server.hpp"
 
@@ -51,14 +51,14 @@ bh_status Server::send_now(Session &session, const bh_outgoing &message) {
                                                      : send_on_stream(session, *stream, message);
   if (answer) {
     session.last_used_ns = host_.now_ns();
-    // Within deliver(), the caller does this.
+    // Inside deliver(), the caller closes the session.
     if (!session.kept && session.streams.empty() && in_send_) close_session(session);
   }
   return status;
 }
 
 bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoing &message) {
-  Connection &c = *stream.connection;  // a broken connection would have ended the stream
+  Connection &c = *stream.connection;  // not null: a broken connection would have ended the stream
   session.erase(stream.number);
   c.attached = {};
   const std::string extra = session_line(session);
@@ -68,7 +68,8 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
   return c.doomed() ? BH_STALE : BH_OK;
 }
 
-// Returns the header line with the session id. It is sent only once, with the answer to initialize.
+// Returns the header line with the session ID. The line is sent only once, in the response to
+// `initialize`.
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
@@ -96,8 +97,7 @@ bh_status Server::send_on_stream(Session &session, Stream &stream, const bh_outg
   if (c == nullptr) return BH_OK;
   if (last) c->attached = {};
   const bool sent = send_event(*c, event, last);
-  // If the session has an id, the client can resume output that was not sent because the connection
-  // broke.
+  // If the connection broke, a client that knows the session ID can resume the stream.
   return sent || session.kept ? BH_OK : BH_STALE;
 }
 
@@ -117,7 +117,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (!session.kept) return;
   const std::uint64_t bound = transport_->limits->event_buffer_bytes;
   std::string data = data_of(message);
-  // Without the answer or an error, a client that resumes would wait forever.
+  // Without a response or an error, a client that resumes would wait forever.
   const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
   if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
@@ -125,7 +125,8 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// Sends the messages that arrived inside deliver(). It is now known whether the session has an id.
+// Sends the messages that arrived inside deliver(), when it was unknown whether the session has an
+// ID.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {
     const bh_str part = bh::str(held.data);
@@ -141,8 +142,8 @@ void Server::replay_held(Session &session) {
   }
 }
 
-// Converts a slow answer to an event stream. Clients and proxies can then see that it is alive, and
-// the client can resume it.
+// Converts a slow response to an event stream. Proxies can then see that the connection is alive,
+// and the client can resume the stream.
 void Server::on_quiet(Connection &c) {
   if (c.attached.role == Attachment::Role::sessionless) {
     if (!c.streaming()) begin_events(c, {}, nullptr);

@@ -1,4 +1,4 @@
-// transport-http: accepts MCP clients over HTTP. This file connects the server to the plugin ABI.
+// Accepts MCP clients over HTTP. This file connects the server to the plugin ABI.
 #include <bulkhead/cpp/text.hpp>
 
 #include <sys/random.h>
@@ -81,8 +81,8 @@ class TransportHttp {
   }
 
  private:
-  // Determines the token: the configured token, no token, or a token that the host stores. A token
-  // is mandatory if other machines can connect.
+  // Determines the token: from the configuration, created and stored by the host ("auto"), or none.
+  // A token is mandatory if other machines can connect.
   bh_status find_token(bh_error *error) {
     ListenAddress address;
     if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {

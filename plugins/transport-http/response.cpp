@@ -14,15 +14,14 @@ namespace {
 using http_codec::HeadText;
 using Head = HeadText<1536>;
 
-// Maximum number of parts in one system call. If there are more, they are joined first.
+// Limit for parts in one system call. More parts are joined first.
 constexpr std::size_t max_parts = 60;
 
 iovec io(std::string_view s) noexcept {
   return {const_cast<char *>(s.data()), s.size()};
 }
 
-// Returns the Date header, which RFC 9110 requires from servers with a clock. Updated once per
-// second.
+// Returns the Date header, which RFC 9110 requires. Updated once per second.
 std::string_view date_line() noexcept {
   static thread_local std::time_t made_for = -1;
   static thread_local std::array<char, 48> line;
@@ -57,7 +56,8 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// JSON may contain line breaks between tokens. In an event, each line requires its own "data:".
+// Returns true if the JSON has line breaks between tokens. Each line of an event needs its own
+// "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);
@@ -87,7 +87,7 @@ std::string joined(std::span<const bh_str> parts, bool as_event_data) {
   return out;
 }
 
-// Writes prefix, parts and suffix in one system call.
+// Writes the prefix, the parts and the suffix in one system call.
 bool write_all(Connection &c, iovec prefix, std::span<const bh_str> parts,
                std::string_view suffix) {
   std::array<iovec, max_parts + 2> v;
@@ -131,8 +131,7 @@ void respond_error(Connection &c, int status, int code, std::string_view message
 }
 
 bool begin_events(Connection &c, std::string_view extra, const Event *prime) {
-  if (!c.reply.chunkable)
-    c.reply.persistent = false;  // the body ends when the connection is closed
+  if (!c.reply.chunkable) c.reply.persistent = false;  // closing the connection ends the body
   Head head;
   head << http_codec::status_line(200)
        << "Content-Type: text/event-stream\r\n"

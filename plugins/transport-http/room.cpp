@@ -15,7 +15,7 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// Returns true if the connection is a session's event stream for messages outside of calls.
+// Returns true if the connection is the stream of a session for messages outside of calls.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;
@@ -33,10 +33,10 @@ bool goes_before(const Connection *a, const Connection *b) noexcept {
 
 struct Largest {
   std::vector<Connection *> members;
-  std::size_t ahead = 0;  // its size minus the size of the next largest group
+  std::size_t ahead = 0;  // difference to the size of the next largest group
 };
 
-// key(c) identifies the group of a connection.
+// key(c) identifies the group of the connection c.
 template <class Key>
 Largest largest_group(const std::vector<Connection *> &all, const Key &key) {
   std::map<decltype(key(*all.front())), std::vector<Connection *>> groups;

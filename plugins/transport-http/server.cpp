@@ -16,10 +16,10 @@ namespace transport_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // limit for all incoming requests
+constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // limit for all incomplete requests
 
-// Closes a connection. A pending answer is replaced with an error. An event stream ends without an
-// error, because its client may resume it.
+// Closes a connection. A pending response is replaced with an error. An event stream ends without
+// an error, because its client may resume the stream.
 void give_up(Connection &c) {
   if (c.use() != Connection::Use::answering) return c.doom();
   const Attachment at = c.attached;
@@ -33,7 +33,7 @@ void give_up(Connection &c) {
         "its call may have run. Send fewer concurrent calls",
         "Retry-After: 5\r\n");
   }
-  c.attached = at;  // used by lost()
+  c.attached = at;  // lost() needs it
   c.doom();
 }
 
@@ -104,7 +104,7 @@ bh_status Server::listen(std::string token, bh_error *error) {
   return BH_OK;
 }
 
-// Returns false if no connection could be closed.
+// Closes connections to free capacity. Returns false if no connection could be closed.
 bool Server::make_room() {
   std::vector<Connection *> found = unused(connections_);
   if (found.empty()) found = of_largest_share(connections_);
@@ -142,8 +142,7 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// A reactor event always ends with settle(). Outside of events, that is, when the host calls
-// send(), settle() must be deferred.
+// Schedules settle() if the host is inside send(). Reactor events call settle() at their end.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
@@ -176,7 +175,8 @@ void Server::destroy(Connection &c) noexcept {
   connections_.pop_back();
 }
 
-// Handles a broken connection. Up to revision 2025-11-25, this does not cancel the call.
+// Handles a broken connection. Up to revision 2025-11-25, a broken connection does not cancel a
+// call.
 void Server::lost(Connection &c) {
   const Attachment at = std::exchange(c.attached, {});
   if (at.role == Attachment::Role::sessionless) return lost_sessionless(at.stream);
@@ -198,10 +198,10 @@ void Server::lost(Connection &c) {
       Stream *stream = session.find(at.stream);
       if (stream == nullptr) break;
       stream->connection = nullptr;
-      if (stream->events && session.announced) break;  // the client may resume it
+      if (stream->events && session.announced) break;  // the client may resume the stream
       session.erase(at.stream);
       transport_->stream_gone(host_.ctx(), session.handle, at.stream);
-      // No client knows the id of this session.
+      // No client knows the ID of this session.
       if (!session.announced && !session.ended) close_session(session);
       break;
     }
@@ -222,7 +222,7 @@ void Server::close_session(Session &session, std::uint32_t how) {
   }
 }
 
-// The host is notified of each session, and may then end other sessions in the list.
+// The host is notified of each session and may close other sessions of the list in response.
 void Server::close_sessions(const std::vector<bh_session> &handles) {
   for (const bh_session handle : handles) {
     if (Session *session = sessions_.find(handle)) close_session(*session);
@@ -258,7 +258,7 @@ void Server::session_ended(bh_session handle) noexcept {
   const bool before = std::exchange(in_send_, true);
   end_streams(*session, BH_SESSION_GONE);
   sessions_.forget(*session);
-  settle_soon();  // will free the session
+  settle_soon();  // frees the session
   in_send_ = before;
 }
 
@@ -274,7 +274,7 @@ void Server::want_check(std::uint64_t at_ns) noexcept {
                              }));
 }
 
-// Checks all time-outs. Runs only as often as the shortest time-out requires.
+// Enforces all time-outs. Runs only as often as the shortest time-out requires.
 void Server::sweep() {
   const std::uint64_t now = host_.now_ns();
   std::uint64_t next = UINT64_MAX;

@@ -1,4 +1,4 @@
-// The server: connections, sessions and routes. Its sources:
+// Implements the HTTP server: connections, sessions and routes. The sources are:
 //   server.cpp      lifecycle, connections, time-outs
 //   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
 //   http_sse.cpp    requests: GET /sse and POST /messages of 2024-11-05
@@ -6,7 +6,8 @@
 //   outgoing.cpp    messages from the host
 //
 // The host is called (deliver, session_close ...) only in reactor events of this plugin, never
-// inside send(). The consequences of send() are handled in settle(). Runs on the reactor thread.
+// inside send(). Effects of send() on connections and sessions are handled later, in settle(). Runs
+// on the reactor thread.
 #pragma once
 
 #include <memory>
@@ -34,14 +35,14 @@ class Server final : public ConnectionOwner {
   Server(const bh::Host &host, const bh_host_transport *transport, Config config);
   ~Server();
 
-  // `token` is the token that clients must send; empty if no token is required.
+  // Starts to listen. Clients must send `token`, unless it is empty.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
-  // Closes each connection after its current answer.
+  // Closes each connection after its current response.
   void drain() noexcept;
-  // Returns true if drain() was called and answers are still unsent.
+  // Returns true if drain() was called and responses are still pending.
   bool sends_after_drain() const noexcept;
-  // Ends all streams, connections and sessions, and releases all reactor resources.
+  // Closes all streams, connections and sessions, and releases all reactor resources.
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
@@ -73,7 +74,8 @@ class Server final : public ConnectionOwner {
   void sweep();
   std::uint64_t sweep_sessions(std::uint64_t now_ns);
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
-  // Removes the session and notifies the host: immediately, or in settle() if called inside send().
+  // Removes the session and notifies the host: in settle() if called inside send(), otherwise
+  // immediately.
   void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session, std::uint32_t how);
@@ -86,7 +88,7 @@ class Server final : public ConnectionOwner {
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
-  // Evicts one session. Returns false if there is none.
+  // Evicts one session. Returns false if there are no sessions.
   bool evict_session();
   Session *reopen(Connection &c, std::string_view text);
   void seal(Session &session);
@@ -95,9 +97,9 @@ class Server final : public ConnectionOwner {
   void post(Connection &c, const RequestFeed &feed);
   // The arguments for delivering a message.
   struct Delivery {
-    bh_session session;  // 0 if there is none
+    bh_session session;  // 0 without a session
     std::uint64_t stream;
-    const bh_peer *peer;  // set if there is no session
+    const bh_peer *peer;  // set without a session
     const McpHeaders &headers;
   };
   bh_status hand_over(const Delivery &with, std::string_view body, bh_delivery *out);
@@ -132,17 +134,18 @@ class Server final : public ConnectionOwner {
   void replay_held(Session &session);
 
   static constexpr std::size_t scratch_bytes = 256u << 10;
-  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // for written events
+  static constexpr std::uint64_t event_age_ns =
+      300'000'000'000;  // a written event is kept for this time
 
   const bh::Host &host_;
   const bh_host_transport *transport_;
-  const bh_host_resume *resume_;  // null if sessions end with this process
+  const bh_host_resume *resume_;  // null if sessions do not outlive this process
   const bh_host_metrics *metrics_;
   Config config_;
   ConnectionBounds bounds_;
   http_codec::BodyBudget body_budget_;
   std::size_t max_connections_ = 0;
-  std::uint64_t sweep_min_ns_ = 0;  // resolution of all time-outs
+  std::uint64_t sweep_min_ns_ = 0;  // resolution of the time-outs
   Guard guard_;
   stream_listener::StreamListener listener_;
   std::string endpoint_;

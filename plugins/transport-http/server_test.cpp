@@ -1,4 +1,4 @@
-// Tests of requests and their answers: statuses, sessions, the guard.
+// Tests requests and responses: statuses, sessions and the guard.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -46,7 +46,7 @@ TEST_CASE("a session is initialized, used and deleted, and then unknown") {
   CHECK(client.request(get(rig, id, {}, "/mcp", "DELETE")).status == 404);
 }
 
-TEST_CASE("a late answer reaches its request") {
+TEST_CASE("a late response reaches its request") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -64,7 +64,7 @@ TEST_CASE("a late answer reaches its request") {
   CHECK(rig.send(BH_OUT_EVENT, 999, 1, "x") == BH_STALE);
 }
 
-TEST_CASE("a session that the host opens for a single request ends with its answer") {
+TEST_CASE("a session that the host opens for a single request ends with its response") {
   Rig rig;
   rig.refusal = BH_E_UNSUPPORTED;
   Client client(rig);
@@ -107,7 +107,7 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // Answered late, so the client cannot yet know the id.
+  // The response comes late, so the client cannot know the ID yet.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();
@@ -130,7 +130,7 @@ TEST_CASE("rejected requests have the specified statuses") {
   CHECK(status(post(rig, "now", "nonsense")) == 404);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 1999-01-01\r\n")) == 400);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 2025-06-18\r\n")) == 200);
-  // Without a session, the revision comes from the message, not the header.
+  // Without a session, the revision is in the message, not in the header.
   CHECK(status(post(rig, "now", {}, "MCP-Protocol-Version: 1999-01-01\r\n")) == 200);
   CHECK(status(post(rig, "status-400", id)) == 400);
   CHECK(status(post(rig, "status-404", id)) == 404);
@@ -151,11 +151,11 @@ TEST_CASE("rejected requests have the specified statuses") {
   const Response options = client.request(raw(rig, "OPTIONS /mcp HTTP/1.1"));
   CHECK(options.status == 204);
   CHECK(options.field("Allow") == "GET, POST, DELETE, OPTIONS");
-  // All requests use one connection, and the session is unchanged.
+  // All requests used one connection, and the session still exists.
   CHECK(client.request(post(rig, "echo x", id)).body == "echo x");
 }
 
-TEST_CASE("an answer to HEAD has no body") {
+TEST_CASE("a response to HEAD has no body") {
   Rig rig;
   Client client(rig);
   client.send(raw(rig, "HEAD /mcp HTTP/1.1") + post(rig, "now"));
@@ -192,7 +192,7 @@ TEST_CASE("the Host header is validated") {
   const std::string port = ":" + std::to_string(rig.port);
   Client client(rig);
   const auto status = [&](std::string_view host) { return client.request(with_host(host)).status; };
-  // 406 means that the guard accepted the request, but not the GET itself.
+  // 406 means that the guard accepted the request, but the GET itself was rejected.
   for (const std::string &good :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port,
         std::string("gateway.test"), std::string("gateway.test:1"), std::string("other.test:99")}) {
@@ -212,7 +212,7 @@ TEST_CASE("the Host header is validated") {
       403);
 }
 
-TEST_CASE("the Origin header is validated, and allowed origins may read answers") {
+TEST_CASE("the Origin header is validated, and allowed origins may read responses") {
   Rig rig(R"({"listen":"127.0.0.1:0","allowed_origins":["https://app.test"]})");
   Client client(rig);
   const auto ask = [&](std::string_view origin) {
@@ -263,7 +263,8 @@ TEST_CASE("a configured token is required") {
   }
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // Without a token, discovery reports missing metadata, not that authentication is required.
+  // Without a token, discovery reports that there is no metadata, not that authentication is
+  // required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))
@@ -287,8 +288,7 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
 }
 
 TEST_CASE("a token is mandatory on non-loopback addresses") {
-  // The port is briefly open on all addresses of this machine, but clients without the token are
-  // rejected.
+  // The port is open on all addresses of this machine for a short time, but requires the token.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -326,7 +326,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests are accepted") {
                 "5\r\necho \r\n3\r\nabc\r\n0\r\n\r\n");
     CHECK(client.response().body == "echo abc");
   }
-  SECTION("pipelined requests are answered in order, even if the first answer comes last") {
+  SECTION("pipelined requests are answered in order, even if the first response comes last") {
     client.send(post(rig, "later", id) + post(rig, "echo 2", id) + post(rig, "echo 3", id));
     REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
     rig.host.run_for(20);
@@ -393,7 +393,7 @@ TEST_CASE(
   CHECK(rig.closed[0].session == handle);
   CHECK(rig.closed[0].how == BH_SESSION_EVICTED);
   CHECK(rig.host.metric("http.sessions_evicted") == 1);
-  CHECK(client.request(post(rig, "now", first)).status == 404);  // not resumed by this host
+  CHECK(client.request(post(rig, "now", first)).status == 404);  // this host does not restore it
   CHECK(client.request(post(rig, "now", second)).status == 200);
   CHECK(client.request(get(rig, third, {}, "/mcp", "DELETE")).status == 204);
   CHECK(rig.closed[1].how == BH_SESSION_GONE);
@@ -424,7 +424,7 @@ TEST_CASE("calls of an evicted session get status 503, because it can be restore
   CHECK(calling.response().status == 404);
 }
 
-TEST_CASE("if the host rejects a session, the answer is 503 with Retry-After") {
+TEST_CASE("if the host rejects a session, the response is 503 with Retry-After") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);

@@ -1,12 +1,12 @@
-// Requests without a session. The host answers each request on a separate stream, which lasts as
-// long as the connection waits.
+// Handles requests without a session. The host answers each request on its own stream, which exists
+// until the response is sent or the connection is closed.
 #include <utility>
 
 #include "server.hpp"
 
 namespace transport_http {
 
-// Returns false if the message begins a session.
+// Delivers a request. Returns false if the message needs a session.
 bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   const McpHeaders headers(feed.head_text());
   if (headers.too_many()) {

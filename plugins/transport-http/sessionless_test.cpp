@@ -1,4 +1,4 @@
-// Tests of requests without a session, and of the headers that the host receives.
+// Tests requests without a session, and the headers that the host receives.
 #include "mcp_headers.hpp"
 #include "testing.hpp"
 
@@ -41,7 +41,7 @@ TEST_CASE("a request without a session is delivered with its peer and answered")
   CHECK(rig.last_session == 0);
 }
 
-TEST_CASE("events of a request without a session are sent before its answer") {
+TEST_CASE("events of a request without a session are sent before its response") {
   Rig rig;
   Client client(rig);
   client.send(post(rig, "later"));
@@ -121,7 +121,7 @@ TEST_CASE("the host rejects requests without a session, or does not support them
   CHECK(rig.delivered[0].session != 0);
   CHECK(rig.open.empty());  // the stream ended with its request
 
-  // A host built before sessionless requests existed.
+  // A host that was built before sessionless requests existed.
   rig.table.size = offsetof(bh_host_transport, deliver_message);
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 2);

@@ -1,5 +1,5 @@
-// The client sessions of this transport, indexed by the host's handle and the client's id. Runs on
-// the reactor thread.
+// Stores the client sessions of this transport by host handle and client ID. Runs on the reactor
+// thread.
 #pragma once
 
 #include <array>
@@ -25,20 +25,20 @@ struct SessionId {
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
-  // Parses the id sent by a client: digits only, or digits followed by a dot and sealed state.
+  // Parses an ID from a client: digits, optionally followed by a dot and sealed state.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
 
-// A POST with a pending answer.
+// A POST with a pending response.
 struct Stream {
   std::uint64_t number = 0;
-  Connection *connection = nullptr;  // null if the connection broke, until the client resumes
-  std::uint32_t sequence = 0;        // sequence of its newest event
-  bool events = false;               // the answer is an event stream
+  Connection *connection = nullptr;  // null after the connection broke, until the client resumes
+  std::uint32_t sequence = 0;        // sequence number of the newest event
+  bool events = false;               // the response is an event stream
 };
 
-// A message that arrived before it was known whether its session has an id.
+// A message that arrived before it was known whether its session has an ID.
 struct HeldMessage {
   std::uint32_t kind = 0;
   std::uint64_t stream = 0;
@@ -51,19 +51,19 @@ struct Session {
 
   bh_session handle = 0;
   SessionId id;
-  std::string sealed;  // ".…", sent to the client after the id
+  std::string sealed;  // ".…", appended to the ID for the client
   Kind kind = Kind::streamable;
   std::string peer;        // see peer_key()
   bool ready = false;      // the client has sent notifications/initialized
-  bool kept = false;       // opened by initialize; otherwise it ends with its only request
-  bool announced = false;  // the id was sent to the client
+  bool kept = false;       // opened by `initialize`; other sessions end with their only request
+  bool announced = false;  // the ID was sent to the client
   bool hold = false;       // messages are stored in `held`
   bool ended = false;      // removed; the object is freed at the end of the event
   std::uint64_t last_used_ns = 0;
   std::uint64_t next_stream = 1;
   Connection *general = nullptr;  // the GET stream, or the stream of HTTP+SSE
   std::uint32_t general_sequence = 0;
-  std::uint32_t general_written = 0;  // last event written to a general stream
+  std::uint32_t general_written = 0;  // the last event that was written to a general stream
   std::vector<Stream> streams;
   std::vector<HeldMessage> held;
   EventRing ring;
@@ -76,7 +76,7 @@ struct Session {
 class Sessions {
  public:
   Session &add(bh_session handle, const SessionId &id);
-  // Makes the session findable by the client's id.
+  // Makes the session findable by its ID.
   void publish(Session &session) { by_id_[session.id] = &session; }
   Session *find(bh_session handle) noexcept;
   Session *find(std::string_view id) noexcept;
@@ -85,7 +85,7 @@ class Sessions {
   void reap() noexcept { forgotten_.clear(); }
   std::size_t size() const noexcept { return by_handle_.size(); }
 
-  // f may remove the session passed to it.
+  // Calls f for each session. f may remove the session that it gets.
   template <class F>
   void for_each(F &&f) {
     for (auto it = by_handle_.begin(); it != by_handle_.end();) {

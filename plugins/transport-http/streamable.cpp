@@ -1,4 +1,4 @@
-// Requests of Streamable HTTP: access control, POST, GET and DELETE.
+// Handles the requests of Streamable HTTP: access control, POST, GET and DELETE.
 #include <algorithm>
 #include <charconv>
 
@@ -13,11 +13,13 @@ namespace transport_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr int error_code = -32000;  // code of the transport's own errors
+constexpr int error_code = -32000;  // code of errors of the transport itself
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-constexpr std::string_view stateless_revision = "2026-07-28";  // the first one; dates are compared
-// Nanoseconds shifted right by this give numbers greater than any stream or event number before.
+constexpr std::string_view stateless_revision =
+    "2026-07-28";  // the first stateless revision; dates are compared
+// Shifting the current time in nanoseconds right by this yields a number above all earlier stream
+// and event numbers.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -66,7 +68,7 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // A message that is too large is the client's error, in any encoding.
+  // An oversized message is an error of the client, whatever its encoding.
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }
@@ -214,7 +216,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// Resumes a session of the previous process or an evicted session, if the host accepts it.
+// Resumes a session that was evicted or belongs to the previous process, if the host accepts it.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -233,7 +235,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   session.peer = c.peer_key;
   session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
-  // New stream numbers must not match numbers that the client already knows.
+  // New stream numbers must differ from all numbers that the client knows.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
   session.general_sequence = session.general_written =
       static_cast<std::uint32_t>(session.next_stream);
@@ -251,8 +253,8 @@ void Server::seal(Session &session) {
   session.sealed = "." + std::string(bh::Buf(buf).view());
 }
 
-// Returns the session named in the request, or null if the request was answered with 404. The
-// client then initializes again.
+// Returns the session that the request names. If there is none, responds with 404 and returns null;
+// the client then initializes again.
 Session *Server::named_session(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(feed.text(Field::session));
   if (session == nullptr) session = reopen(c, feed.text(Field::session));
@@ -283,18 +285,18 @@ void Server::post(Connection &c, const RequestFeed &feed) {
     return respond_error(c, 415, error_code,
                          "Unsupported Media Type: Content-Type must be application/json");
   }
-  // The header of a session has no meaning in a revision without sessions.
+  // In revisions without sessions, the session header has no meaning.
   const bool fresh = !head.has(Field::session) || feed.text(Field::revision) >= stateless_revision;
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  // Without a session, the message contains its revision, which the host checks.
+  // Without a session, the host checks the revision, which is in the message.
   if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed, fresh);
 }
 
-// With a session, headers above the limit are not forwarded at all, because no revision with
-// sessions uses them.
+// With a session, headers above the limit are not forwarded, because no revision with sessions uses
+// them.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
   message.size = sizeof message;
@@ -324,7 +326,7 @@ void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, b
                 feed.body(), &delivery);
   session.hold = false;
   session.ready = session.ready || (delivery.flags & BH_DELIVERED_READY) != 0;
-  if (session.ended) return;  // its streams have already been answered
+  if (session.ended) return;  // responses have already been sent on its streams
   if (status != BH_OK) {
     session.erase(number);
     c.attached = {};
@@ -351,7 +353,7 @@ void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, b
       respond(c, {.status = 202, .parts = {}});
     }
   }
-  // A session that was not opened by initialize ends with its only request.
+  // A session that was not opened by `initialize` ends with its only request.
   if (!session.kept && session.streams.empty()) close_session(session);
 }
 
@@ -375,15 +377,16 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// Each session has one general stream. A new stream replaces the previous one: a client that opens
-// another stream has lost the first, even if the loss was not detected.
+// Opens the general stream. A session has only one: a client that opens another stream has lost the
+// previous stream, even if the server has not detected this. The previous stream is therefore
+// closed.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};
     end_events(*before);
   }
   if (after > session.general_sequence)
-    after = 0;  // from an earlier process, so all events here are new
+    after = 0;  // from an earlier process, so all stored events are new
   const Event prime{.stream = 0, .sequence = after};
   c.attached = {Attachment::Role::general, &session, 0};
   session.general = &c;
@@ -392,7 +395,7 @@ void Server::open_general(Connection &c, Session &session, std::uint32_t after) 
   session.general_written = session.general_sequence;
 }
 
-// Resumes the stream of a POST after its connection broke.
+// Resumes the stream of a POST whose connection broke.
 void Server::resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after) {
   Stream *stream = session.find(number);
   const bool open = stream != nullptr && stream->events;

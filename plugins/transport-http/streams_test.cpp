@@ -1,4 +1,4 @@
-// Tests of event streams: conversion of answers, the general stream, resumption, HTTP+SSE.
+// Tests event streams: conversion of responses, the general stream, resumption and HTTP+SSE.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -7,7 +7,7 @@ namespace {
 
 using Delivered = Rig::Delivered;
 
-// Sends a message to be answered later. Returns the message as received by the host.
+// Sends a request that is answered later. Returns the message that the host received.
 Delivered start(Rig &rig, Client &client, const std::string &id, std::string_view fields = {}) {
   const std::size_t before = rig.delivered.size();
   client.send(post(rig, "later", id, fields));
@@ -26,7 +26,8 @@ std::string last_event(std::string_view id) {
 }  // namespace
 
 TEST_CASE(
-    "an event before the answer starts an event stream, and the connection is reused afterwards") {
+    "an event before the response starts an event stream, and the connection is reused "
+    "afterwards") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -72,7 +73,7 @@ TEST_CASE("line breaks in a message do not split its event") {
   CHECK(client.response().has("data: {\ndata: \"a\":\ndata: 1,\ndata: \"b\":2}\n\n"));
 }
 
-TEST_CASE("the answer to initialize contains the session id even if an event precedes it") {
+TEST_CASE("the response to initialize contains the session id even if an event precedes it") {
   Rig rig;
   Client client(rig);
   const Response r = client.request(post(rig, "progress initialize"));
@@ -118,7 +119,7 @@ TEST_CASE(
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // Replay starts after the client's last event id, not after the last event written.
+  // Replay starts after the client's last event ID, not after the last written event.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));
@@ -154,7 +155,7 @@ TEST_CASE("events waiting for the general stream are limited, and the oldest are
   CHECK(rig.host.metric("http.events_dropped") > 50);
 }
 
-TEST_CASE("a broken event stream is resumed with its answer, without notifying the host") {
+TEST_CASE("a broken event stream is resumed with its response, without notifying the host") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -168,7 +169,7 @@ TEST_CASE("a broken event stream is resumed with its answer, without notifying t
   rig.host.run_for(20);
   CHECK(rig.event(d, "three") == BH_OK);
 
-  SECTION("resumed before the answer: replay, then new events") {
+  SECTION("resumed before the response: replay, then new events") {
     client.send(get(rig, id, last_event(n + "-1")));
     REQUIRE(client.wait_for("three"));
     CHECK(rig.event(d, "four") == BH_OK);
@@ -178,12 +179,12 @@ TEST_CASE("a broken event stream is resumed with its answer, without notifying t
                         "-4\ndata: four\n\nid: " + n + "-5\ndata: answer\n\n");
     CHECK(client.request(post(rig, "echo on", id)).body == "echo on");
   }
-  SECTION("resumed after the answer") {
+  SECTION("resumed after the response") {
     CHECK(rig.answer(d, "answer") == BH_OK);
     rig.send(BH_OUT_EVENT, d.session, 0, "general");
     const Response r = client.request(get(rig, id, last_event(n + "-3")));
     CHECK(r.body == "id: " + n + "-4\ndata: answer\n\n");
-    // A second request loses no events.
+    // Requesting the stream again returns the same events.
     CHECK(client.request(get(rig, id, last_event(n + "-3"))).has("answer"));
     CHECK(client.request(get(rig, id, last_event(n + "-4"))).body.empty());
   }
@@ -201,7 +202,7 @@ TEST_CASE("a broken event stream is resumed with its answer, without notifying t
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("an answer for a broken connection without an event stream is dropped") {
+TEST_CASE("a response for a broken connection without an event stream is dropped") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -239,7 +240,7 @@ TEST_CASE("events of another session cannot be read") {
   CHECK(client.request(get(rig, other, last_event(std::to_string(d.stream) + "-0"))).status == 400);
 }
 
-TEST_CASE("when the host ends a session, open answers end, and the id becomes unknown") {
+TEST_CASE("when the host ends a session, its pending requests end, and its id becomes unknown") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -258,7 +259,7 @@ TEST_CASE("when the host ends a session, open answers end, and the id becomes un
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("an answer without output becomes an event stream and is kept alive") {
+TEST_CASE("a pending response without output becomes an event stream and is kept alive") {
   Rig rig(R"({"listen":"127.0.0.1:0","keep_alive_ms":100})");
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -272,7 +273,8 @@ TEST_CASE("an answer without output becomes an event stream and is kept alive") 
 }
 
 TEST_CASE(
-    "HTTP+SSE: the stream carries the endpoint, answers and events, and the session ends with it") {
+    "HTTP+SSE: the stream carries the endpoint, responses and events, and the session ends with "
+    "it") {
   Rig rig;
   Client stream(rig);
   stream.send(get(rig, {}, {}, "/sse"));
@@ -336,7 +338,7 @@ TEST_CASE("stop ends all streams and notifies the host") {
   CHECK(rig.host.watches() == 0);
 }
 
-TEST_CASE("draining completes pending answers and accepts no new connections") {
+TEST_CASE("draining completes pending responses and accepts no new connections") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);

@@ -1,5 +1,5 @@
-// Test fixture: the plugin on a fake host, a script in place of the core, and clients on real
-// sockets.
+// A fixture for tests of the plugin: a fake host, a script in place of the core, and clients on
+// real sockets.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ extern "C" const bh_entry *bh_static_entry_TransportHttp(void);
 
 namespace transport_http::testing {
 
-// Returns limits that tests can reach quickly.
+// Returns limits that a test can reach quickly.
 inline bh_limits test_limits() {
   bh_limits l = bh::testing::limits();
   l.message_bytes = 16u << 20;
@@ -38,15 +38,15 @@ inline bh_limits test_limits() {
   return l;
 }
 
-// The fake host, the plugin and the script. The text of a message selects the reaction of the
-// script: "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
+// Runs the plugin on a fake host with a script. The text of a message selects the script's
+// reaction: "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
 struct Rig {
   struct Delivered {
     bh_session session;
     std::uint64_t stream;
     std::string text;
     std::vector<std::string> headers{};  // "name: value"
-    std::string principal{};             // set if there is no session
+    std::string principal{};             // set without a session
   };
   struct Closed {
     bh_session session;
@@ -87,7 +87,7 @@ struct Rig {
 
   bh_status send(std::uint32_t kind, bh_session session, std::uint64_t stream,
                  std::string_view text, std::uint32_t http_status = 0) {
-    // The message has two parts, like messages that the core splices.
+    // Splits the text into two parts, because the core also sends messages in parts.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(text.substr(0, half)), bh::str(text.substr(half))};
     bh_outgoing message{};
@@ -118,9 +118,9 @@ struct Rig {
   std::vector<Delivered> delivered;
   std::vector<Closed> closed;
   std::vector<std::pair<bh_session, std::uint64_t>> gone;
-  std::map<bh_session, std::string> open;  // from session to principal
+  std::map<bh_session, std::string> open;  // maps sessions to principals
   std::string bad_revision = "1999-01-01";
-  bh_status refusal = BH_OK;  // returned for messages without a session
+  bh_status refusal = BH_OK;  // result for messages without a session
   bh_host_transport table{};
   bh_session last_session = 0;
   std::function<void(bh_session)> on_close;  // called inside session_close
@@ -201,7 +201,7 @@ struct Response {
   bool has(std::string_view part) const { return body.find(part) != body.npos; }
 };
 
-// A client connection. It reads only on request, so it can act as a slow reader.
+// A client connection. It reads only on request, so that a test can simulate a slow reader.
 class Client {
  public:
   explicit Client(Rig &rig, int receive_buffer = 0) : rig_(rig) {
@@ -225,7 +225,7 @@ class Client {
     fd_ = -1;
   }
 
-  // Sends the whole text. Runs the event loop while the server's buffers are full.
+  // Sends the whole text. If the server's buffers are full, runs the event loop.
   void send(std::string_view text) {
     const bool sent = rig_.host.run_until(
         [&] {
@@ -344,7 +344,7 @@ inline std::string get(const Rig &rig, std::string_view session, std::string_vie
   return text += "\r\n";
 }
 
-// Opens a session and returns its id.
+// Opens a session and returns its ID.
 inline std::string initialize(Rig &rig, Client &client) {
   const Response r = client.request(post(rig, "initialize"));
   REQUIRE(r.status == 200);

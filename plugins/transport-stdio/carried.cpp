@@ -59,8 +59,8 @@ void Carried::left(std::string_view left) noexcept {
   kept_ = left.size();
 }
 
-// If the host cannot store the data, it is lost with this process. The next process must then skip
-// the remaining line.
+// If the host cannot store the bytes, they are lost with this process. The next process must then
+// skip the rest of the line.
 void Carried::keep(std::string_view bytes, bool more) noexcept {
   too_much_ = host_->keep(ctx_, session_, bh::str(bytes), more ? 1 : 0) != BH_OK;
   set(input_cut, too_much_ && !bytes.ends_with('\n'));
@@ -75,7 +75,7 @@ void Carried::written(std::uint64_t bytes) noexcept {
   if (!active()) return;
   for (; first_ < lines_.size() && lines_[first_].end <= bytes; ++first_) {
     settled(lines_[first_].stream);
-    // The line is complete now.
+    // The last line is completely written.
     if (lines_[first_].end == bytes) set(output_cut, false);
   }
   if (first_ < lines_.size()) return;

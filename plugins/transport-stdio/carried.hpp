@@ -1,6 +1,6 @@
-// State of the client's two streams, which the next process needs to resume the session. It is
-// stored by the host, which outlives this process. If the host does not support this, nothing is
-// stored, and there is no overhead.
+// Stores the state of the client's streams that the next process needs to resume the session. The
+// state is stored in the host, which outlives this process. If the host does not support this,
+// nothing is stored and there is no overhead.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -24,26 +24,27 @@ class Carried {
   bh_status open(const bh_peer &peer, bh_session *out, bh_error *error);
   bool active() const noexcept { return session_ != 0; }
 
-  // The state left by the previous process.
+  // The state that the previous process stored.
   bool restored() const noexcept { return restored_; }
   bool input_was_cut() const noexcept { return (before_ & input_cut) != 0; }
   bool output_was_cut() const noexcept { return (before_ & output_cut) != 0; }
-  // Sets the descriptor flags from before the first process changed them.
+  // Stores the original descriptor flags in the first process. In later processes, replaces *in and
+  // *out with the stored flags.
   void flags(int *in, int *out) noexcept;
 
   // Returns a new stream number for a message from the client, or 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
   // Returns input that the previous process read but did not deliver. It must be processed first.
   std::string dequeue_unread();
-  // See LineSink.
+  // To be called from LineSink::on_read and LineSink::on_left.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;
-  // Called when a line was queued. `end` is the offset of its end in the output. `stream` is the
-  // stream of the answered message, or 0 if the line is not an answer.
+  // Called when a line is queued. `end` is the stream offset after the line. `stream` is the stream
+  // of the request if the line is its response, otherwise 0.
   void queued(std::uint64_t stream, std::uint64_t end);
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
-  // Called if the message will not be answered.
+  // Called if there will be no response on this stream.
   void settled(std::uint64_t stream) noexcept;
 
  private:
@@ -66,10 +67,10 @@ class Carried {
   bool restored_ = false;
   std::uint64_t before_ = 0, note_ = 0;
   std::uint64_t stream_ = 0;
-  std::string unread_;       // left by the previous process
+  std::string unread_;       // input left by the previous process
   std::size_t kept_ = 0;     // bytes stored by the host
-  bool too_much_ = false;    // the current line was too long for the host to store
-  std::vector<Line> lines_;  // incompletely written lines, from index first_
+  bool too_much_ = false;    // the host could not store the current line
+  std::vector<Line> lines_;  // lines that are not completely written, from index first_
   std::size_t first_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace transport_stdio {
 namespace {
 
 constexpr std::size_t kernel_bytes = 15;
-constexpr std::size_t max_read = 4096;  // a path and a name
+constexpr std::size_t max_read = 4096;  // enough for a path and a name
 
 std::string read_file(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -21,7 +21,7 @@ std::string read_file(const std::string &path) {
   return text;
 }
 
-// Removes an incomplete character at the end, where the kernel may have truncated the text.
+// Removes an incomplete UTF-8 character at the end, which the kernel may have truncated.
 std::string_view whole_characters(std::string_view text) noexcept {
   for (std::size_t behind = 1; behind <= 3 && behind <= text.size(); ++behind) {
     const auto byte = static_cast<unsigned char>(text[text.size() - behind]);

@@ -59,7 +59,8 @@ bh_status TransportStdio::configure(bh_str json, bh_error *error) {
                     "transport-stdio requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
-  // Numbers are kept as strings, so RapidJSON's number parser is not used.
+  // Numbers are parsed as strings, so that untrusted input does not reach RapidJSON's number
+  // parser.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -97,8 +98,8 @@ bh_status TransportStdio::listen(bh_error *error) {
 
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
-  // The flags of both descriptors are read before either is changed, because both may refer to the
-  // same open file (a terminal, a socket).
+  // Reads the flags of both descriptors before changing either: both may refer to the same open
+  // file (a terminal, a socket).
   int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   open_session();
   carried_.flags(&in_before, &out_before);
@@ -107,11 +108,11 @@ void TransportStdio::begin() {
   if (session_ == 0) return finish();
   input_open_ = true;
   restore_streams();
-  // Without requested events, the watch reports only that the client has disconnected. Regular
-  // files cannot be watched and never block.
+  // A watch without events reports only that the client has disconnected. It fails for regular
+  // files, which never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportStdio::on_output_event>(this),
               &out_watch_);
-  // Done after the output is set up, so that the answers can be written.
+  // The output must be set up first, because responses to this input are written to it.
   const std::string unread = carried_.dequeue_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
   if (input_open_) watch_input();
@@ -140,7 +141,7 @@ void TransportStdio::open_session() {
                               std::string(bh::text(error)));
 }
 
-// Restores the state of the streams left by the previous process.
+// Restores the state of the streams that the previous process left.
 void TransportStdio::restore_streams() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "resuming the session of the client on standard input");
@@ -159,8 +160,8 @@ void TransportStdio::on_input() {
   if (end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped) input_ended();
 }
 
-// A regular file (or /dev/null) is always readable and cannot be watched, so it is read once per
-// event loop iteration.
+// A regular file or /dev/null cannot be watched and is always readable. It is read once per event
+// loop iteration.
 void TransportStdio::on_plain_input() {
   plain_queued_ = false;
   if (!input_open_ || held_) return;
@@ -172,8 +173,8 @@ void TransportStdio::on_plain_input() {
   if (!plain_queued_) input_ended();
 }
 
-// Held input is not watched at all. Otherwise, the end of a pipe would be reported in every event
-// loop iteration.
+// Held input is not watched. Otherwise, the end of a pipe would be reported in every event loop
+// iteration.
 void TransportStdio::hold_input(bh_session session, bool hold) {
   if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
   held_ = hold;
@@ -181,7 +182,7 @@ void TransportStdio::hold_input(bh_session session, bool hold) {
     reader_.pause();
     return host_.unwatch(in_watch_);
   }
-  // Deferred, because the host is on the stack.
+  // Deferred, because the host is calling this function.
   if (!std::exchange(resume_queued_, true))
     host_.defer(bh::contained_callback<&TransportStdio::resume_input>(this));
 }
@@ -205,7 +206,7 @@ bool TransportStdio::on_line(std::string_view line) {
   return true;
 }
 
-// The error has no id, because the id may be in the skipped part.
+// The error has no ID, because the ID may be in the skipped part of the line.
 bool TransportStdio::on_too_long(std::string_view) {
   const std::string text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large: more than )" +
@@ -230,7 +231,7 @@ void TransportStdio::input_ended() {
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
-  if (message.part_count == 0) {  // the request ended without an answer
+  if (message.part_count == 0) {  // the request ends without a response
     carried_.settled(message.stream);
     return BH_OK;
   }
@@ -249,7 +250,7 @@ bh_status TransportStdio::send(const bh_outgoing &message) {
     if (taken && !blocked_) flush_later();
   }
   if (taken) return BH_OK;
-  end_session_ = true;  // deferred, because the host is on the stack
+  end_session_ = true;  // deferred, because the host is calling this function
   flush_later();
   return BH_E_LIMIT;
 }
@@ -266,7 +267,7 @@ void TransportStdio::turn_end() {
 }
 
 void TransportStdio::on_output_event() {
-  const bool gone = !blocked_;  // otherwise only errors are reported
+  const bool gone = !blocked_;  // otherwise the descriptor is writable or has an error
   if (!gone) after_flush(flush());
   if (gone || end_session_) client_gone();
 }
@@ -299,7 +300,7 @@ void TransportStdio::set_blocked(bool blocked) {
   if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
 
-// One timer runs while output is blocked, instead of one timer per write.
+// A single timer runs while output is blocked. A timer for each write would cost more.
 void TransportStdio::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -331,7 +332,7 @@ void TransportStdio::session_ended(bh_session session, bh_str) {
   session_ = 0;
   input_open_ = false;
   host_.unwatch(in_watch_);
-  // The queue is written by the watch or by stop().
+  // The watch or stop() writes the queued output.
   finish();
 }
 
@@ -345,7 +346,8 @@ void TransportStdio::unwatch() noexcept {
   host_.timer_cancel(stall_timer_);
 }
 
-// The host stops when every answer has been forwarded. The last answers may still be queued here.
+// The host calls stop() after it has forwarded all responses. The last of them may still be queued
+// here.
 void TransportStdio::write_last() noexcept {
   stdio_lines::block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;

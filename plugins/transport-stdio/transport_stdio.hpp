@@ -1,21 +1,20 @@
-// transport-stdio: one client on standard input and output, usually the process that started the
-// gateway. One message per line.
+// Serves one client on standard input and output, usually the process that started the gateway.
+// Each line is one message.
 //
-// Configuration: {"in_fd": 0, "out_fd": 1}. The program owns the descriptors. They are non-blocking
-// between listen() and stop(). stop() restores their flags, because a terminal shares them with the
-// shell. Pipes, sockets, terminals, files and /dev/null are supported.
+// Configuration: {"in_fd": 0, "out_fd": 1}. The program owns the descriptors, which may be pipes,
+// sockets, terminals, files or /dev/null. They are non-blocking between listen() and stop(). stop()
+// restores their flags, because a terminal shares them with the shell.
 //
-// Limits: a line of more than limits->message_bytes is skipped and answered with an error. Queued
-// output is limited to limits->write_queue_bytes. If output is queued and the client reads nothing
-// for limits->write_stall_ms, the session ends. A host with bh.host.flow/1 is notified that output
-// is blocked, and waits; the time-out then applies only after the end of the input. Such a host may
-// also hold the input (bh.flow/1).
+// Limits: A line of more than limits->message_bytes is skipped and answered with an error. Queued
+// output is limited to limits->write_queue_bytes. If the client does not read queued output for
+// limits->write_stall_ms, the session ends. With bh.host.flow/1, the host is notified that output
+// is blocked, and this time-out applies only after the end of the input. Such a host may also hold
+// the input (bh.flow/1).
 //
-// If the host keeps sessions beyond its process (bh.host.resume/1), the next process inherits the
-// two descriptors and resumes the client's session; see carried.hpp. It terminates a partially
-// written line, so the client reads one invalid line. It delivers input that was read but not
-// delivered. If a partially read line exceeds the host's limit (256 KiB), its remaining bytes are
-// skipped.
+// If the host's sessions outlive the process (bh.host.resume/1), the next process inherits the
+// descriptors and resumes the session (carried.hpp). It terminates a partially written line with a
+// newline, so the client reads one invalid line. It delivers input that was read but not delivered.
+// If a partially read line exceeds the host's limit (256 KiB), the rest of the line is skipped.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -42,9 +41,9 @@ class TransportStdio final : private stdio_lines::LineSink {
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
-  // Approximate limit for bytes read per event loop iteration.
+  // Approximate limit for the bytes read per event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
-  // Limits for writing the queue in stop(): time without progress, and total time.
+  // Limits for writing the queue in stop(): milliseconds without progress, and in total.
   static constexpr int last_stall_ms = 1'000;
   static constexpr std::uint64_t last_write_ms = 5'000;
 
@@ -97,7 +96,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   int in_flags_ = -1, out_flags_ = -1;  // original flags; -1 if unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0;
-  std::uint64_t progress_ns_ = 0;  // time of the last output progress
+  std::uint64_t progress_ns_ = 0;  // time of the last write progress
   std::size_t waiting_before_ = 0;
   bh_session session_ = 0;  // 0 if there is no session
   bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;

@@ -22,7 +22,7 @@ namespace {
 constexpr bh_session the_session = 42;
 constexpr std::size_t max_kept = 1000;
 
-// The host, and the client's ends of two pipes.
+// A fake host and the client's ends of two pipes.
 class Fixture {
  public:
   explicit Fixture(const bh_limits &l = bh::testing::limits()) : limits(l) {
@@ -101,14 +101,13 @@ class Fixture {
         ->hold_input(plugin.get(), the_session, on ? 1 : 0);
   }
   void begin() { begin(in_[0], out_[1]); }
-  // Begins as a process of a host that keeps sessions. `carried` is the state left by the previous
+  // Starts the plugin with a host that keeps sessions. `carried` is the state from the previous
   // process.
   void begin_carried() {
     if (!std::exchange(carries, true)) host.add_ext(BH_EXT_HOST_RESUME, &resume_);
     begin();
   }
-  // Simulates a killed process: the plugin stops without cleanup, and the descriptors remain
-  // unchanged.
+  // Simulates a crash: the plugin stops without cleanup, and the descriptors stay open.
   void crash() {
     const auto note = carried.note;
     const std::string unread = kept;
@@ -199,7 +198,7 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // Discards the output, because stop() would otherwise write it.
+  // Discards the output. Otherwise, stop() would write it.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     const int real = ::dup(out_[1]);
@@ -250,7 +249,7 @@ TEST_CASE("there is one session, named after the parent process") {
   REQUIRE(bh::view(f.plugin->endpoint()) == "stdio");
 }
 
-TEST_CASE("lines are delivered, and answers of one event loop iteration are written together") {
+TEST_CASE("lines are delivered, and responses of one event loop iteration are written together") {
   Fixture f;
   f.on_deliver = [&](const std::string &text) {
     REQUIRE(f.send({"{\"a\":\n", text, "}"}) == BH_OK);
@@ -262,7 +261,7 @@ TEST_CASE("lines are delivered, and answers of one event loop iteration are writ
   f.client_writes("}\nnot JSON at all\n");
   f.host.run_until([&] { return f.delivered.size() == 4; }, 10'000);
   REQUIRE(f.delivered[2] == "{3}");
-  REQUIRE(f.delivered[3] == "not JSON at all");  // the host answers with an error
+  REQUIRE(f.delivered[3] == "not JSON at all");  // the host responds with an error
 }
 
 TEST_CASE("a message for another session is rejected as stale") {
@@ -273,7 +272,8 @@ TEST_CASE("a message for another session is rejected as stale") {
   REQUIRE(f.client_reads().empty());
 }
 
-TEST_CASE("at the end of input, a last line without newline is delivered and answers are written") {
+TEST_CASE(
+    "at the end of input, a last line without newline is delivered and responses are written") {
   Fixture f;
   f.begin();
   f.client_writes("{1}\n{last}");
@@ -500,8 +500,8 @@ TEST_CASE("even with flow control, the time-out applies after the end of the inp
 }
 
 TEST_CASE(
-    "a held input is neither read nor delivered; after release, all lines arrive in order, then "
-    "the end") {
+    "held input is neither read nor delivered; after the hold, all lines and the end of input "
+    "arrive in order") {
   Fixture f;
   f.on_deliver = [&](const std::string &text) { f.hold(text == "{2}"); };
   SECTION("a pipe") {
@@ -512,7 +512,7 @@ TEST_CASE(
     f.close_client_input();
     for (int i = 0; i < 5; ++i) f.host.turn(0);
     REQUIRE(f.host.watches() ==
-            1);  // watches the output; the end of the input must not make the loop spin
+            1);  // only the output; a watch of the input would make the loop spin
     REQUIRE(f.delivered.size() == 2);
     f.hold(false);
   }
@@ -545,7 +545,7 @@ TEST_CASE("a client that disconnects while its input is held is detected") {
 
 // ---- successive processes -----------------------------------------------------------------------
 
-TEST_CASE("each message has a stream number and is settled when its answer is written") {
+TEST_CASE("each message has a stream number and is settled when its response is written") {
   Fixture f;
   f.carried.last_stream = 40;
   f.begin_carried();
@@ -633,7 +633,7 @@ TEST_CASE("the next process terminates a partially written line, but not a compl
   f.client_writes("{1}\n");
   REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
   const std::string large(4u << 20, 'x');
-  REQUIRE(f.send({large}) == BH_OK);  // more than the pipe's capacity
+  REQUIRE(f.send({large}) == BH_OK);  // exceeds the pipe's capacity
   CHECK(f.settled.empty());
   f.crash();
   f.carried.last_stream = f.last_stream;
