@@ -108,12 +108,12 @@ bool parse_vsock(std::string_view text, Address *out) {
     if (cid != "any" && !parse_number(cid, &raw.svm_cid)) return false;
     text.remove_prefix(colon + 1);
   }
-  // VMADDR_PORT_ANY is rejected, because the kernel would select a port that no guest knows.
+  // VMADDR_PORT_ANY is rejected, because the kernel would choose a port that no guest knows.
   return parse_number(text, &raw.svm_port) && raw.svm_port != VMADDR_PORT_ANY && store(raw, out);
 }
 
-// Parses PATH:PORT. Connections from guests arrive on the socket PATH_PORT. Connections to guests
-// use PATH.
+// Parses PATH:PORT. Guests connect to the socket PATH_PORT. Connections to guests use the socket
+// PATH.
 bool parse_hybrid(std::string_view text, bool toward_guest, Address *out) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || !parse_number(text.substr(colon + 1), &out->guest_port)) return false;

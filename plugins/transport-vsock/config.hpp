@@ -1,4 +1,4 @@
-// The plugin's configuration and its addresses.
+// Parses the plugin's configuration and its addresses.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -16,28 +16,28 @@ namespace transport_vsock {
 struct Address {
   sockaddr_storage raw{};
   socklen_t size = 0;
-  std::uint32_t guest_port = 0;  // for "hybrid:": the port in the guest
+  std::uint32_t guest_port = 0;  // the port in the guest; only for "hybrid:"
 };
 
 struct Config {
-  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH or hybrid:PATH:PORT; empty:
-                        // disabled
-  std::string dial;     // hybrid:PATH:PORT of a guest to connect to; empty disables it
+  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH or hybrid:PATH:PORT; may be empty
+  std::string dial;     // hybrid:PATH:PORT of a guest to connect to; may be empty
   std::string handoff;  // unix:PATH or a loopback IP:PORT for connections that are not MCP; if
-                        // empty, they are closed
-  // Allowed peers of a vsock listener and of a Unix listener. If there is no list, all peers are
-  // allowed; if the list is empty, none.
+                        // empty, these are closed
+  // Peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). Without a
+  // list, all peers may connect; with an empty list, no peer may.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
-  // If not empty, the clients are programs of this user on this machine, not guests. Each
-  // connection must begin with a metadata line that has this prefix, and continue with frames;
-  // otherwise it is closed. Its session is like that of a client on standard input (transport
-  // "stdio", no address, handshake required), and a message may have limits.message_bytes.
+  // If not empty, the clients are programs of this user on this machine instead of guests. Each
+  // connection must begin with a metadata line that has this prefix, followed by frames; other
+  // connections are closed. The session is like that of a client on standard input: its transport
+  // is "stdio", it has no address, the handshake is required, and a message may have
+  // limits.message_bytes.
   std::string local_token;
   std::uint64_t sniff_timeout_ms = 5'000;
-  std::uint64_t write_timeout_ms = 0;  // 0 means the host's limits.write_stall_ms
+  std::uint64_t write_timeout_ms = 0;  // if 0, the host's limits.write_stall_ms
   std::uint64_t max_connections = 1'024;
-  std::uint64_t max_connections_per_peer = 256;  // a peer is a context id or user
+  std::uint64_t max_connections_per_peer = 256;  // a peer is a context ID or a user ID
 };
 
 inline constexpr char config_schema[] = R"({
@@ -58,20 +58,20 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Parses a JSON object. One error contains all faults. Without `listen` and `dial`, the plugin
-// listens on vsock:5002. [control]
+// Parses the configuration, a JSON object. All errors are reported in one message. Without `listen`
+// and `dial`, the plugin listens on vsock:5002. [control]
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
-// These functions return false if the text has none of the forms listed in Config.
+// Parse the values of Config::listen, dial and handoff. Return false if the text has none of the
+// forms that Config lists.
 bool parse_listen(std::string_view text, Address *out);
 bool parse_dial(std::string_view text, Address *out);
 bool parse_handoff(std::string_view text, Address *out);
 
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
-// Returns "cid:3" for a vsock peer, or "uid:1000" for a peer on a Unix socket. *id is the number.
-// It is unknown_id if the user is outside the user namespace; the kernel maps all such users to
-// 65534.
+// Returns "cid:3" for a vsock peer or "uid:1000" for a peer on a Unix socket, and sets *id to the
+// number. The kernel maps users outside the user namespace to 65534; *id is unknown_id for them.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -87,7 +87,7 @@ void Connection::on_event(std::uint32_t events) noexcept {
     if (!doomed_) {
       flush();
     } else if (fd_ >= 0) {
-      writer_.flush(fd_);  // writes answers that were queued before the fault
+      writer_.flush(fd_);  // sends responses that were queued before the error
     }
   }
   owner_.on_event_end();
@@ -152,8 +152,8 @@ void Connection::update_events() {
 
 // ---- out ---------------------------------------------------------------------------------------
 
-// The output of one event or event loop iteration is written together. If the queue is full, it is
-// flushed, and add() is called again.
+// Queues output by calling add(). The output of one event or event loop iteration is sent together.
+// If the queue is full, the queue is flushed, and add() is called again.
 template <class Add>
 bool Connection::queue(Add add) {
   bool taken = add();
@@ -260,8 +260,8 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// Returns true if too much output is queued. `rest` (input already received) is then kept until the
-// output is written.
+// Returns true if too much output is queued or too many requests are waiting. In this case, `rest`
+// (received input) is stored, and reading pauses.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -328,13 +328,14 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 }
 
 bool Connection::on_line(std::string_view line) {
-  // Only the message before the session can be an offer; parsing every line would be too slow.
+  // The guest may offer support for server-initiated messages only before the session. Later lines
+  // are not parsed, because parsing is slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
   if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
 }
 
-// The error has no id, because the id may be in the skipped part.
+// The error has no ID, because the ID may be in the skipped part of the line.
 bool Connection::on_too_long(std::string_view) {
   const std::string_view text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large"}})";
@@ -344,8 +345,8 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles framed messages that require no answer. Returns true if the message must not be forwarded
-// to the host.
+// Handles messages that the host must not get, such as responses that no server has requested.
+// Returns true if the message was handled.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
@@ -353,7 +354,7 @@ bool Connection::handle_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      // Once the session is open, the capability can no longer be declared to servers.
+      // The session's capabilities are declared when it is opened, so a later offer is ignored.
       duplex_ = duplex_ || session_ == 0;
       return true;
     case Envelope::request:
@@ -367,8 +368,8 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process that sends the subsequent messages. Returns false, and closes the connection, if
-// there are too many processes.
+// Sets the process that sends the following messages. If there are too many processes, closes the
+// connection and returns false.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
   const auto at =
@@ -455,7 +456,8 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// `awaited` means that the guest expects an answer on `stream`, which may be an empty frame.
+// `awaited` means that the guest expects a response on `stream`. The response may be an empty
+// frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
@@ -485,7 +487,7 @@ bh_status Connection::send(const bh_outgoing &message) {
       status = taken ? BH_OK : BH_E_LIMIT;
     }
   }
-  // If the guest has closed its input, flush() closes the connection after the last answer.
+  // If the guest has closed its side, flush() closes the connection after the last response.
   if (input_ended_ && open_ == 0 && !in_event_) owner_.on_unflushed(*this);
   return status;
 }
@@ -501,13 +503,13 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
     if (too_large) return BH_E_LIMIT;
     return send_frame(0, name, parts) ? BH_OK : BH_E_LIMIT;
   }
-  if (stream == 0) return BH_OK;  // the guest expects no answer to this message
+  if (stream == 0) return BH_OK;  // the guest expects no response on this stream
   if (open_ > 0) --open_;
   if (too_large) return send_too_large(stream, name, parts);
   return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
 }
 
-// The protocol has no continuation frames, so an error is sent.
+// Responds with an error, because the protocol cannot split a message into several frames.
 bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name,
                                      std::span<const bh_str> parts) {
   const std::string id = id_of(parts);
@@ -519,7 +521,7 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
 }
 
-// Stream 0 is used for server-initiated messages.
+// Stream 0 is for server-initiated messages.
 bool Connection::send_frame(std::uint32_t stream, std::string_view name,
                             std::span<const bh_str> parts) {
   char head[mcp_frame::max_head];

@@ -1,8 +1,9 @@
-// One connection of a guest: protocol detection, its session, and the limits in both directions.
+// Handles one connection of a guest: detects the protocol, opens the session, and limits input and
+// output.
 //
 // The first bytes determine the protocol. The first message opens a session with the host, to which
-// all frames or lines of the connection belong. Connections with other protocols are passed to the
-// owner for hand-off. Runs on the reactor thread.
+// all later messages of the connection belong. The owner takes over connections with other
+// protocols for hand-off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -26,9 +27,10 @@ namespace transport_vsock {
 
 class Connection;
 
-inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, all connections together
+inline constexpr std::size_t max_unsent =
+    256u << 20;  // limit for the queued output of all connections together
 
-// State shared by all connections, and callbacks to the owner.
+// State that all connections share, and callbacks to the owner.
 class ConnectionOwner {
  public:
   ConnectionOwner(const bh::Host &plugin_host, const bh_host_transport *up, const Config &settings)
@@ -38,24 +40,25 @@ class ConnectionOwner {
   const bh_host_transport *const transport;
   const Config &config;
   const Counters counters;
-  stdio_lines::Scratch scratch;    // received bytes are processed before the handler returns
-  std::size_t unsent = 0;          // queued output bytes of all guests
-  LogLimiter stalled, no_session;  // log lines about connections
+  stdio_lines::Scratch scratch;    // received bytes are processed before the event handler returns
+  std::size_t unsent = 0;          // queued output of all connections, in bytes
+  LogLimiter stalled, no_session;  // limit log lines about stalled connections and failed sessions
 
   // Called when the connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;
-  // Called if the connection is not MCP. The owner takes its descriptor and the received bytes.
+  // Called if the connection is not MCP. The owner must take over the descriptor and the received
+  // bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Requests a flush() call at the end of this event loop iteration.
+  // Requests a call of flush() at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Requests that the connection be destroyed, in on_event_end() or at the end of this event loop
+  // Requests the destruction of the connection, in on_event_end() or at the end of this event loop
   // iteration.
   virtual void on_doomed(Connection &connection) noexcept = 0;
   // Called if `unsent` exceeds max_unsent.
   virtual void on_too_much_unsent() = 0;
-  // Called at the end of a reactor event, when connections may be destroyed.
+  // Called at the end of a reactor event. The owner may destroy connections here.
   virtual void on_event_end() = 0;
-  // Called when a time-out is pending. The owner must then call check() for all connections
+  // Called if a time-out is pending. The owner must then call check() for all connections
   // periodically.
   virtual void want_checks() noexcept = 0;
 
@@ -65,16 +68,17 @@ class ConnectionOwner {
 
 class Connection final : private stdio_lines::LineSink {
  public:
-  static constexpr std::size_t max_line = 1u << 20;     // bytes, in the line protocol
-  static constexpr std::size_t max_names = 256;         // processes on one connection
-  static constexpr std::size_t pause_bytes = 1u << 20;  // queued output that pauses reading
-  // If queued output exceeds this (write_queue_bytes if there is a local_token), the connection is
-  // closed.
+  static constexpr std::size_t max_line = 1u << 20;  // limit in bytes for the line protocol
+  static constexpr std::size_t max_names = 256;      // limit for processes on one connection
+  static constexpr std::size_t pause_bytes =
+      1u << 20;  // reading pauses above this amount of queued output
+  // The connection is closed if its queued output exceeds this limit (with a local_token, the limit
+  // is write_queue_bytes).
   static constexpr std::size_t max_waiting = 8u << 20;
-  // Limits for waiting requests. If one is exceeded, reading pauses.
+  // Reading pauses if the total size of waiting requests exceeds this limit.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes ownership of the descriptor. `peer` is, for example, "cid:3".
+  // Takes ownership of the descriptor. `peer` is the name of the peer, such as "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;
@@ -86,10 +90,11 @@ class Connection final : private stdio_lines::LineSink {
   bh_status send(const bh_outgoing &message);
   void session_ended() noexcept;  // called when the host ends the session
   void flush();
-  // Enforces time-outs. Returns true if a time-out is still pending.
+  // Enforces time-outs. Returns true if another time-out is pending.
   bool check(std::uint64_t now_ns);
 
-  // Returns the unwatched descriptor, which the caller then owns. The connection is then doomed.
+  // Stops watching the descriptor and passes its ownership to the caller. The connection is then
+  // doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }
@@ -109,7 +114,7 @@ class Connection final : private stdio_lines::LineSink {
     bool awaited;
   };
   struct Name {
-    std::string raw, clean;  // as received in frames, and sanitized for logs and policies
+    std::string raw, clean;  // as received, and sanitized for logs and policies
   };
 
   void on_event(std::uint32_t events) noexcept;
@@ -161,19 +166,19 @@ class Connection final : private stdio_lines::LineSink {
   bool duplex_ = false;      // the guest accepts server-initiated messages
   bh_session session_ = 0;
   std::uint32_t last_stream_ = 0;
-  std::uint32_t open_ = 0;  // messages with a pending answer
+  std::uint32_t open_ = 0;  // requests with a pending response
   std::deque<Parked> parked_;
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
-  std::size_t name_ = 0;  // index in names_ of the process that sent the newest frame
-  // During protocol detection: the time of the first byte of the connection or after the metadata
-  // line. While blocked: the time of the last progress.
+  std::size_t name_ = 0;  // index in names_ of the sender of the newest frame
+  // During protocol detection: the time of the first byte, or of the end of the metadata line.
+  // While output is blocked: the time of the last write progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
   std::string undecided_;        // bytes received during protocol detection
-  bool paused_ = false;          // reading waits until queued output is written
-  std::string held_;             // received input, to be processed after the pause
-  std::size_t counted_ = 0;      // this connection's part of the owner's `unsent`
+  bool paused_ = false;          // reading is paused until output is written
+  std::string held_;             // input that is processed after the pause
+  std::size_t counted_ = 0;      // this connection's share of the owner's `unsent`
   const std::size_t max_total_;  // maximum total length of a frame
   mcp_frame::FrameReader frames_;
   stdio_lines::LineReader lines_;

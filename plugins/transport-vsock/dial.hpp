@@ -1,4 +1,4 @@
-// Connections that the host opens, because a confined gateway cannot connect by itself.
+// Opens connections through the host, because a confined gateway cannot connect by itself.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -29,15 +29,15 @@ class Socket {
   int fd_ = -1;
 };
 
-// Called once on the reactor thread with a socket that is connected or connecting, or with an
-// error.
+// Called once on the reactor thread, with an error or with a socket that is connected or
+// connecting.
 using Dialled = std::function<void(Socket socket, const std::string &error)>;
 
-// Declares the address that dial() will use. May be called only inside listen(). [control]
+// Declares the address that dial() will use. Call it only inside listen(). [control]
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
-// Requests a connection, which a thread of the host's pool opens. If `alive` is false, the result
-// is discarded. On error, no request has been started. [io]
+// Starts a connection attempt on a thread of the host's pool. If *alive is false when it finishes,
+// the result is discarded. If dial() fails, `done` is not called. [io]
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

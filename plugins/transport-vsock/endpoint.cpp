@@ -9,8 +9,8 @@
 namespace transport_vsock {
 namespace {
 
-// Returns true if allow_uids contains users other than the gateway's user and root. The socket file
-// must then be accessible to all users, and the list restricts access.
+// Returns true if allow_uids has users other than root and the gateway's user. All users must then
+// have access to the socket file, and accepted() checks the list.
 bool names_other_users(const Config &config) {
   return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
            return uid != 0 && uid != ::geteuid();
@@ -49,7 +49,7 @@ bh_status Endpoint::listen(bh_error *error) {
   return s == BH_OK ? s : bh::fail(error, s, "the host's queue is full");
 }
 
-// Runs on the reactor thread, which must not receive SIGPIPE.
+// Runs on the reactor thread, in which SIGPIPE must be blocked.
 void Endpoint::begin() {
   stdio_lines::block_pipe_signal();
   Address address;
@@ -100,7 +100,7 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   add(fd, std::move(name), id, {});
 }
 
-// Takes ownership of the descriptor.
+// Takes ownership of the descriptor and closes it.
 void Endpoint::refuse(int fd, bh_metric counter, LogLimiter &limiter, const std::string &why) {
   counters.add(counter);
   ::close(fd);
@@ -114,8 +114,8 @@ bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-// A linear search, because there are at most a few hundred connections, and it runs once per
-// connection.
+// A linear search is sufficient: there are at most a few hundred connections, and the search runs
+// once per connection.
 std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
   for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;
@@ -123,7 +123,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// A connection without an id was dialled.
+// The connections of the dialer have no ID.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();

@@ -1,4 +1,5 @@
-// All connections of one transport: accepted, dialled and handed off. Runs on the reactor thread.
+// Manages all connections of a transport: accepted, dialed and handed off. Runs on the reactor
+// thread.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ namespace transport_vsock {
 
 class Endpoint final : public ConnectionOwner {
  public:
-  // All arguments must outlive the endpoint.
+  // The arguments must outlive the endpoint.
   Endpoint(const bh::Host &host, const bh_host_transport *up, const Config &config);
   ~Endpoint();
   Endpoint(const Endpoint &) = delete;
@@ -65,10 +66,11 @@ class Endpoint final : public ConnectionOwner {
   std::vector<std::unique_ptr<Splice>> splices_;
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
-  std::vector<std::uint32_t> handing_off_;  // peers whose connections wait for the service's socket
+  std::vector<std::uint32_t>
+      handing_off_;  // peers of connections that wait for a connection to the service
   LogLimiter not_listed_, too_many_of_peer_, too_many_;
   std::uint64_t handoff_failures_ = 0;  // since the last success
-  std::uint64_t check_ms_;              // resolution of time-outs
+  std::uint64_t check_ms_;              // resolution of the time-outs
   bh_timer check_timer_ = 0;
   bool deferred_ = false, stopped_ = false;
 };

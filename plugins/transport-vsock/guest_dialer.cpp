@@ -87,7 +87,7 @@ void GuestDialer::reply_overdue() {
   failed("the monitor did not respond in time");
 }
 
-// Logs a failure unless it has the same reason as the previous failure.
+// Schedules the next attempt. Logs the failure unless the previous failure had the same reason.
 void GuestDialer::failed(const std::string &why) {
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);

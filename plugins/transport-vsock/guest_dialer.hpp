@@ -1,6 +1,6 @@
-// Connects to a port in a guest through the Unix socket of its monitor (Firecracker, Cloud
-// Hypervisor): sends "CONNECT 5002" and receives "OK 1073741824". Reconnects when the connection
-// ends. Runs on the reactor thread.
+// Connects to a port in a guest through the Unix socket of the guest's monitor (Firecracker, Cloud
+// Hypervisor): sends "CONNECT 5002" and receives "OK 1073741824". When the connection is closed,
+// connects again. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,7 @@ class GuestDialer {
   static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
   static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
 
-  // Receives the connected descriptor, which it owns. `early` contains bytes already received from
-  // the guest.
+  // Takes ownership of the connected descriptor. `early` has bytes that the guest has already sent.
   using Connected = std::function<void(int fd, std::string_view early)>;
 
   GuestDialer(const bh::Host &host, std::shared_ptr<const bool> alive, Connected connected)
@@ -26,9 +25,9 @@ class GuestDialer {
   GuestDialer(const GuestDialer &) = delete;
   GuestDialer &operator=(const GuestDialer &) = delete;
 
-  // reply_ms is the time limit for the monitor's answer.
+  // `reply_ms` is the time-out for the monitor's response.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
-  // Must be called when the connection passed to `connected` has ended. Reconnects.
+  // Must be called when the connection that was passed to `connected` is closed. Connects again.
   void connection_ended();
   void stop() noexcept;
 

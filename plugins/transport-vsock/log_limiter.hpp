@@ -12,8 +12,8 @@ class LogLimiter {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
-  // Returns true if the line must be logged now, with suppressed() appended. now_ns is the time of
-  // a monotonic clock.
+  // Returns true if the line must be logged, followed by suppressed(). now_ns is the time of a
+  // monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
     if (logged_ && now_ns - logged_ns_ < pause_ns) {
       ++suppressed_;
@@ -23,8 +23,8 @@ class LogLimiter {
     logged_ns_ = now_ns;
     return true;
   }
-  // Returns a string to append to the line, and resets the count. The string is empty if no lines
-  // were suppressed.
+  // Returns the text to append to the line and resets the count. If no lines were suppressed, the
+  // text is empty.
   std::string suppressed() {
     const std::uint64_t n = std::exchange(suppressed_, 0);
     return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";

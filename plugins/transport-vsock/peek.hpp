@@ -1,4 +1,4 @@
-// Minimal parsing of messages for special cases. Ordinary calls are not parsed in this plugin.
+// Parses the few messages that this plugin handles itself. Ordinary calls are not parsed.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -12,17 +12,17 @@ namespace transport_vsock {
 
 enum class Envelope : std::uint8_t {
   unreadable,  // not a JSON object
-  request,     // `method` and `id`
+  request,     // has `method` and `id`
   notification,
-  response,  // `id` and no `method`
-  duplex     // notification that announces support for server-initiated messages, version 1
+  response,  // has `id` and no `method`
+  duplex     // a notification: the guest accepts server-initiated messages (version 1)
 };
 inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex";
 
 Envelope peek(std::string_view message);
 
-// Returns the JSON text of the member `id` ("7", "\"a\"") of an object given in parts, or an empty
-// string if it is missing.
+// Returns the member `id` of an object in JSON ("7", "\"a\""), or an empty string if it is missing.
+// The object is given in parts.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

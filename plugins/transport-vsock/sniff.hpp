@@ -11,21 +11,21 @@ namespace transport_vsock {
 
 struct Sniffed {
   enum class Kind : std::uint8_t {
-    more,    // undecided; fewer than max_undecided bytes
-    frames,  // mcp-frame
-    lines,   // one JSON text per line (older protocol)
+    more,    // undecided: fewer than max_undecided bytes
+    frames,  // frames (mcp-frame)
+    lines,   // one JSON text per line, the older protocol
     other,   // another protocol, such as TLS or HTTP
     refused  // the metadata line is not terminated
   };
   Kind kind = Kind::more;
-  std::size_t start = 0;  // offset of the protocol data, after any metadata line
+  std::size_t start = 0;  // offset of the first byte after the metadata line
   std::string_view name;  // from the metadata line, not sanitized
 };
 
 inline constexpr std::size_t max_undecided = 512 + 6;
 
-// `in` contains all bytes received so far. Once the result is not `more`, more input does not
-// change it. The metadata line is optional.
+// `in` has all bytes received so far. The metadata line is optional. A result other than `more` is
+// final.
 Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes);
 
 }  // namespace transport_vsock

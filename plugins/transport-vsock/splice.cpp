@@ -36,8 +36,8 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // Errors would be reported in every event loop iteration, so the socket is not watched until
-  // there is buffer space for the remaining data.
+  // If only an error is pending, it would be reported in every event loop iteration. The socket is
+  // therefore not watched until the buffer has room for the remaining data.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -52,7 +52,7 @@ void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if (over() || !want(side, other) || !want(other, side)) events_.ended(events_.arg, *this);
 }
 
-// Reads only as much as fits into the buffer; the kernel buffers the remaining data.
+// Reads only as much as fits into the buffer. The kernel buffers the rest.
 void Splice::read(Side &from, Side &to) {
   if (from.ended || to.out.size() >= buffer_bytes) return;
   const std::size_t room = buffer_bytes - to.out.size();
@@ -85,7 +85,7 @@ void Splice::write(Side &to) {
   }
 }
 
-// Half-closes `to` after all data from `from` has been written.
+// Half-closes `to` after all data from `from` was written.
 void Splice::pass_end(Side &from, Side &to) {
   if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;
@@ -106,13 +106,13 @@ void Splice::lose(Side &side) {
   side.done = 0;
 }
 
-// Returns true if each side is closed or half-closed.
+// Returns true if both sides are closed or half-closed.
 bool Splice::over() const noexcept {
   const auto done = [](const Side &side) { return side.told || side.gone; };
   return done(sides_[0]) && done(sides_[1]);
 }
 
-// Returns false if the host cannot watch the socket.
+// Watches the socket for the events that are needed. Returns false if the host cannot watch it.
 bool Splice::want(Side &side, const Side &other) {
   const bool reads = !side.ended && other.out.size() < buffer_bytes;
   const std::uint32_t events = (reads ? std::uint32_t{BH_FD_READ} : 0u) |

@@ -1,5 +1,5 @@
-// Forwards data between two sockets in both directions, with limited buffers. Used for a connection
-// that is not MCP and the service to which it is handed off. Runs on the reactor thread.
+// Forwards data between two sockets in both directions, with limited buffers. Used to connect a
+// guest that does not speak MCP to the hand-off service. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -14,17 +14,16 @@ class Splice {
  public:
   static constexpr std::size_t buffer_bytes = 64u << 10;  // per direction
 
-  // Callbacks, called in a reactor event. `reached` is called once, when the service has accepted
-  // data. `ended` is called once, when the connection has ended; the owner then destroys the
-  // splice.
+  // Callbacks in reactor events. `reached` is called once, when the service has accepted data.
+  // `ended` is called once, when both directions are closed; the owner then destroys the splice.
   struct Events {
     void (*reached)(void *arg);
     void (*ended)(void *arg, Splice &splice);
     void *arg;
   };
 
-  // Takes ownership of both descriptors. `early` contains bytes already received from the guest.
-  // The connection to the service may still be in progress.
+  // Takes ownership of both descriptors. `early` has bytes that the guest has already sent. The
+  // socket of the service may still be connecting.
   Splice(const bh::Host &host, int guest, int service, std::string_view early,
          const Events &events);
   ~Splice();
@@ -32,8 +31,8 @@ class Splice {
   Splice &operator=(const Splice &) = delete;
 
   bool start();  // returns false if the host cannot watch the sockets
-  // Returns the errno if the service could not be reached. Returns 0 if it was reached or the guest
-  // disconnected first.
+  // Returns the error (errno) if the service could not be reached. Returns 0 if it was reached or
+  // the guest disconnected first.
   int unreached() const noexcept { return reached_ ? 0 : error_; }
 
   std::size_t index = 0;      // used only by the owner
@@ -45,10 +44,10 @@ class Splice {
     bh_watch watch = 0;
     std::uint32_t events = 0;
     bool ended = false;      // end of input
-    bool told = false;       // half-closed, because the input of the other side has ended
-    bool gone = false;       // write error; remaining input is still read
+    bool told = false;       // half-closed, because the other side's input has ended
+    bool gone = false;       // write error; the remaining input is still read
     stdio_lines::Bytes out;  // queued output
-    std::size_t done = 0;    // bytes of `out` that have been written
+    std::size_t done = 0;    // bytes of `out` that are written
   };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
@@ -66,7 +65,7 @@ class Splice {
   Side sides_[2];  // guest, service
   const Events events_;
   bool reached_ = false;
-  int error_ = 0;  // the error before the service was reached
+  int error_ = 0;  // error before the service was reached
 };
 
 }  // namespace transport_vsock

@@ -1,10 +1,11 @@
-// transport-vsock: accepts clients in virtual machines, over AF_VSOCK or Unix sockets of a
-// hypervisor. See docs/guest.md for the protocol and config.hpp for the configuration.
+// Accepts clients in virtual machines, over AF_VSOCK or a hypervisor's Unix sockets. docs/guest.md
+// describes the protocol, and config.hpp the configuration.
 //
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
-// write_timeout_ms for guests that do not read. The host is called only in reactor events of this
-// plugin, never inside send(). Runs on the reactor thread, unless documented otherwise in
-// bh_transport.
+// write_timeout_ms for guests that do not read.
+//
+// The host is called only in reactor events of this plugin, never inside send(). Runs on the
+// reactor thread, except for functions that bh_transport documents otherwise.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>
@@ -46,7 +47,7 @@ class TransportVsock {
     if (running_) running_->session_ended(session);
   }
   bh_str endpoint() noexcept {
-    if (!config_.local_token.empty()) return {};  // the address is not for client configurations
+    if (!config_.local_token.empty()) return {};  // clients do not configure this address
     return bh::str(config_.listen.empty() ? config_.dial : config_.listen);
   }
 

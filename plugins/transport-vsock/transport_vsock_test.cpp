@@ -63,7 +63,7 @@ int listen_on(const std::string &path) {
   return fd;
 }
 
-// The plugin between a recording host and guests on a Unix socket.
+// A fake host that records calls, the plugin, and guests on a Unix socket.
 class World {
  public:
   struct Delivered {
@@ -147,7 +147,7 @@ class World {
   bh::testing::FakeHost host;
   std::string folder, address, transport;
   std::uint64_t max_message = 0;
-  std::string at_once;  // automatic answer to every request
+  std::string at_once;  // automatic response to every request
   std::unique_ptr<TransportVsock> plugin;
   std::vector<Delivered> delivered;
   std::map<bh_session, std::string> process;
@@ -184,7 +184,7 @@ class Guest {
       world.host.turn(0);
     }
   }
-  // Returns false if the connection has ended.
+  // Returns false if the connection is closed.
   bool read() {
     char bytes[65'536];
     const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
@@ -295,7 +295,7 @@ TEST_CASE(
   CHECK(w.host.metric("vsock.closed.framing") == 1);
 }
 
-TEST_CASE("requests without an answer get an empty frame, and notifications get none") {
+TEST_CASE("requests without a response get an empty frame, and notifications get none") {
   World w;
   Guest g(w);
   g.write(frame(0, notification("notifications/initialized")) + frame(0, request(1)) +
@@ -308,7 +308,7 @@ TEST_CASE("requests without an answer get an empty frame, and notifications get 
 }
 
 TEST_CASE(
-    "an empty frame releases the stream of a cancelled call; answers may arrive in any order") {
+    "an empty frame releases the stream of a cancelled call; responses may arrive in any order") {
   World w("", false);
   Guest g(w);
   g.write(frame(1, request(1)) + frame(2, request(2)));
@@ -327,8 +327,8 @@ TEST_CASE("requests above the in-flight limit wait, each with its process name")
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before queued requests. A cancellation is delivered a second time
-  // after these requests.
+  // Notifications are delivered before queued requests. A cancellation is delivered again after
+  // these requests.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 3; }));
@@ -382,7 +382,7 @@ TEST_CASE("an offer after the start of the session is ignored") {
   CHECK(g.frames(3)[2].stream == 3);
 }
 
-TEST_CASE("at the end of input, answers are sent and the connection is closed") {
+TEST_CASE("at the end of input, responses are sent and the connection is closed") {
   World w("", false);
   Guest g(w);
   g.write(line + frame(1, request(1)));
@@ -395,7 +395,7 @@ TEST_CASE("at the end of input, answers are sent and the connection is closed") 
   CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
 }
 
-TEST_CASE("an answer that does not fit into a frame is replaced with an error with its id") {
+TEST_CASE("a response that does not fit into a frame is replaced with an error with its id") {
   World w("", false);
   Guest g(w);
   g.write(frame(1, request(1)));
@@ -489,7 +489,7 @@ TEST_CASE("requests of a slow reader are processed at its reading speed, and all
   for (std::uint32_t i = 1; i <= 2'000; ++i) {
     asked += frames ? frame(i, request(1)) : request(1) + "\n";
   }
-  // Each request is answered immediately with 10 KB, which is 20 MB in total.
+  // Each response has 10 KB, which is 20 MB in total.
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   w.at_once = large;
   g.write(asked);
@@ -543,7 +543,7 @@ TEST_CASE("connections that are not MCP are closed, or handed off with the bytes
   ::close(service);
 }
 
-// A service for connections that are not MCP, and its end of a handed-off connection.
+// A service for connections that are not MCP, with its socket of a handed-off connection.
 class Service {
  public:
   explicit Service(World &w) : world_(w), listening_(listen_on(w.folder + "/tls")) {}
@@ -593,7 +593,7 @@ TEST_CASE("hand-off: more data than fits into the buffers, before and after the 
           static_cast<ssize_t>(early.size()));
   REQUIRE(w.until([&] { return w.host.metric("vsock.connections") == 1; }));
   w.host.turn(0);
-  std::string_view rest = late;  // bytes that have not been sent yet
+  std::string_view rest = late;  // unsent bytes
   const ssize_t sent = ::send(g.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
   if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
   service.accept();
@@ -608,7 +608,7 @@ TEST_CASE("hand-off: all data is forwarded if the service closes the connection 
   Guest g(w);
   g.write("\x16 hello");
   service.accept();
-  const std::string said(300'000, 's');  // more than all buffers hold
+  const std::string said(300'000, 's');  // exceeds all buffers
   service.send(said);
   service.shut();
   for (int i = 0; i < 20; ++i) w.host.turn(0);  // the guest reads slowly
@@ -651,7 +651,7 @@ TEST_CASE("an unavailable service is logged once, and its recovery is logged") {
   CHECK(logged(w, "cannot hand a connection off").size() == 2);
 }
 
-// Such a connection is still in progress at hand-off, so its failure is reported later.
+// The connection to this port is still in progress at hand-off, so its failure is reported later.
 TEST_CASE("a port without a listener is treated as an unavailable service") {
   sockaddr_in free_port{};
   free_port.sin_family = AF_INET;
@@ -689,7 +689,7 @@ TEST_CASE("only listed peers are accepted, up to the limit") {
   CHECK(logged(w, "raise max_connections to allow more").size() == 1);
 }
 
-// Encodes a frame above the limit for guests.
+// Encodes a frame above the size limit for guests.
 std::string large_frame(std::uint32_t stream, const std::string &payload) {
   char head[mcp_frame::max_head];
   std::size_t size = 0;
@@ -718,7 +718,7 @@ TEST_CASE("clients with the local token have stdio sessions and may send large m
   CHECK(g.all(wanted.size()) == wanted);
 }
 
-TEST_CASE("with a local token, connections without it are closed without an answer") {
+TEST_CASE("with a local token, connections without it are closed without a response") {
   World w(R"(,"local_token":"T0KEN","metadata_prefixes":["OTHER"])");
   std::uint64_t n = 0;
   for (const std::string &bytes :
