@@ -69,9 +69,7 @@ bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_inf
                                     bh_error *error) {
   if (!std::exchange(pipe_signal_blocked_, true)) block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
-  lanes_.reserve(
-      lanes_.size() +
-      1);  // the push_back below must not throw, because the child is already running then
+  lanes_.reserve(lanes_.size() + 1);  // the push_back below must not throw
   const bh_status status = lane->open(lane_info, error);
   if (status != BH_OK) return status;
   lane->index = lanes_.size();

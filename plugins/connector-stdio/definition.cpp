@@ -90,7 +90,7 @@ void hide_password_of_url(Definition *out, std::string_view text) {
   if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
 }
 
-// Adds the parts of a value that a server may print separately: the token after "Bearer", the
+// Masks the parts of a value that a server may print separately: the token after "Bearer", the
 // password in a URL or a connection string ("Server=x;Password=y"), and each line of a key.
 void hide_parts(Definition *out, std::string_view value) {
   hide_password_of_url(out, value);
@@ -110,9 +110,9 @@ void hide_parts(Definition *out, std::string_view value) {
   }
 }
 
-// Adds only passwords in URLs and values that follow the name of a credential ("--token X",
-// "--token=X", "Authorization: Bearer X"). Other arguments are not masked: most long arguments are
-// paths, which must stay readable in error messages.
+// Masks only passwords in URLs and values that follow the name of a credential ("--token X",
+// "--token=X", "Authorization: Bearer X"). Most other long arguments are paths, which must stay
+// readable in error messages.
 void hide_credentials_of_args(Definition *out) {
   bool named = false;  // true after an option such as "--token"
   for (const std::string &arg : out->args) {

@@ -215,8 +215,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(
-        text, text.npos);  // ignores layers other than the text itself after a newline
+    Range last = beginning_at_end(text, text.npos);
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= min_masked_prefix && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

@@ -17,8 +17,8 @@ namespace connector_stdio {
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;  // nested levels of escapes that are decoded
-  static constexpr std::size_t min_masked_prefix =
-      4;  // shorter prefixes at the end of a stream are not masked
+  // At the end of a stream, shorter prefixes of a value are not masked.
+  static constexpr std::size_t min_masked_prefix = 4;
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);

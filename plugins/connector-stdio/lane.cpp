@@ -22,7 +22,7 @@ namespace {
 using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
-// Size of a pipe after its first large message. Other pipes keep the system's 64 KiB.
+// Size of a pipe after its first large message. Other pipes keep the default size of 64 KiB.
 constexpr int large_pipe = 1 << 20;
 
 void close_fd(int *fd) {

@@ -74,7 +74,7 @@ class Lane final : private stdio_lines::LineSink {
   void flush();
   void close();
 
-  // Used by stop(): kill() signals the child, then reap() waits until `deadline_ns` for its exit.
+  // For stop(): kill() sends a signal to the child; reap() waits for its exit until `deadline_ns`.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 

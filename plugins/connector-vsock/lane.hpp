@@ -46,7 +46,7 @@ class Shared {
   const bh::Host &host;
   const bh_host_connector *const up;
   const bh_host_wire *const wire;  // null if the host does not support bh.host.wire/1
-  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // lanes take turns
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // used by one lane at a time
 
  protected:
   ~Shared() = default;
@@ -116,7 +116,7 @@ class Lane final {
   std::string answer_;  // partial response of the hybrid handshake
   mcp_frame::FrameReader reader_;
   stdio_lines::Bytes queue_;
-  std::size_t written_ = 0;                                     // bytes of queue_ that are written
+  std::size_t written_ = 0;                                     // bytes of queue_ already written
   std::uint32_t next_stream_ = 1;                               // 0 if exhausted
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
   std::string broken_;  // a write error, which is reported after the received messages

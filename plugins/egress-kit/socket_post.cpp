@@ -51,7 +51,8 @@ SocketPost::~SocketPost() {
 
 void SocketPost::on_ready(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0 && written_ < message_.size() && !write()) return;
-  // Error and hang-up events are also read, because the response may have arrived before them.
+  // After error and hang-up events, the socket is read too, because the response may have arrived
+  // before.
   if ((events & ~static_cast<std::uint32_t>(BH_FD_WRITE)) != 0) read();
 }
 

@@ -3,7 +3,7 @@
 //
 // The decoder is strict: sizes must be plain hex digits, lines must end with CR LF, and trailers
 // must be valid fields (which are ignored). In requests, chunk extensions are rejected: no client
-// sends them, and parsers that differ about them permit request smuggling. In responses, extensions
+// sends them, and differences between parsers permit request smuggling. In responses, extensions
 // are skipped, because some servers send them.
 #pragma once
 

@@ -16,7 +16,7 @@ inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n
 // 400 or 500.
 std::string_view status_line(int status) noexcept;
 
-// A string of at most N bytes without heap memory. A piece that does not fit is omitted as a whole,
+// A string of at most N bytes in a fixed buffer. A piece that does not fit is omitted entirely,
 // so the caller must limit the length of external text.
 template <std::size_t N>
 class HeadText {

@@ -60,8 +60,7 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// Copies the head to held_, because the slices of the head refer to held_. The body follows it
-// there.
+// Copies the head to held_, to which its slices refer. The body is stored after the head.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);

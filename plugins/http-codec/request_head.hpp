@@ -105,8 +105,7 @@ class HeadParser {
   int status_ = 0;
   const char *why_ = nullptr;
   bool request_line_ = false;  // the request line was parsed
-  bool skipped_line_ =
-      false;  // an empty line before the request line was skipped; a second one is invalid
+  bool skipped_line_ = false;  // an empty line before the request line was skipped
   bool done_ = false;
 };
 

@@ -45,8 +45,7 @@ class FrameReader {
 
  private:
   static constexpr std::size_t worth_it = 64u << 10;
-  static constexpr std::size_t kept_buffer =
-      16u << 10;  // an idle connection keeps a buffer up to this size
+  static constexpr std::size_t kept_buffer = 16u << 10;  // largest buffer of an idle connection
 
   void drop_handed_out() noexcept;
   Step finish(std::string_view whole, Frame *out) noexcept;

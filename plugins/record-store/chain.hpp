@@ -1,6 +1,7 @@
-// Reads, extends and signs the hash chain. Each row has the hash of its predecessor (`prev`) and
-// its own hash (`hash`). A row's hash is the SHA-256 of the table name and all other columns in
-// order. The rows of all chained tables form one chain, which is ordered by `seq`.
+// Reads and extends the hash chain, and verifies its signatures. Each row has the hash of its
+// predecessor (`prev`) and its own hash (`hash`). A row's hash is the SHA-256 of the table name and
+// all other columns in order. The rows of all chained tables form one chain, which is ordered by
+// `seq`.
 #pragma once
 
 #include <cstdint>

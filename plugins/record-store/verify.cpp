@@ -179,7 +179,7 @@ class Walk {
     return true;
   }
 
-  // Detects damaged pages and incomplete indexes. Queries would not find all rows with them.
+  // Detects damaged pages and incomplete indexes. Such damage hides rows from queries.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||

@@ -24,21 +24,21 @@ struct VerifyOptions {
   static constexpr int max_value_bytes = 16 << 20;  // longer values are never written
 
   std::string public_key;  // 32 bytes; if empty, signatures are not checked
-  std::string
-      instance;  // expected in all signatures; if empty, all signatures must name the same instance
+  // The instance that all signatures must name. If empty, all signatures must name the same
+  // instance.
+  std::string instance;
   // Checkpoints of this chain in the supervisor's list. The signed rows must exist.
   std::vector<KnownCheckpoint> known;
   bool whole_chain = true;  // false for a single file, which may have predecessors and successors
-  bool to_the_end =
-      true;  // true if the files include the end of the chain, so all signed rows must exist
+  bool to_the_end = true;   // the files include the end of the chain, so all signed rows must exist
 };
 
 struct VerifyReport {
   std::string broken;  // file, table, row and reason of the first error; empty if there is none
   std::vector<std::string> notes;  // gaps, losses and restarts, which are not errors
   std::uint64_t rows = 0, files = 0;
-  std::uint64_t checkpoints =
-      0;  // checkpoints with a valid signature; without a key, all checkpoints
+  // Checkpoints with a valid signature. Without a key, all checkpoints.
+  std::uint64_t checkpoints = 0;
   std::uint64_t unsigned_rows = 0;  // rows after the last checkpoint
   std::uint64_t first_seq = 0;      // seq of the first row; 1 if no rows are missing at the start
   std::string instance;             // the instance that the checkpoints name

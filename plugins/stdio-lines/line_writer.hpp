@@ -56,7 +56,7 @@ class LineWriter {
 
   std::size_t bound_;
   Bytes queue_;
-  std::size_t head_ = 0;  // bytes of queue_ that are written
+  std::size_t head_ = 0;  // bytes of queue_ already written
   std::uint64_t written_ = 0;
 };
 

@@ -9,8 +9,7 @@
 namespace otlp {
 
 struct Config {
-  egress::Endpoint traces,
-      metrics;  // with /v1/traces or /v1/metrics appended to the configured URL
+  egress::Endpoint traces, metrics;  // the configured URL with /v1/traces or /v1/metrics
   bool send_traces = true, send_metrics = true;
   std::string service_name = "bulkhead";
   std::uint64_t queue_spans = 8'192;      // additional spans are dropped and counted

@@ -33,17 +33,16 @@ void Exporter::add(std::string span) {
 
 void Exporter::wait(std::uint64_t ms) {
   host_.timer_cancel(timer_);
-  timer_ =
-      host_.timer_start(ms, bh::callback(this, [](Exporter &self) {
-                          self.timer_ = 0;
-                          const bh_status sent = bh::guarded(nullptr, [&] {
-                            self.send();
-                            return BH_OK;
-                          });
-                          if (sent == BH_OK) return;
-                          self.post_.reset();  // memory allocation failed; the spans stay queued
-                          self.wait(self.config_.flush_ms);
-                        }));
+  timer_ = host_.timer_start(ms, bh::callback(this, [](Exporter &self) {
+                               self.timer_ = 0;
+                               const bh_status sent = bh::guarded(nullptr, [&] {
+                                 self.send();
+                                 return BH_OK;
+                               });
+                               if (sent == BH_OK) return;
+                               self.post_.reset();  // out of memory; the spans stay queued
+                               self.wait(self.config_.flush_ms);
+                             }));
 }
 
 void Exporter::send() {

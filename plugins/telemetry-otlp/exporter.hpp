@@ -44,8 +44,7 @@ class Exporter {
   std::size_t batch_ = 0;  // the first spans, which are being sent or retried
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0,
-                backoff_ms_ = 0;  // of the current batch; 0 before its first attempt
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // 0 before the first attempt of the batch
   bool failing_ = false;
 };
 

@@ -16,12 +16,12 @@ namespace tool_kit {
 
 class Arguments {
  public:
-  // `json` is an object, or empty if there are no arguments. It is untrusted. The message limit
-  // bounds its size.
+  // `json` is an untrusted object, or empty if there are no arguments. The maximum message size
+  // limits its size.
   explicit Arguments(std::string_view json);
 
   // Each getter returns the fallback if the argument is missing or null. If the argument is
-  // invalid, an error is kept.
+  // invalid, the getter stores an error.
   std::string text(std::string_view name, std::string_view fallback = {});
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);

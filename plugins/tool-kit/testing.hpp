@@ -1,4 +1,4 @@
-// Runs a tools plugin in a test, with a fake host that stores the results of calls.
+// Runs a tools plugin in a test, on a fake host that stores the results of calls.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -78,7 +78,7 @@ class ToolsHost {
   ToolsHost(const ToolsHost &) = delete;
   ToolsHost &operator=(const ToolsHost &) = delete;
 
-  // Begins a call and returns its number. `arguments` must remain valid until the call ends.
+  // Starts a call and returns its number. `arguments` must stay valid until the call completes.
   bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0,
                 std::string_view method = "tools/call") {
     bh_call_info info{};
@@ -107,7 +107,7 @@ class ToolsHost {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
-    // The host keeps the plugin alive until all blocking work has ended.
+    // The host keeps the plugin until all blocking work is finished.
     host.run_until([this] { return host.blocking() == 0; }, 20'000);
     host.forget();
   }
@@ -118,8 +118,8 @@ class ToolsHost {
     const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
     return more ? tools_->features(plugin_->self) : 0;
   }
-  // Returns the result or error object of a resource method. If the call is rejected, returns an
-  // empty string and sets error_text.
+  // Returns the result or the error object of a resource method. If the call is rejected, returns
+  // an empty string and sets error_text.
   std::string resource(std::string_view method, std::string_view uri) {
     const bh_call call = begin(uri, {}, 0, method);
     if (status < 0) return {};
@@ -141,7 +141,7 @@ class ToolsHost {
   bh_status status = BH_OK;  // status of the last begin() or list()
   std::string error_text;
   std::vector<std::string> updates;  // URIs of updated resources
-  std::vector<double> progress;      // progress values reported by calls
+  std::vector<double> progress;      // progress values that calls have reported
 
  private:
   [[noreturn]] static void fail(const bh_error &error) {

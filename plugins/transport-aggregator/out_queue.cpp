@@ -11,8 +11,8 @@ OutQueue::Flush OutQueue::flush(int fd) {
     const ssize_t n = ::write(fd, bytes_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // The queue is moved to the front only after half of it was written, so that each byte is
-      // copied a bounded number of times.
+      // The unwritten bytes are moved to the front only if at least half of the queue was written.
+      // This amortizes the cost of moving.
       if (head_ > bytes_.size() / 2) {
         bytes_.erase(0, head_);
         head_ = 0;

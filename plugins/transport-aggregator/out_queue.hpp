@@ -24,7 +24,7 @@ class OutQueue {
 
  private:
   std::string bytes_;
-  std::size_t head_ = 0;  // bytes of bytes_ that are written
+  std::size_t head_ = 0;  // bytes of bytes_ already written
 };
 
 }  // namespace transport_aggregator

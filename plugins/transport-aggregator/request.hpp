@@ -23,8 +23,7 @@ std::string_view method_name(Method method) noexcept;
 struct Request {
   std::uint64_t id = 0;
   Method method = Method::list_servers;
-  std::string_view
-      target;  // a JSON string: the name (call_tool, get_prompt) or uri (read_resource)
+  std::string_view target;     // JSON string: name (call_tool, get_prompt) or uri (read_resource)
   std::string_view arguments;  // an object with members, or empty
   std::string_view servers;    // an array; only for refresh
 };

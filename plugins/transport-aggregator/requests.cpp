@@ -20,8 +20,7 @@ constexpr std::string_view initialize =
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-// Makes the time-out longer than the connect time-out of the servers, so that the failure of a
-// server is reported instead.
+// Added to the connect time-out of the servers, so that a server's own failure is reported first.
 constexpr std::uint64_t connect_margin_ms = 1'000;
 
 }  // namespace
@@ -181,8 +180,8 @@ void TransportAggregator::replaced(void *arg, bh_str report) {
   });
 }
 
-// Logs the skipped definitions, because list_servers does not show them. It does show failed
-// servers.
+// Logs skipped definitions, which list_servers does not show. Failed servers are not logged,
+// because list_servers shows them.
 void TransportAggregator::log_report(std::string_view report) const {
   if (!json::valid(report)) return;
   json::for_each_element(json::member(report, "refused"), [this](std::string_view entry) {

@@ -199,8 +199,7 @@ bool TransportAggregator::process_messages() {
 void TransportAggregator::input_ended() {
   if (!input_open_) return;
   if (cutter_.last_line()) on_message(cutter_.message());
-  if (!std::exchange(input_open_, false))
-    return;  // a shutdown request has already closed the input
+  if (!std::exchange(input_open_, false)) return;  // a shutdown request has closed the input
   host_.unwatch(in_watch_);
   draining_ = true;
   if (phase_ == Phase::definitions) return end();
@@ -258,7 +257,7 @@ void TransportAggregator::turn_end() {
 }
 
 void TransportAggregator::on_output_event() {
-  const bool closed = !blocked_;  // otherwise the descriptor is writable or has an error
+  const bool closed = !blocked_;  // without blocked output, only errors are reported
   if (!closed) after_flush(queue_.flush(out_));
   if (closed || disconnected_) return client_gone();
   end_if_drained();

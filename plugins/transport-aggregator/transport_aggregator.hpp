@@ -50,14 +50,12 @@ class TransportAggregator {
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
-  static constexpr std::size_t read_budget = 1u
-                                             << 20;  // approximate limit per event loop iteration
+  static constexpr std::size_t read_budget = 1u << 20;  // approximate, per event loop iteration
   static constexpr std::size_t max_open = 4096;
   // Time limit for in-flight requests after the end of the input. Including the shutdown of
   // children, the program exits within two seconds.
   static constexpr std::uint64_t drain_ms = 800;
-  static constexpr std::uint64_t retry_ms =
-      20;  // retry interval for a list that the host cannot return yet
+  static constexpr std::uint64_t retry_ms = 20;  // for a list that is not available yet
   static constexpr std::uint32_t max_skip_logs = 100;
   // Limits for writing the queue in stop(): milliseconds without progress, and in total.
   static constexpr int last_stall_ms = 300;

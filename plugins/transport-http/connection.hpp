@@ -30,8 +30,8 @@ struct Session;
 struct ConnectionBounds {
   http_codec::FeedLimits feed;
   std::uint64_t queue_bytes = 80ull << 20;  // unsent output
-  std::uint64_t stall_ns =
-      60'000'000'000;  // a peer that reads nothing for this long is disconnected
+  // A peer that reads nothing for stall_ns is disconnected.
+  std::uint64_t stall_ns = 60'000'000'000;
   std::uint64_t request_ns = 30'000'000'000;      // time limit for receiving a complete request
   std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this time
   std::uint64_t quiet_ns = 25'000'000'000;  // after this time without output, on_quiet is called
@@ -111,8 +111,8 @@ class Connection {
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The current use of the connection. Values are ordered by the harm of closing the connection,
-  // least first.
+  // The current use of the connection. Closing a `silent` connection does the least harm; closing
+  // an `answering` connection does the most.
   enum class Use : std::uint8_t {
     silent,     // no complete head has arrived, or the last response was sent
     idle,       // between two requests

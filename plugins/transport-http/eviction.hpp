@@ -1,9 +1,9 @@
 // Selects the session to evict if the session table is full.
-//
-// Sessions are evicted in this order: without notifications/initialized from the client, without an
-// open stream, with only a GET stream, with in-flight calls. Within a category, the peer with the
-// most sessions loses its least recently used session. A few recent handshakes are spared, so that
-// clients that connect at the same time do not evict each other.
+// Sessions are evicted in this order: sessions whose client has not sent notifications/initialized,
+// sessions without an open stream, sessions with only a GET stream, sessions with in-flight calls.
+// Within a category, the peer with the most sessions loses its least recently used session. A few
+// recent handshakes are spared, so that clients that connect at the same time do not evict each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,7 @@ class Eviction {
   Session *next_known(Sessions &sessions);
 
   std::uint64_t spared_;
-  std::deque<std::pair<bh_session, std::uint64_t>>
-      known_;  // handshakes of the last scan and their last use
+  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, with their last use
 };
 
 }  // namespace transport_http

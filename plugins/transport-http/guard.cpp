@@ -104,7 +104,7 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
-// same-site is rejected, because a page on another port or subdomain is trusted only if its Origin
+// Rejects "same-site", because a page on another port or subdomain is trusted only if its Origin
 // is allowed.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
   return site.empty() || equal_ignoring_case(site, "none") ||

@@ -11,8 +11,7 @@
 namespace transport_http {
 
 struct GuardConfig {
-  std::vector<std::string>
-      hosts;  // "name" (any port) or "name:port", in addition to loopback names
+  std::vector<std::string> hosts;    // "name" (any port) or "name:port", besides loopback names
   std::vector<std::string> origins;  // "scheme://host[:port]", in addition to loopback origins
   std::string token;                 // empty if no token is required
 };
@@ -33,7 +32,7 @@ class Guard {
   // a frame or a script. Returns false if another site caused the request. Clients other than
   // browsers send no Sec-Fetch-Site; an empty value is allowed.
   static bool fetch_site_allowed(std::string_view site) noexcept;
-  // Checks the value of the Authorization header in constant time.
+  // Compares the value of the Authorization header with the token in constant time.
   bool token_matches(std::string_view authorization) const noexcept;
   bool wants_token() const noexcept { return !config_.token.empty(); }
 

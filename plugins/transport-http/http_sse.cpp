@@ -64,7 +64,7 @@ void Server::post_http_sse(Connection &c, const RequestFeed &feed) {
 bh_status Server::send_http_sse(Session &session, const bh_outgoing &message) {
   Connection *c = session.general;
   if (c == nullptr || message.stream != 0) return BH_STALE;
-  if (message.part_count == 0) return BH_OK;  // no response will follow; no POST waits for it
+  if (message.part_count == 0) return BH_OK;  // the request ends without a response
   const Event event{.name = "message", .parts = {message.parts, message.part_count}};
   // If the connection breaks or its queue is full, lost() ends the session.
   return send_event(*c, event) ? BH_OK : BH_E_LIMIT;

@@ -25,7 +25,7 @@ void respond(Connection &connection, const Answer &answer);
 void respond_error(Connection &connection, int status, int code, std::string_view message,
                    std::string_view extra = {});
 
-// An event for begin_events() and send_event(). The concatenated parts are the data.
+// A server-sent event. The concatenated parts are its data.
 struct Event {
   std::string_view name{};  // value of the "event:" line; no line if empty
   bool has_id = false;

@@ -142,7 +142,8 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// Schedules settle() if the host is inside send(). Reactor events call settle() at their end.
+// Schedules settle() if the host has called the plugin, for example send(). Reactor events call
+// settle() themselves at their end.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
@@ -222,14 +223,15 @@ void Server::close_session(Session &session, std::uint32_t how) {
   }
 }
 
-// The host is notified of each session and may close other sessions of the list in response.
+// Closing a session notifies the host, which may then close other sessions of the list.
 void Server::close_sessions(const std::vector<bh_session> &handles) {
   for (const bh_session handle : handles) {
     if (Session *session = sessions_.find(handle)) close_session(*session);
   }
 }
 
-// A client that gets status 404 abandons its session. The next request restores an evicted session.
+// Ends all streams of a session. Calls of an evicted session get status 503, because a client that
+// gets 404 abandons its session. The next request restores an evicted session.
 void Server::end_streams(Session &session, std::uint32_t how) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};

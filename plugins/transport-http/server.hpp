@@ -134,8 +134,7 @@ class Server final : public ConnectionOwner {
   void replay_held(Session &session);
 
   static constexpr std::size_t scratch_bytes = 256u << 10;
-  static constexpr std::uint64_t event_age_ns =
-      300'000'000'000;  // a written event is kept for this time
+  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // for written events
 
   const bh::Host &host_;
   const bh_host_transport *transport_;

@@ -13,11 +13,10 @@ namespace transport_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr int error_code = -32000;  // code of errors of the transport itself
+constexpr int error_code = -32000;  // for errors of the transport itself
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-constexpr std::string_view stateless_revision =
-    "2026-07-28";  // the first stateless revision; dates are compared
+constexpr std::string_view stateless_revision = "2026-07-28";  // the first; dates are compared
 // Shifting the current time in nanoseconds right by this yields a number above all earlier stream
 // and event numbers.
 constexpr unsigned later_shift = 24;
@@ -68,7 +67,7 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // An oversized message is an error of the client, whatever its encoding.
+  // An oversized message is an invalid request.
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }

@@ -267,7 +267,7 @@ void TransportStdio::turn_end() {
 }
 
 void TransportStdio::on_output_event() {
-  const bool gone = !blocked_;  // otherwise the descriptor is writable or has an error
+  const bool gone = !blocked_;  // without blocked output, only errors are reported
   if (!gone) after_flush(flush());
   if (gone || end_session_) client_gone();
 }

@@ -20,10 +20,11 @@ struct Address {
 };
 
 struct Config {
-  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH or hybrid:PATH:PORT; may be empty
-  std::string dial;     // hybrid:PATH:PORT of a guest to connect to; may be empty
-  std::string handoff;  // unix:PATH or a loopback IP:PORT for connections that are not MCP; if
-                        // empty, these are closed
+  std::string listen;  // vsock:PORT, vsock:CID:PORT, unix:PATH or hybrid:PATH:PORT; may be empty
+  std::string dial;    // hybrid:PATH:PORT of a guest to connect to; may be empty
+  // Destination of connections that are not MCP: unix:PATH or a loopback IP:PORT. If empty, these
+  // connections are closed.
+  std::string handoff;
   // Peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). Without a
   // list, all peers may connect; with an empty list, no peer may.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;

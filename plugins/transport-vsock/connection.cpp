@@ -345,8 +345,9 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles messages that the host must not get, such as responses that no server has requested.
-// Returns true if the message was handled.
+// Handles a message that expects no response and must not reach the host: an offer of
+// server-initiated messages, an unexpected response, or a malformed message. Returns false if the
+// host must receive the message.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:

@@ -27,8 +27,7 @@ namespace transport_vsock {
 
 class Connection;
 
-inline constexpr std::size_t max_unsent =
-    256u << 20;  // limit for the queued output of all connections together
+inline constexpr std::size_t max_unsent = 256u << 20;  // queued output of all connections together
 
 // State that all connections share, and callbacks to the owner.
 class ConnectionOwner {
@@ -68,10 +67,9 @@ class ConnectionOwner {
 
 class Connection final : private stdio_lines::LineSink {
  public:
-  static constexpr std::size_t max_line = 1u << 20;  // limit in bytes for the line protocol
-  static constexpr std::size_t max_names = 256;      // limit for processes on one connection
-  static constexpr std::size_t pause_bytes =
-      1u << 20;  // reading pauses above this amount of queued output
+  static constexpr std::size_t max_line = 1u << 20;     // limit in bytes for the line protocol
+  static constexpr std::size_t max_names = 256;         // limit for processes on one connection
+  static constexpr std::size_t pause_bytes = 1u << 20;  // queued output that pauses reading
   // The connection is closed if its queued output exceeds this limit (with a local_token, the limit
   // is write_queue_bytes).
   static constexpr std::size_t max_waiting = 8u << 20;

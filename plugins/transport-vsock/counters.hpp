@@ -27,9 +27,8 @@ class Counters {
   const bh_metric too_many = make("vsock.connections_refused");  // more than max_connections
   const bh_metric frames = make("vsock.frames");
   const bh_metric lines = make("vsock.lines");
-  const bh_metric bad_frames =
-      make("vsock.bad_frames");                       // skipped, with an error response if possible
-  const bh_metric mixed_up = make("vsock.mixed_up");  // a request in a notification frame
+  const bh_metric bad_frames = make("vsock.bad_frames");  // skipped; error response if possible
+  const bh_metric mixed_up = make("vsock.mixed_up");      // a request in a notification frame
   const bh_metric handed_off = make("vsock.handed_off");
   const bh_metric handoff_failed = make("vsock.handoff_failed");
   // Reasons for closing connections.
@@ -37,12 +36,9 @@ class Counters {
   const bh_metric error = make("vsock.closed.error");
   const bh_metric sniff_timeout = make("vsock.closed.sniff_timeout");
   const bh_metric not_mcp = make("vsock.closed.not_mcp");
-  const bh_metric framing =
-      make("vsock.closed.framing");  // the total length of a frame is out of range
-  const bh_metric stream_order =
-      make("vsock.closed.stream");  // a stream number was repeated or decreased
-  const bh_metric too_slow =
-      make("vsock.closed.too_slow");  // the guest does not read its responses
+  const bh_metric framing = make("vsock.closed.framing");      // a total length out of range
+  const bh_metric stream_order = make("vsock.closed.stream");  // a number repeats or decreases
+  const bh_metric too_slow = make("vsock.closed.too_slow");    // the guest does not read responses
   const bh_metric host_ended = make("vsock.closed.host");
 };
 

@@ -66,8 +66,7 @@ class Endpoint final : public ConnectionOwner {
   std::vector<std::unique_ptr<Splice>> splices_;
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
-  std::vector<std::uint32_t>
-      handing_off_;  // peers of connections that wait for a connection to the service
+  std::vector<std::uint32_t> handing_off_;  // peers that wait for the service
   LogLimiter not_listed_, too_many_of_peer_, too_many_;
   std::uint64_t handoff_failures_ = 0;  // since the last success
   std::uint64_t check_ms_;              // resolution of the time-outs

@@ -47,7 +47,7 @@ class Splice {
     bool told = false;       // half-closed, because the other side's input has ended
     bool gone = false;       // write error; the remaining input is still read
     stdio_lines::Bytes out;  // queued output
-    std::size_t done = 0;    // bytes of `out` that are written
+    std::size_t done = 0;    // bytes of `out` already written
   };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;

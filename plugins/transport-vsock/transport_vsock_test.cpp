@@ -543,7 +543,7 @@ TEST_CASE("connections that are not MCP are closed, or handed off with the bytes
   ::close(service);
 }
 
-// A service for connections that are not MCP, with its socket of a handed-off connection.
+// A service to which connections that are not MCP are handed off.
 class Service {
  public:
   explicit Service(World &w) : world_(w), listening_(listen_on(w.folder + "/tls")) {}
