@@ -63,7 +63,7 @@ Post &self(void *user) noexcept {
 
 }  // namespace
 
-// A connection attempt of the host on a pool thread. It may outlive the Post.
+// A connection attempt that the host makes on a pool thread. It may outlive the Post.
 struct Post::Dial {
   const bh_host_listen *table = nullptr;
   void *ctx = nullptr;

@@ -224,7 +224,8 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   if ((request.flags & BH_HTTP_NO_PROXY) != 0) curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  // Always set: on_open() creates sockets that child processes do not inherit.
+  // This option is always set, because on_open() creates sockets that child processes do not
+  // inherit.
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   if (handler_.check_address != nullptr) {

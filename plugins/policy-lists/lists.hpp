@@ -1,4 +1,4 @@
-// Decides by lists of servers and tools whether a call is allowed.
+// Decides whether a call is allowed, from lists of servers and tools.
 //
 // Order of evaluation: the global block; blocked servers; allowed servers, if any are listed; the
 // permission of the tool; the default. The corporation's value of a key takes precedence over the

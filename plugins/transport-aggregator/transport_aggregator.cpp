@@ -120,8 +120,8 @@ bh_status TransportAggregator::listen(bh_error *error) {
 
 void TransportAggregator::begin() {
   block_pipe_signal();
-  // Reads the flags of both descriptors before changing either: both may refer to the same open
-  // file (a terminal, a socket).
+  // Reads the flags of the two descriptors before changing them, because the descriptors may refer
+  // to the same open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
@@ -340,8 +340,8 @@ void TransportAggregator::unwatch() noexcept {
   }
 }
 
-// The host calls stop() after it has forwarded all responses. The last of them may still be queued
-// here.
+// The host calls stop() after it has forwarded all responses. The last responses may still be in
+// the queue.
 void TransportAggregator::write_last() noexcept {
   block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;

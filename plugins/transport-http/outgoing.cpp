@@ -125,7 +125,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// Sends the messages that arrived inside deliver(), when it was unknown whether the session has an
+// Sends the messages that were held during deliver(), until it was known whether the session has an
 // ID.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {

@@ -1,4 +1,5 @@
-// Handles requests without a session. The host answers each request on its own stream, which exists
+// Handles requests without a session. The host answers each request on a separate stream, which
+// exists
 // until the response is sent or the connection is closed.
 #include <utility>
 

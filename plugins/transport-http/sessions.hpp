@@ -38,7 +38,7 @@ struct Stream {
   bool events = false;               // the response is an event stream
 };
 
-// A message that arrived before it was known whether its session has an ID.
+// A message that is held until it is known whether its session has an ID.
 struct HeldMessage {
   std::uint32_t kind = 0;
   std::uint64_t stream = 0;

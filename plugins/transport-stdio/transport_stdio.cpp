@@ -98,8 +98,8 @@ bh_status TransportStdio::listen(bh_error *error) {
 
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
-  // Reads the flags of both descriptors before changing either: both may refer to the same open
-  // file (a terminal, a socket).
+  // Reads the flags of the two descriptors before changing them, because the descriptors may refer
+  // to the same open file (a terminal, a socket).
   int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   open_session();
   carried_.flags(&in_before, &out_before);
@@ -346,8 +346,8 @@ void TransportStdio::unwatch() noexcept {
   host_.timer_cancel(stall_timer_);
 }
 
-// The host calls stop() after it has forwarded all responses. The last of them may still be queued
-// here.
+// The host calls stop() after it has forwarded all responses. The last responses may still be in
+// the queue.
 void TransportStdio::write_last() noexcept {
   stdio_lines::block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
