@@ -80,7 +80,7 @@ class HeadParser {
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // The HTTP status of the response, and the reason. Valid after Result::error.
+  // Return the HTTP status of the error response and the reason. Valid after Result::error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 

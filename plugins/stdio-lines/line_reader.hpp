@@ -65,7 +65,8 @@ class LineReader {
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
   // Reads available data up to about `budget` bytes, so that a busy peer cannot block the event
-  // loop. A short read is not followed by a second one, because the watch is level-triggered.
+  // loop. After a short read, the descriptor is not read again, because the watch is
+  // level-triggered.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
   // Processes bytes that the caller has read. Returns false if the sink returned false.

@@ -76,7 +76,7 @@ TEST_CASE("a record becomes a span of the client's trace") {
   CHECK(attribute(span, "error.type").empty());
 }
 
-TEST_CASE("repeating a record returns the same span; different records have different spans") {
+TEST_CASE("the same record produces the same span; different records produce different spans") {
   bh_record other = record();
   CHECK(span_json(record()) == span_json(other));
   other.number = 43;
@@ -102,7 +102,7 @@ TEST_CASE("the span of a rejected call names the rule; arguments and results are
   CHECK(text.find("secret") == std::string::npos);
 }
 
-TEST_CASE("without a trace from the client, each session is a trace") {
+TEST_CASE("if the client sends no trace, each session becomes a trace") {
   bh_record r = record();
   r.trace_id = {};
   const std::string trace = text_at(parsed(span_json(r)), "traceId");

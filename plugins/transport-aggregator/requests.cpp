@@ -161,7 +161,7 @@ void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bo
   end();
 }
 
-// Called by the host when it has replaced the servers. [io]
+// Called by the host on the reactor thread when it has replaced the servers.
 void TransportAggregator::replaced(void *arg, bh_str report) {
   bh::guarded(nullptr, [&] {
     const Replacing done = *static_cast<Replacing *>(arg);

@@ -36,7 +36,8 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Parses the configuration, a JSON object. All errors are reported in one message. [control]
+// Parses the configuration, a JSON object. All errors are reported in one message. Thread:
+// [control] in bulkhead/abi/core.h.
 bh_status parse_config(std::string_view json, Config &out, bh_error *error);
 
 struct ListenAddress {

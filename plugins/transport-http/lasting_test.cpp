@@ -75,7 +75,7 @@ TEST_CASE("a client that resumes gets an error in place of a response that was t
   CHECK(rig.host.metric("http.events_dropped") == 1);
 }
 
-TEST_CASE("the host may end other sessions when it is notified of the end of a session") {
+TEST_CASE("the host may close other sessions when it is notified of a closed session") {
   bh_limits limits = test_limits();
   limits.session_idle_ms = 100;
   Rig rig(any_port, limits);

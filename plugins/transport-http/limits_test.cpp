@@ -196,7 +196,7 @@ TEST_CASE("closed connections leave no descriptors open") {
   CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
 }
 
-TEST_CASE("at the limit for connections, unused connections are closed") {
+TEST_CASE("at the connection limit, unused connections are closed") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(any_port, limits);
@@ -230,7 +230,7 @@ TEST_CASE("at the limit for connections, unused connections are closed") {
     fill("POST /mcp HTTP/1.1\r\nHost:");
     first_closes();
   }
-  SECTION("idle connections with an older last request than other clients") {
+  SECTION("idle connections whose last request is older than that of other clients") {
     fill(post(rig, "now", id));
     CHECK(user.request(post(rig, "now", id)).status == 200);
     first_closes();

@@ -5,7 +5,7 @@
 //   sessionless.cpp requests without a session
 //   outgoing.cpp    messages from the host
 //
-// The host is called (deliver, session_close ...) only in reactor events of this plugin, never
+// The plugin calls the host (deliver, session_close ...) only in its own reactor events, never
 // inside send(). Effects of send() on connections and sessions are handled later, in settle(). Runs
 // on the reactor thread.
 #pragma once

@@ -15,7 +15,7 @@ std::string with_host(std::string_view host) {
 
 }  // namespace
 
-TEST_CASE("a session is initialized, used and deleted, and then unknown") {
+TEST_CASE("a session is initialized, used and deleted; after that, its id is unknown") {
   Rig rig;
   REQUIRE(rig.status == BH_OK);
   CHECK(rig.endpoint == "http://127.0.0.1:" + std::to_string(rig.port) + "/mcp");
@@ -165,7 +165,7 @@ TEST_CASE("a response to HEAD has no body") {
   CHECK(bytes.find("\r\n\r\nHTTP/1.1 200 OK") != bytes.npos);
 }
 
-TEST_CASE("invalid framing is answered, and the connection is closed") {
+TEST_CASE("invalid framing gets an error response, and the connection is closed") {
   Rig rig;
   const auto refused = [&](std::string_view text, int status) {
     Client client(rig);

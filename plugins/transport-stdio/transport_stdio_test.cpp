@@ -312,7 +312,7 @@ TEST_CASE("writing to a disconnected client ends the session, not the program") 
   REQUIRE(f.finished == 1);
 }
 
-TEST_CASE("a message over the limit is answered and skipped, and the next message is delivered") {
+TEST_CASE("a message over the limit is skipped with an error response, and the next is delivered") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 100'000;
   Fixture f(limits);

@@ -60,7 +60,7 @@ inline constexpr char config_schema[] = R"({
 })";
 
 // Parses the configuration, a JSON object. All errors are reported in one message. Without `listen`
-// and `dial`, the plugin listens on vsock:5002. [control]
+// and `dial`, the plugin listens on vsock:5002. Thread: [control] in bulkhead/abi/core.h.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 // Parse the values of Config::listen, dial and handoff. Return false if the text has none of the

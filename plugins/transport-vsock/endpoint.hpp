@@ -24,7 +24,7 @@ class Endpoint final : public ConnectionOwner {
   Endpoint(const Endpoint &) = delete;
   Endpoint &operator=(const Endpoint &) = delete;
 
-  bh_status listen(bh_error *error);  // [control]
+  bh_status listen(bh_error *error);  // thread: [control] in bulkhead/abi/core.h
   void stop_accepting() noexcept;
   // Closes all connections and releases all reactor resources.
   void stop() noexcept;

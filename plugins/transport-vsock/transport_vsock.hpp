@@ -4,7 +4,7 @@
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
 // write_timeout_ms for guests that do not read.
 //
-// The host is called only in reactor events of this plugin, never inside send(). Runs on the
+// The plugin calls the host only in its own reactor events, never inside send(). Runs on the
 // reactor thread, except for functions that bh_transport documents otherwise.
 #pragma once
 
