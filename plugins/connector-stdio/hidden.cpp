@@ -93,9 +93,10 @@ void HiddenValues::add(std::string text) {
   values_.push_back({std::move(text), std::move(borders)});
 }
 
-// Adds the base64 forms that the value has inside a longer encoded text ("user:VALUE"): one form
-// for each alignment to three-byte groups, without the incomplete groups at the ends. Short values
-// are skipped, because their forms are not distinctive.
+// Adds the base64 forms of a value. Inside a longer encoded text ("user:VALUE"), the form depends
+// on the alignment of the value to three-byte groups. One form is added for each alignment, without
+// the incomplete groups at the ends. Short values are skipped, because their forms are not
+// distinctive.
 void HiddenValues::add_base64(std::string_view text) {
   if (text.size() < base64_at_least) return;
   for (const std::size_t skipped : {0u, 1u, 2u}) {

@@ -11,8 +11,8 @@
 
 namespace mcp_frame {
 
-// Prefixes that are always accepted. The first is written by default, because the other program
-// expects it.
+// Prefixes that are always accepted. The first is written by default. It is the prefix of the
+// program that defines the format.
 inline constexpr std::string_view known_prefixes[] = {"CAPSEM_META", "BULKHEAD_META"};
 inline constexpr std::size_t max_prefix = 32;
 inline constexpr std::size_t max_metadata_line = 512;  // including NUL and newline

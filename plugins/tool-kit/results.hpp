@@ -12,8 +12,8 @@ namespace tool_kit {
 // or empty.
 std::string text_result(std::string_view text, std::string_view structured = {});
 
-// Returns an error result: isError is set, and the text is "Error: " and the sentence, which the
-// model reads.
+// Returns a result with isError and the text "Error: " + sentence. The sentence should help the
+// model that called the tool.
 std::string error_result(std::string_view sentence);
 
 }  // namespace tool_kit

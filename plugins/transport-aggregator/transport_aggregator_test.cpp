@@ -41,7 +41,8 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // `configured` selects the codec in the configuration instead of by the first byte.
+  // If `configured` is true, the configuration selects the codec. Otherwise, the first byte selects
+  // it.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +

@@ -1,4 +1,4 @@
-// Tests session resumption after a restart, and several sessions that end at the same time.
+// Tests session resumption after a restart, and the closing of several sessions.
 #include <vector>
 
 #include "testing.hpp"

@@ -215,7 +215,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// Resumes a session that was evicted or belongs to the previous process, if the host accepts it.
+// Resumes an evicted session or a session of the previous process, if the host accepts it.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
