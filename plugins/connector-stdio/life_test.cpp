@@ -43,7 +43,6 @@ pid_t pid_in(const std::string &message) {
   return static_cast<pid_t>(std::stol(message.substr(1)));
 }
 
-// Returns the only child of this process.
 pid_t only_child() {
   std::ifstream list("/proc/self/task/" + std::to_string(::getpid()) + "/children");
   pid_t pid = 0;

@@ -73,7 +73,7 @@ class Transfer {
   std::string body_, host_;  // host_ is "name:port", for error messages
   std::size_t body_at_ = 0;
   std::uint64_t max_body_ = 0, received_ = 0;
-  bool follow_ = false;           // follow redirects
+  bool follow_ = false;
   bool private_headers_ = false;  // has headers that must not be sent to other origins
   bool cancelled_ = false;
   bool head_reported_ = false, in_head_ = false, any_head_ = false;

@@ -23,7 +23,6 @@ struct Checkpoint {
   std::uint64_t signed_at = 0;
 };
 
-// Reads the rows of one table in order.
 struct Cursor {
   std::string table;
   Statement rows;

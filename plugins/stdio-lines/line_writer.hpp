@@ -64,7 +64,6 @@ class LineWriter {
 // signal dispositions of an embedding program do not change.
 void block_pipe_signal() noexcept;
 
-// Returns the total size of the parts in bytes.
 std::size_t total_size(std::span<const bh_str> parts) noexcept;
 
 }  // namespace stdio_lines

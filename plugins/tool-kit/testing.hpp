@@ -113,7 +113,6 @@ class ToolsHost {
   }
   void drain() { plugin_->drain(plugin_->self, 0); }
 
-  // Returns the BH_TOOLS_* flags of the plugin.
   std::uint32_t features() const {
     const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
     return more ? tools_->features(plugin_->self) : 0;

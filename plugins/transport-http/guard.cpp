@@ -76,7 +76,7 @@ bool Guard::host_allowed(std::string_view host) const noexcept {
   }
   const auto parts = split(host);
   if (!parts) return false;
-  std::uint32_t port = 80;  // the default port
+  std::uint32_t port = 80;
   if (!parts->port.empty()) {
     std::from_chars(parts->port.data(), parts->port.data() + parts->port.size(), port);
   }

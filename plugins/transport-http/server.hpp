@@ -95,7 +95,6 @@ class Server final : public ConnectionOwner {
   Session *named_session(Connection &c, const RequestFeed &feed);
   bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
   void post(Connection &c, const RequestFeed &feed);
-  // The arguments for delivering a message.
   struct Delivery {
     bh_session session;  // 0 without a session
     std::uint64_t stream;

@@ -271,7 +271,6 @@ class Client {
     return wait([&] { return closed_; });
   }
 
-  // Returns the next complete response.
   Response response() {
     std::optional<Response> out;
     REQUIRE(wait([&] { return (out = take()).has_value(); }));

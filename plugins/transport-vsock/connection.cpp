@@ -260,8 +260,8 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// Returns true if too much output is queued or too many requests are waiting. In this case, `rest`
-// (received input) is stored, and reading pauses.
+// Returns true if the queued output or the waiting requests have reached their limit. In this case,
+// `rest` (received input) is stored, and reading pauses.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;

@@ -86,7 +86,7 @@ class Connection final : private stdio_lines::LineSink {
   void received(std::string_view bytes);  // processes bytes that were read earlier
 
   bh_status send(const bh_outgoing &message);
-  void session_ended() noexcept;  // called when the host ends the session
+  void session_ended() noexcept;
   void flush();
   // Enforces time-outs. Returns true if another time-out is pending.
   bool check(std::uint64_t now_ns);

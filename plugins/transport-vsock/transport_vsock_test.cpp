@@ -616,7 +616,6 @@ TEST_CASE("hand-off: all data is forwarded if the service closes the connection 
   CHECK(g.raw == said);
 }
 
-// Returns the log lines that contain this text.
 std::vector<std::string> logged(const World &w, std::string_view part) {
   std::vector<std::string> out;
   for (const auto &entry : w.host.logs()) {
