@@ -17,7 +17,8 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the equivalent paths: a policy's default verdict has two, rules have four.
+// Returns the other paths with the same meaning. A policy's default verdict has two equivalent
+// paths, and rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -28,19 +29,20 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// Returns true for sections that control how layers are read. Such a section takes effect before
-// directives change any values.
+// Returns true for a section that controls how layers are read. Such a section takes effect before
+// directives are applied.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// Returns true if the path denotes all servers rather than a key that all servers have.
+// Returns true if the path denotes all servers. (A path such as "mcpServers.*.env" denotes a key of
+// all servers.)
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// Returns true unless `known` has a tools plugin with the same name and the same `plugin`.
+// Returns true if `known` has no tools plugin with this name, or one with a different `plugin`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -88,8 +90,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Reports an error for a directive that would remove values from its own file. Such a directive
-// must be a mistake.
+// Rejects a directive that would remove values that its own file defines, which must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -154,7 +155,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, before directives are applied: set it "
                            "as a key in this file, and \"lock\" it");
-  // Errors beyond kProfileErrors are not counted.
+  // After kProfileErrors errors, count() does not change.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -166,8 +167,8 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // each equivalent path is held separately
-    // A broader lock does not conflict with a narrower one.
+    if (held.implied && holding) continue;  // equivalent paths are held separately
+    // A lock conflicts only with an earlier hold on the same path or on a parent.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
                           : paths_meet(held.path, directive.path);
@@ -211,7 +212,7 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// Other layers cannot replace a corporation server.
+// Prevents other layers from replacing servers of the corporation.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back(
@@ -235,8 +236,9 @@ void CorpLayer::hold_servers(const Node &layer) {
   }
 }
 
-// Holds the policies and the services. Rules depend on the policy that evaluates them, and a policy
-// with an external decision point depends on the service that connects to it.
+// Holds the policies and the services if the corporation has rules or policies. Rules depend on the
+// policy that evaluates them, and a policy with an external decision point depends on the service
+// that connects to it.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -279,8 +281,9 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
   if (held.tolerated || tolerant) erase_all(touches);
 }
 
-// In a held section, changed values of existing entries are dropped with a note. Added entries are
-// errors (see reject()) because dropping them silently would be misleading.
+// If a higher layer changes an existing entry of a held section, the change is dropped with a note.
+// If it adds an entry, reject() reports an error, because dropping the entry silently would be
+// misleading.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -311,8 +314,9 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin with the same name replace each other. If adding servers is
-// forbidden, so is adding tools plugins.
+// If a server and a tools plugin have the same name, one replaces the other. A hold on servers
+// therefore also applies to tools plugins, and vice versa. If adding servers is forbidden, so is
+// adding tools plugins.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);
@@ -386,7 +390,8 @@ void CorpLayer::replace(Directive &directive, Node &root, std::vector<RuleLayer>
     member.value = directive.value;
   }
   if (there.empty() || !is_rule_section(directive.path.front())) return;
-  // The replaced rules are removed; the new rules belong to the corporation's layer.
+  // The directive replaces rules: removes the old ones and adds the new ones to the corporation's
+  // layer.
   for (RuleLayer &layer : *rules) {
     std::vector<Touch> old = find_members(layer.sections, directive.path);
     erase_all(old);

@@ -1,5 +1,6 @@
-// The corporation's layer, which constrains higher layers. It contains directives, servers and
-// rules that no other layer can change (docs/corp.md). Internal to the profile libraries.
+// Implements the corporation's layer, which constrains higher layers. It contains directives, and
+// servers and rules that no other layer can change (docs/corp.md). Internal to the profile
+// libraries.
 #pragma once
 
 #include <string>
@@ -19,22 +20,24 @@ class CorpLayer {
  public:
   explicit CorpLayer(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
 
-  // Removes the directives from the canonical corp layer and applies their holds.
+  // Takes the directives out of the canonical corp layer and records their holds.
   void read_directives(Node &layer, std::uint16_t index);
 
-  // Locks each section that [editable] in the corp layer sets to false. Called before
+  // Locks a section that [editable] in the corp layer sets to false. Must be called before
   // read_directives().
   void lock_section(const LockedSection &fixed);
 
-  // Returns true if the path or one of its parents is held. Called after read_directives().
+  // Returns true if there is a hold on the path or one of its parents. Must be called after
+  // read_directives().
   bool holds(const CorpPath &path) const;
 
-  // Checks a higher layer before it is merged over `below`. Locked or forbidden values are errors,
-  // reported at their locations. They are dropped with a note instead if `tolerant` is set (see
-  // LayerStack::is_tolerant()), or if they belong to servers that the corp layer also defines.
+  // Checks a higher layer before it is merged over `below`. A locked or forbidden value is an error
+  // at its location. Instead, the value is dropped with a note if `tolerant` is set (see
+  // LayerStack::is_tolerant()) or if it belongs to a server that the corp layer also defines.
   void screen(Node &layer, const Node &below, bool tolerant);
 
-  // Adds, replaces and removes values. Called after all layers are merged.
+  // Applies the directives that add, replace or remove values. Must be called after all layers have
+  // been merged.
   void apply(Node &root, std::vector<RuleLayer> *rules);
 
   // Reports the holds and the effect of each directive, for `profile show`.
@@ -50,16 +53,16 @@ class CorpLayer {
     Node value;  // for add and replace
     std::string reason;
     Place place;
-    std::string trace;  // describes its effect
+    std::string trace;  // the effect of the directive, as text
   };
   struct Hold {
     CorpPath path;
     bool forbids = false;
-    bool tolerated = false;  // a conflicting value is dropped with a note instead of an error
-    bool implied = false;    // for an equivalent of a directive's path
+    bool tolerated = false;  // a conflicting value is dropped with a note instead of being an error
+    bool implied = false;    // on a path that is equivalent to the directive's path
     std::string reason;
     Place place;
-    bool keeps_values = false;  // changed values are dropped; additions are errors
+    bool keeps_values = false;  // changed values are dropped; added values are errors
   };
 
   void read(const Node &node, const std::string &at);

@@ -1,4 +1,5 @@
-// Tests the corporation layer's directives, and the changes to higher layers that they prevent.
+// Tests the directives of the corporation's layer and the changes by higher layers that they
+// prevent.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -79,7 +80,8 @@ TEST_CASE("A27 a corp layer server is kept if another layer has a server with th
             "/home/u/p.toml:1: mcpServers.search is skipped: the corporation's "
             "profile has a server with that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
-  // A tools plugin cannot take a server's name, and a server cannot take a tools plugin's name.
+  // If the corp layer defines a server, no layer can define a tools plugin with its name, and vice
+  // versa.
   CHECK(good({base, theirs, file("[tools.search]\nplugin = \"builtin-http\"\n")}).tools.size() ==
         1);
   const Profile tools = good({base, corp("[tools.web]\nplugin = \"builtin-http\"\n"),
@@ -115,7 +117,7 @@ TEST_CASE("a higher layer cannot change locked values") {
   CHECK(has(refused("tools.files", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("tools", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("mcpServers.x", "[tools.x]\nplugin = \"p\"\n"), "tools.x: "));
-  // Other values can be changed.
+  // A lock does not apply to other values.
   CHECK(names(good({base, corp(directive("lock", "mcpServers.*.sandbox")),
                     file("[mcpServers.x]\ncommand = \"a\"\n")})) == "x");
   CHECK(good({base, corp(directive("lock", "limits.call_timeout_ms")),
@@ -136,7 +138,7 @@ TEST_CASE("a lock inside a plugin's table applies even if the whole table is rep
   CHECK(has(all(bad(with("enabled = false\n"))), "transports.http: the corporation"));
   CHECK(
       has(all(bad(with("listen = \"127.0.0.1:2\"\n"))), "transports.http.listen: the corporation"));
-  // The command line is a layer like any other.
+  // The command line is a layer, so the lock applies to it, too.
   CHECK(
       has(all(bad({base,
                    corp(text),
@@ -161,7 +163,7 @@ TEST_CASE("a lock on rules applies in all equivalent forms") {
       }
     }
   }
-  // Equivalent forms of one rule do not conflict.
+  // Directives on equivalent forms of a rule do not conflict.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
@@ -183,7 +185,7 @@ TEST_CASE("if adding servers is forbidden, so is adding tools plugins") {
               "p.toml:1:8: tools.evil: the corporation's profile locks mcpServers"));
     CHECK(has(all(bad({base, locked, file("[tools.files]\nplugin = \"/home/u/e.so\"\n")})),
               "tools.files: the corporation's profile locks mcpServers"));
-    // Existing tools plugins can still be configured.
+    // The lock does not prevent the configuration of existing tools plugins.
     CHECK(good({base, locked, file(files)}).tools.size() == 2);
     CHECK(names(good({base, locked})) == "ours");
   }
@@ -238,7 +240,8 @@ TEST_CASE("directives are applied before the keys that control how layers are re
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
                 "controls how layers are read"));
   }
-  // A locked switch keeps its value, even if the format of a higher layer sets it by default.
+  // A locked key of this kind keeps its value, even if the format of a higher layer has a different
+  // default.
   ProfileLayer found{"claude", "/home/u/.claude.json",
                      R"({"mcpServers": {"theirs": {"command": "a"}}})"};
   found.detected = true;
@@ -293,7 +296,7 @@ TEST_CASE("forbidden values are removed, and setting them is an error") {
   CHECK(has(all(bad({base, no, file("[mcpServers.shell]\ncommand = \"sh\"\n")})),
             "p.toml:1:13: mcpServers.shell: the corporation's profile forbids mcpServers.shell "
             "(/etc/b/corp.toml:1): no shells [forbidden]"));
-  // In a tolerant layer, the value is dropped instead.
+  // In a tolerant layer, the value is dropped and is not an error.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
   CHECK(has(notes(given), "mcpServers.shell is skipped: the corporation's profile forbids"));
@@ -356,7 +359,7 @@ TEST_CASE("directives apply to the rules of all layers") {
 TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // Changed values of existing entries are dropped.
+  // Changes of existing entries are dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
@@ -366,19 +369,19 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
     CHECK(has(notes(profile),
               "policies.default is skipped: the corporation's profile has rules or a policy "
               "(/etc/b/corp.toml:1), so only that profile can define policies"));
-    // If the section is locked, the value is an error.
+    // If the section is locked, a change is an error.
     const ProfileLayer locked =
         corp("[security]\ndefault = \"block\"\n" + directive("lock", "policies"));
     CHECK(has(all(bad({base, locked, file(text)})), "the corporation's profile locks policies"));
   }
-  // An added policy is an error.
+  // Adding a policy is an error.
   for (const std::string text :
        {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so only that "
               "profile can define policies [locked]"));
   }
-  // The same applies to a service that the policy uses.
+  // A change of a service that the policy uses is dropped, too.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
   const ProfileLayer base_http = {"builtin", "",
                                   base.text + "[services.http]\nplugin = \"http-client\"\n"};

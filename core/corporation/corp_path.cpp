@@ -18,7 +18,7 @@ bool same(std::string_view wanted, std::string_view name) {
   return is_any(wanted) || wanted == name;
 }
 
-// Compares a path component with a key. Server keys may have aliases.
+// Returns true if a path component matches a key. Keys of servers may have aliases.
 bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
   if (same(path[depth], name)) return true;
   if (depth != 2 || path.front() != "mcpServers") return false;
@@ -31,7 +31,7 @@ bool is_plugin_group(std::string_view name) {
   return std::find(groups.begin(), groups.end(), name) != groups.end();
 }
 
-// Consumes one name and the following dot.
+// Consumes a name and the dot that follows it.
 bool consume_part(std::string_view *text, CorpPath *out) {
   std::string part;
   if (text->starts_with('"')) {
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Replaces section aliases, like canonical_layer().
+// Replaces the aliases of sections, as canonical_layer() does.
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -63,29 +63,29 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// Returns true if this member of the table at `depth` completely replaces the same member in
-// `below`.
+// Returns true if this member of a table at `depth` replaces the same member of `below` as a whole
+// instead of being merged.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
   const std::string &section = path.front();
   if (depth == 1 && section == "mcpServers") return true;
   if (depth == 1 && is_plugin_group(section)) {
-    // Disabling an instance removes it completely.
+    // Disabling an instance removes all of it.
     if (member.value.find("enabled") != nullptr || member.value.find("disabled") != nullptr)
       return true;
     const Node *plugin = member.value.find("plugin");
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // Rules replace each other completely, in any of their equivalent forms.
+  // A rule replaces the entire rule with the same name, in all equivalent forms.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
 
-// Walks a tree along a path.
+// Visits the members of a tree that match a path.
 struct Walk {
   const CorpPath &path;
-  bool exact;  // match only members whose path is the complete path
+  bool exact;  // if set, visits only the members at the path itself
   std::vector<Touch> *out;
 
   void into(Node &table, std::size_t depth, const CorpPath &above, const Node *below) const {
@@ -159,7 +159,8 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // Members of a table are adjacent and in table order, so erasing backwards keeps indexes valid.
+  // The members of one table are adjacent and in table order. Erasing from the last to the first
+  // keeps the indexes of the others valid.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

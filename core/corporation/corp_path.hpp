@@ -1,4 +1,5 @@
-// Directive paths: "mcpServers.github", "limits.*". Internal to the profile libraries.
+// Parses and matches the paths of directives, for example "mcpServers.github" and "limits.*".
+// Internal to the profile libraries.
 #pragma once
 
 #include <optional>
@@ -15,20 +16,21 @@ using CorpPath = std::vector<std::string>;
 inline constexpr std::size_t kCorpPathBytes = 512;
 inline constexpr std::size_t kCorpPathParts = 16;
 
-// Parses names separated by dots. Names that contain dots or spaces are in double quotes; "*"
-// matches any name. Section aliases are replaced ("servers.x" becomes "mcpServers.x"). If the
-// string is not a valid path, returns nullopt and sets *why to the reason.
+// Parses names that are separated by dots. A name that contains dots or spaces is in double quotes.
+// "*" matches any name. Aliases of sections are replaced ("servers.x" becomes "mcpServers.x"). If
+// the text is not a valid path, returns nullopt and sets *why to the reason.
 std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why);
 
 std::string to_string(const CorpPath &path);
 
-// Returns true if one path contains the other.
+// Returns true if the paths are equal or one contains the other.
 bool paths_meet(const CorpPath &a, const CorpPath &b);
 
-// Returns true if the first path contains or equals the second.
+// Returns true if the paths are equal or `above` contains `path`.
 bool covers(const CorpPath &above, const CorpPath &path);
 
-// A member of a layer's tree that sets a value at or above a path.
+// A member of a layer's tree that sets the value at a path, either directly or as part of a
+// containing table.
 struct Touch {
   Node *parent = nullptr;
   std::size_t index = 0;  // index in parent->members
@@ -36,15 +38,15 @@ struct Touch {
   const Member &member() const { return parent->members[index]; }
 };
 
-// Returns the members through which `layer` changes `path` when it is merged over `below`. Each is
-// the member at `path`, or a member that contains it and is replaced as a whole (a server, or a
-// plugin instance with a different plugin).
+// Returns the members through which `layer` changes the value at `path` when it is merged over
+// `below`. Each is either the member at `path` or a member that contains it and is replaced as a
+// whole (a server, or a plugin instance with a different plugin).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
 // Returns the members whose path is exactly `path`.
 std::vector<Touch> find_members(Node &root, const CorpPath &path);
 
-// Erases the members, then clears `touches`.
+// Erases the members from their tables and clears `touches`.
 void erase_all(std::vector<Touch> &touches);
 
 }  // namespace bulkhead::profiles

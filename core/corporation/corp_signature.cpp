@@ -17,7 +17,7 @@ std::unexpected<Error> refuse(std::string_view file, const std::string &why, con
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
 }
 
-// Parses the text into a table. If the text is invalid, returns the parser's first error.
+// Parses the text into a table. On failure, returns the parser's first error.
 Result<Node> read_tree(std::string_view text, std::string_view file) {
   const std::vector<ProfileLayer> layers{{"corp", std::string(file), std::string(text)}};
   Diagnostics diagnostics(layers);
@@ -33,7 +33,7 @@ const std::string *text_of(const Node *table, std::string_view name) {
   return value != nullptr && value->kind == Kind::string ? &value->text : nullptr;
 }
 
-// One revision's catalogue entry.
+// The catalogue entry of one revision.
 struct Entry {
   std::string status, hash, current;
 };
@@ -86,8 +86,8 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
                 "catalogue");
 }
 
-// The content of corp.pub: keys, and the ids of accepted profiles. If there are no ids, any profile
-// in the catalogue is accepted.
+// The content of corp.pub: public keys, and the IDs of the accepted profiles. Without IDs, any
+// profile in the catalogue is accepted.
 struct Trust {
   std::string keys;
   std::vector<std::string> ids;
@@ -130,7 +130,7 @@ Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   if (!listed) return refuse(given.catalogue_file, listed.error().text, "signature");
   const auto payload = verify_minisign(given.payload, given.payload_signature, *keys);
   if (!payload) return refuse(given.payload_file, payload.error().text, "signature");
-  // Both texts are authentic from here on.
+  // Both signatures are valid, so the texts are authentic.
   const auto catalogue = read_tree(given.catalogue, given.catalogue_file);
   if (!catalogue) return fail(BH_E_DENIED, catalogue.error().text);
   const auto profile = read_tree(given.payload, given.payload_file);

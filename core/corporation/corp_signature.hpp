@@ -1,4 +1,4 @@
-// Verifies a signed corp profile before use (docs/corp.md).
+// Verifies a signed corp profile before it is used (docs/corp.md).
 //
 // Thread-safe. Does not access files.
 #pragma once
@@ -12,27 +12,27 @@ namespace bulkhead {
 
 inline constexpr std::size_t kCatalogueBytes = 2u << 20;
 
-// The texts as read from their files.
+// The contents of a signed profile's files.
 struct SignedCorp {
   std::string_view payload, payload_signature;      // the profile
   std::string_view catalogue, catalogue_signature;  // JSON
-  // Public keys in minisign's format. Lines "id ID" list the accepted profiles.
+  // Public keys in minisign's format. Lines of the form "id ID" list the accepted profiles.
   std::string_view keys;
-  std::string_view payload_file, catalogue_file;  // for messages
+  std::string_view payload_file, catalogue_file;  // file names for error messages
 };
 
 struct CorpRevision {
-  std::string id, revision;  // of the payload and of its catalogue entry
-  std::string current;       // the catalogue's current revision of this id
+  std::string id, revision;  // of the payload, and of its catalogue entry
+  std::string current;       // the revision of this ID that the catalogue marks as current
   bool deprecated = false;
   bool revoked = false;
 };
 
-// Verifies that the catalogue and the payload are signed, that the payload's hash, id and revision
-// match its catalogue entry, and that the entry is not revoked. An error names the failed check and
-// ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If `seen` is given
-// and both signatures are valid, it is set to the catalogue entry for the payload's revision, even
-// if a later check rejects the payload; otherwise its id is left empty.
+// Verifies that the catalogue and the payload are signed, that the hash, ID and revision of the
+// payload match its catalogue entry, and that the entry is not revoked. An error names the failed
+// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If both
+// signatures are valid, *seen is set to the catalogue entry for the payload's revision, even if a
+// later check rejects the payload. Otherwise, the ID of *seen is empty. `seen` may be null.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Tests the checks of a signed corp profile. Each failure is reported with a distinct reason.
+// Tests the checks of a signed corp profile. Each failed check has its own error.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ std::string profile(const std::string &revision = "2026.0131.2",
   return "id = \"" + id + "\"\nrevision = \"" + revision + "\"\n[limits]\ngrace_ms = 5\n";
 }
 
-// A valid profile; each test damages one part of it.
+// A valid signed profile. Each test changes one part of it.
 struct Signed {
   Signer signer;
   std::string payload = profile();
@@ -30,7 +30,7 @@ struct Signed {
            status + R"(", "min_binary": "0.1", "urls": [], "hash": ")" + hash + R"("}}}}})";
   }
 
-  // Returns "fine ID REVISION CURRENT", or the error.
+  // Returns "fine ID REVISION CURRENT" (or "deprecated ..."), or the error.
   std::string check() const {
     const std::string text = catalogue();
     return check(text, signer.sign(text, "c", true), signer.sign(payload, "p", true));

@@ -8,7 +8,8 @@ namespace {
 
 struct Section {
   std::string_view name;
-  std::vector<std::vector<std::string>> paths;  // paths of its keys; empty: ignored here
+  // The paths of the section's keys. Empty if this program does not use the section.
+  std::vector<std::vector<std::string>> paths;
 };
 
 const std::vector<Section> &sections() {

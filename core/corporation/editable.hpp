@@ -1,4 +1,5 @@
-// [editable]: the profile sections that others may change. Internal to the profile libraries.
+// Reads [editable], which lists the profile sections that others may change. Internal to the
+// profile libraries.
 #pragma once
 
 #include <string>
@@ -9,15 +10,16 @@
 
 namespace bulkhead::profiles {
 
-// A section that must not be edited, and the paths of its keys.
+// A section that others may not change.
 struct LockedSection {
-  std::vector<std::vector<std::string>> paths;  // empty: ignored here
+  // The paths of the section's keys. Empty if this program does not use the section.
+  std::vector<std::vector<std::string>> paths;
   std::string name;
   Place place;
 };
 
-// Returns the sections that [editable] in a canonical layer sets to false. Reports errors in
-// [editable].
+// Returns the sections that [editable] in a canonical layer sets to false. Invalid keys in
+// [editable] are reported as errors.
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

@@ -1,4 +1,4 @@
-// Holds: parts of a profile that one layer protects from changes by other layers.
+// Finds holds. A hold protects a part of the profile from changes by other layers.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// Returns the first hold on this path ({"mcpServers", "github"}) or on one of its parents. Returns
-// null if there is no such hold.
+// Returns the first hold that applies to a path, such as {"mcpServers", "github"}, or to one of its
+// parents. Returns null if there is none.
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 

@@ -24,7 +24,7 @@ struct SignatureBytes {
 };
 static_assert(sizeof(KeyBytes) == 42 && sizeof(SignatureBytes) == 74);
 
-// Decodes padded base64; the result must fill `out` exactly.
+// Decodes padded base64. Returns false if the result does not fill *out exactly.
 template <class T>
 bool decode(std::string_view text, T *out) {
   std::size_t size = 0;
@@ -34,7 +34,7 @@ bool decode(std::string_view text, T *out) {
          size == sizeof(T);
 }
 
-// Consumes one line and returns it without its line ending.
+// Removes the first line from the text and returns it without its line ending.
 std::optional<std::string_view> consume_line(std::string_view *text) {
   if (text->empty()) return std::nullopt;
   const std::size_t end = std::min(text->find('\n'), text->size());

@@ -1,8 +1,8 @@
-// Signatures in minisign format: an Ed25519 signature of the bytes ("Ed") or of their BLAKE2b-512
-// hash ("ED", the current default), and a second signature of the first signature and the trusted
-// comment.
+// Verifies signatures in the format of minisign: an Ed25519 signature of the bytes ("Ed") or of
+// their BLAKE2b-512 hash ("ED", the current default), and a second signature of the first signature
+// and the trusted comment.
 //
-// Thread-safe. Callers limit the size of the input.
+// Thread-safe. Callers must limit the size of the input.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kMinisignBytes =
-    16 * 1024;  // size limit for a signature or a key file
+// Maximum size of a signature file or a key file.
+inline constexpr std::size_t kMinisignBytes = 16 * 1024;
 inline constexpr std::size_t kMinisignKeys = 8;
 
 struct MinisignKey {
@@ -24,14 +24,14 @@ struct MinisignKey {
   std::array<std::uint8_t, 32> key;
 };
 
-// Reads keys, one base64 line each (minisign's *.pub). Empty lines and lines that begin with
-// "untrusted comment:" are skipped. Returns an error if a line is invalid, if there are no keys, or
-// if there are too many.
+// Reads public keys from a minisign *.pub file, one base64 line each. Empty lines and lines that
+// start with "untrusted comment:" are skipped. Returns an error if a line is invalid, or if there
+// are no keys or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
-// Returns the trusted comment if these bytes were signed with one of the keys. Returns BH_E_INVALID
-// if the text is not a signature, and BH_E_DENIED if the signature is for other bytes or was made
-// with another key.
+// Verifies that one of the keys signed `bytes`, and returns the trusted comment. Returns
+// BH_E_INVALID if the text is not a signature. Returns BH_E_DENIED if the signature is for other
+// bytes or was made with another key.
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys);
 

@@ -1,4 +1,4 @@
-// Tests the minisign format with signatures made by minisign and libsodium. Also tests BLAKE3.
+// Tests the minisign format with signatures made by minisign and by libsodium. Also tests BLAKE3.
 #include "corporation/minisign.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,8 +11,8 @@ using namespace bulkhead::test;
 
 namespace {
 
-// Signatures of this text by minisign 0.11: minisign -G -W; minisign -S -t "a golden file" (and
-// -l).
+// Signatures of kText that were made by minisign 0.11: minisign -G -W; minisign -S -t "a golden
+// file" (and -l).
 constexpr std::string_view kText = "hello, world\n";
 constexpr std::string_view kKey =
     "untrusted comment: minisign public key B74A6598CEDFE167\n"
@@ -62,7 +62,7 @@ TEST_CASE("changing any byte of a signature is detected") {
       INFO(at);
       CHECK_FALSE(verify_minisign(text, changed, known).has_value());
     }
-    for (std::size_t n = 0; n + 1 < good.size(); ++n)  // the last line ending may be missing
+    for (std::size_t n = 0; n + 1 < good.size(); ++n)  // the final line ending is optional
       CHECK_FALSE(verify_minisign(text, good.substr(0, n), known).has_value());
     CHECK(verify_minisign(text, good.substr(0, good.size() - 1), known).has_value());
     CHECK_FALSE(verify_minisign(text, good + "x", known).has_value());
@@ -75,7 +75,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed with a different key");
-  // A matching key number alone proves nothing.
+  // A signature with the right key number but another key is rejected.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -85,14 +85,15 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
                             other.substr(other.find("trusted comment: b"));
   CHECK(verify_minisign(text, mixed, keys(ours.public_key())).error().text ==
         "the trusted comment does not match its signature");
-  // The signature was made with one of several keys.
+  // It is sufficient that one of the keys matches.
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
 TEST_CASE("invalid keys are rejected") {
   for (const std::string_view text :
        {std::string_view(), std::string_view("untrusted comment: x\n"), std::string_view("AAAA\n"),
-        std::string_view("RURn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\n"),  // "ED"
+        // Algorithm "ED" instead of "Ed".
+        std::string_view("RURn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\n"),
         std::string_view("RWRn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDl\n")}) {
     INFO(text);
     CHECK(read_minisign_keys(text).error().code == BH_E_INVALID);
@@ -103,7 +104,7 @@ TEST_CASE("invalid keys are rejected") {
 }
 
 TEST_CASE("BLAKE3 digests are correct for all tree shapes") {
-  // b3sum digests of n bytes with the values 0, 1 ... 250, 0 ...
+  // Digests that b3sum computes for n bytes with the values 0, 1 ... 250, 0 ...
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -1,4 +1,4 @@
-// Signs like minisign, using a generated key. Used only in tests.
+// Creates minisign signatures with a generated key. For tests only.
 #pragma once
 
 #include <sodium.h>
@@ -18,7 +18,7 @@ class Signer {
     randombytes_buf(id_, sizeof id_);
   }
 
-  // Two lines, as in minisign's *.pub.
+  // Returns two lines, as in minisign's *.pub files.
   std::string public_key() const {
     return "untrusted comment: a test's key\n" + base64("Ed" + id() + bytes(public_, 32)) + "\n";
   }
@@ -57,7 +57,7 @@ class Signer {
     std::string out(sodium_base64_encoded_len(data.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
     sodium_bin2base64(out.data(), out.size(), reinterpret_cast<const std::uint8_t *>(data.data()),
                       data.size(), sodium_base64_VARIANT_ORIGINAL);
-    out.pop_back();  // the terminating NUL
+    out.pop_back();  // removes the terminating NUL
     return out;
   }
 

@@ -1,4 +1,4 @@
-// Converts a profile's limits to the ABI structure that plugins receive.
+// Converts the limits of a profile to the ABI structure that plugins receive.
 #pragma once
 
 #include "bulkhead/abi/host.h"

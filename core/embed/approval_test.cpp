@@ -1,4 +1,5 @@
-// Tests calls that require human approval: who can approve them, and how they end.
+// Tests calls that require human approval: who can approve them, and how approval requests are
+// resolved.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -37,8 +38,8 @@ struct ApprovalWorld : JudgedWorld {
     };
     JudgedWorld::start(std::move(options));
   }
-  // Waits for lanes to open. The host opens new lanes if a client has more capabilities than
-  // earlier clients had.
+  // Waits until all lanes are open. The host opens new lanes when a client has more capabilities
+  // than the earlier clients.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -79,7 +80,8 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the id token of the elicitation request that the client has received, or an empty string.
+// Returns the ID of the elicitation request that the client has received, as JSON text, or an empty
+// string.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -95,7 +97,7 @@ TEST_CASE("a call is rejected immediately with a reason if there is no approver"
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  // The client supports elicitation, but the profile does not allow it.
+  // The client supports elicitation, but the profile does not enable it.
   Client c(*w.host, R"({"elicitation":{}})");
   w.settle();
   c.call("1", "a__x");
@@ -105,7 +107,7 @@ TEST_CASE("a call is rejected immediately with a reason if there is no approver"
   CHECK(w.sent_calls() == 0);
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().rule == "r1");
-  // A program that watches approvals counts as an approver.
+  // A program that watches approval requests counts as an approver.
   c.got.clear();
   w.host->approvals(1000);
   c.call("2", "a__x");
@@ -121,12 +123,13 @@ TEST_CASE("session numbers differ between gateways and between runs") {
     Client c(*w.host);
     c.call("1", "a__x");
     sessions.insert(w.pending().at(0).session);
-    CHECK(*sessions.rbegin() < (1ull << 53));  // some programs store numbers as doubles
+    // Programs that store numbers as doubles must be able to represent a session number.
+    CHECK(*sessions.rbegin() < (1ull << 53));
   }
   CHECK(sessions.size() > 1);
 }
 
-TEST_CASE("an approval request describes the call, and the call waits for the answer") {
+TEST_CASE("an approval request describes the call, and the call waits until it is resolved") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -168,7 +171,7 @@ TEST_CASE("an approval request describes the call, and the call waits for the an
   CHECK(w.answer(q.id, true).error().code == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("an invalid answer changes nothing") {
+TEST_CASE("an invalid response to an approval request changes nothing") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -181,7 +184,7 @@ TEST_CASE("an invalid answer changes nothing") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("an unanswered approval expires and the call is rejected") {
+TEST_CASE("an unresolved approval request expires, and its call is rejected") {
   ApprovalWorld w;
   w.profile.limits.approval_timeout_ms = 60;
   w.start();
@@ -210,7 +213,7 @@ TEST_CASE("approval for a session applies to the same call only; other calls req
   SECTION("other arguments") {
     c.call("3", "a__x", R"(,"arguments":{"n":2})");
   }
-  SECTION("other _meta") {
+  SECTION("other _meta members") {
     c.call("3", "a__x", R"(,"_meta":{"progressToken":1,"force":"yes"},"arguments":{"n":1})");
     CHECK(w.pending().at(0).meta == R"({"force":"yes"})");
   }
@@ -220,7 +223,7 @@ TEST_CASE("approval for a session applies to the same call only; other calls req
   SECTION("another session") {
     other.call("3", "a__x", R"(,"arguments":{"n":1})");
   }
-  SECTION("another rule") {
+  SECTION("another rule requires approval") {
     w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
       asks(asked, out);
       out->rule = bh::str("r2");
@@ -258,16 +261,16 @@ TEST_CASE("approving a tool with any arguments applies only to that tool, sessio
   SECTION("another tool") {
     c.call("4", "a__y", R"(,"arguments":{"n":1})");
   }
-  SECTION("a tool of this name of another server") {
+  SECTION("a tool with the same name on another server") {
     c.call("4", "b__x", R"(,"arguments":{"n":1})");
   }
   SECTION("another session") {
     other.call("4", "a__x", R"(,"arguments":{"n":1})");
   }
-  SECTION("members of params beside the arguments") {
+  SECTION("members of params other than the arguments") {
     c.call("4", "a__x", R"(,"arguments":{"n":1},"task":{"ttl":5})");
   }
-  SECTION("another rule") {
+  SECTION("another rule requires approval") {
     w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
       asks(asked, out);
       out->rule = bh::str("r2");
@@ -275,14 +278,14 @@ TEST_CASE("approving a tool with any arguments applies only to that tool, sessio
     };
     c.call("4", "a__x", R"(,"arguments":{"n":1})");
   }
-  SECTION("other rules, although the same rule asks") {
+  SECTION("changed rules, although the same rule requires approval") {
     w.judge.changed();
     w.turn();
     c.call("4", "a__x", R"(,"arguments":{"n":1})");
     left = 0;
     end = "withdrawn nobody ";
   }
-  SECTION("another definition, and again the former one") {
+  SECTION("a changed definition that is changed back") {
     const std::string former = w.up.tools["a"];
     w.up.tools["a"] = R"([{"name":"x","description":"new"},{"name":"y"}])";
     w.up.send("a", tools_changed);
@@ -297,7 +300,7 @@ TEST_CASE("approving a tool with any arguments applies only to that tool, sessio
     left = 0;
     end = "withdrawn nobody ";
   }
-  SECTION("it was revoked") {
+  SECTION("a revoked approval") {
     ApprovalAnswer revoke{id, false, {}, ApprovalSurface::terminal, true};
     REQUIRE(w.host->answer_approval(revoke).has_value());
     CHECK(w.host->answer_approval(revoke).error().code == BH_E_NOT_FOUND);
@@ -332,7 +335,7 @@ TEST_CASE("a tool approval does not apply after its rules are replaced") {
   CHECK(w.pending().size() == 1);
 }
 
-TEST_CASE("the end of an approval is recorded") {
+TEST_CASE("the resolution of an approval request is recorded") {
   ApprovalWorld w;
   w.judge.telemetry_needs = BH_TELEMETRY_EVENTS;
   w.start();
@@ -373,7 +376,7 @@ TEST_CASE("a remembered approval applies only to the server program for which it
     w.result();
   }
   Profile next = w.profile;
-  SECTION("another server has changed: it stays valid") {
+  SECTION("if another server has changed, the approval remains valid") {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     REQUIRE(w.sends(1));
     w.result();
@@ -386,7 +389,8 @@ TEST_CASE("a remembered approval applies only to the server program for which it
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  if (!w.pending().empty()) {  // the call was meant for the previous program
+  // The call was meant for the previous program.
+  if (!w.pending().empty()) {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);
   }
@@ -440,7 +444,7 @@ TEST_CASE("a call is evaluated by the current rules when it is approved") {
     REQUIRE(w.sends(1));
     CHECK(w.up.last("a").find(R"("arguments":{"n":7})") != std::string::npos);
   }
-  SECTION("the policy now decides later") {
+  SECTION("the policy's verdict is now delayed") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
     REQUIRE(w.answer(id, true).has_value());
     w.turn(20);
@@ -455,7 +459,8 @@ TEST_CASE("a call is evaluated by the current rules when it is approved") {
       CHECK(w.sent_calls() == 0);
     }
   }
-  // Both evaluations belong to one call, so the second has the flag.
+  // Both evaluations belong to the same call, so the second one has BH_REQUEST_APPROVED and
+  // BH_REQUEST_AGAIN.
   REQUIRE(w.judge.asked.size() >= 2);
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == (BH_REQUEST_APPROVED | BH_REQUEST_AGAIN));
@@ -476,7 +481,7 @@ TEST_CASE("each of several rules that require approval can require it again") {
   c.call("1", "a__x");
   REQUIRE(w.pending().size() == 1);
   CHECK(w.pending()[0].rule == "r1, p1");
-  SECTION("the other one now allows it") {
+  SECTION("the call is sent if only named rules require approval again") {
     for (const char *one : {"r1", "p1", "p1, r1"}) {
       INFO(one);
       const std::size_t before = w.sent_calls();
@@ -488,7 +493,7 @@ TEST_CASE("each of several rules that require approval can require it again") {
       CHECK(w.pending().empty());
     }
   }
-  SECTION("a rule that the approval did not name requires approval anew") {
+  SECTION("a rule that the approval did not name requires a new approval") {
     for (const char *one : {"r2", "r1, p2", "r", "r1, p1, r2", "r1,"}) {
       INFO(one);
       rule = one;
@@ -514,7 +519,7 @@ TEST_CASE("a delayed verdict can require approval") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("cancelling a call ends its pending approval") {
+TEST_CASE("cancelling a call resolves its approval request") {
   ApprovalWorld w;
   w.start();
   {
@@ -532,7 +537,8 @@ TEST_CASE("cancelling a call ends its pending approval") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("calls pending approval occupy no slot of the server or the session") {
+TEST_CASE(
+    "calls that wait for approval do not count towards the limits of the server or the session") {
   ApprovalWorld w;
   w.profile.limits.in_flight_per_session = 2;
   for (ServerDef &def : w.profile.servers) def.max_in_flight = 1;
@@ -554,7 +560,7 @@ TEST_CASE("calls pending approval occupy no slot of the server or the session") 
   CHECK(w.pending().size() == 5);
 }
 
-TEST_CASE("removing a server ends its pending approvals") {
+TEST_CASE("removing a server resolves the approval requests of its calls") {
   ApprovalWorld w;
   w.profile.limits.drain_ms = 20;
   w.start();
@@ -596,13 +602,13 @@ TEST_CASE("a client that supports elicitation approves its own calls if the prof
   const auto reply = [&](const std::string &rest) {
     c.end->send(R"({"jsonrpc":"2.0","id":)" + id + "," + rest + "}");
   };
-  SECTION("yes") {
+  SECTION("allowed") {
     reply(R"("result":{"action":"accept","content":{"decision":"allow"}})");
     REQUIRE(w.sends(1));
     CHECK_FALSE(c.has("notifications/cancelled"));
     CHECK(w.outcomes == std::vector<std::string>{"allowed elicitation once"});
   }
-  SECTION("yes, for the session") {
+  SECTION("allowed for the session") {
     reply(R"("result":{"action":"accept","content":{"decision":"allow","scope":"session"}})");
     REQUIRE(w.sends(1));
     c.got.clear();
@@ -610,17 +616,17 @@ TEST_CASE("a client that supports elicitation approves its own calls if the prof
     REQUIRE(w.sends(2));
     CHECK(form_id(c).empty());
   }
-  SECTION("no") {
+  SECTION("denied") {
     reply(GENERATE(as<std::string>{}, R"("result":{"action":"decline"})",
                    R"("result":{"action":"cancel"})",
                    R"("result":{"action":"accept","content":{"decision":"deny"}})"));
     CHECK(c.has("which was denied"));
   }
-  SECTION("the client cannot show it") {
+  SECTION("the client cannot show the form") {
     reply(R"("error":{"code":-32601,"message":"no"})");
     CHECK(c.has("the client cannot be asked"));
   }
-  SECTION("another approver answers: the client's request is withdrawn") {
+  SECTION("another approver responds first: the client's form is cancelled") {
     REQUIRE(w.answer(w.pending().at(0).id, true).has_value());
     REQUIRE(w.sends(1));
     CHECK(c.has(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
@@ -646,7 +652,7 @@ TEST_CASE("a client without form elicitation receives no approval form") {
   }
 }
 
-TEST_CASE("a client's error does not end an approval while another approver is connected") {
+TEST_CASE("a client's error does not resolve an approval request while there is another approver") {
   ApprovalWorld w;
   w.profile.approval = {true, true};
   w.start();
@@ -659,7 +665,7 @@ TEST_CASE("a client's error does not end an approval while another approver is c
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("a client cannot answer another client's form") {
+TEST_CASE("a client cannot respond to another client's form") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();

@@ -1,5 +1,5 @@
 // Tests server-initiated requests on one connection: which client receives them, how long they stay
-// open, and which calls' time-outs they delay.
+// open, and which calls' time-outs they extend.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -18,7 +18,7 @@ std::string cancelled(const std::string &request) {
          "}}";
 }
 
-// A client with two in-flight calls to "a". The first call causes a request.
+// A client with two in-flight calls to "a". During the first call, the server sends a request.
 struct Asked : World {
   std::unique_ptr<Client> client;
   std::string first, second, question;
@@ -53,10 +53,10 @@ struct Asked : World {
 }  // namespace
 
 TEST_CASE(
-    "a server-initiated request stays open until the last call that may have caused it ends") {
+    "a server-initiated request stays open until the last call that may have caused it finishes") {
   Asked w;
   w.begin();
-  SECTION("another call is answered") {
+  SECTION("another call finishes") {
     w.finish(w.second);
     CHECK(w.client->has(R"("id":2,"result")"));
     CHECK(w.client->got.size() == 1);
@@ -71,7 +71,7 @@ TEST_CASE(
     w.accept();
     CHECK(w.server_got(R"("action":"accept")"));
   }
-  SECTION("a later call does not keep it") {
+  SECTION("a call that was sent later does not keep the request open") {
     w.client->call("3", "a__x");
     w.client->end->send(cancelled("2"));
     CHECK_FALSE(w.server_got(R"("action":"cancel")"));
@@ -79,7 +79,7 @@ TEST_CASE(
     CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s1","result":{"action":"cancel"}})"));
     CHECK(w.client->has(R"("requestId":)" + w.question));
   }
-  SECTION("all calls are answered") {
+  SECTION("all calls finish") {
     w.finish(w.first);
     CHECK_FALSE(w.client->has("requestId"));
     w.finish(w.second);
@@ -89,11 +89,11 @@ TEST_CASE(
   CHECK(w.host->status().in_flight <= 1);
 }
 
-TEST_CASE("calls that may have caused a request do not time out while the client answers it") {
+TEST_CASE("calls that may have caused a request do not time out while the client handles it") {
   Asked w;
   w.profile.servers[0].tool_timeouts_ms = {{"x", 80}, {"y", 80}};
   w.begin();
-  w.client->call("3", "a__x");  // cannot have caused the request
+  w.client->call("3", "a__x");  // this call cannot have caused the request
   REQUIRE(w.turn_until([&] { return w.client->has(R"("id":3,"error")"); }));
   w.turn(200);
   CHECK(w.client->got.size() == 1);
@@ -123,7 +123,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server finishes all but the first few of the calls that the gateway can track.
+  // The server finishes all cancelled calls except the first 30.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {
@@ -137,7 +137,8 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
   w.up.send("a", ask);
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
-  // Requests caused by the second client's own calls still reach it.
+  // Once the server has finished all earlier calls, a request reaches the client that sends the
+  // next call.
   two.end->send(cancelled("1"));
   w.up.send(
       "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
@@ -150,7 +151,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
   CHECK(one.has("elicitation/create"));
 }
 
-TEST_CASE("a client may answer a server-initiated request that is being cancelled") {
+TEST_CASE("a client may respond to a server-initiated request that is being cancelled") {
   Asked w;
   w.begin();
   w.finish(w.second);

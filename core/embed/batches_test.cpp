@@ -1,5 +1,4 @@
-// Tests JSON-RPC batches from clients and servers: batches cannot be nested, and their size is
-// limited.
+// Tests JSON-RPC batches from clients and servers: nesting is rejected, and sizes are limited.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -70,7 +69,7 @@ TEST_CASE("a client's batch is limited to 256 messages") {
   CHECK(count(c.got[0], "at most 256") == 1);
 }
 
-TEST_CASE("the total size of pending answers in a client's batches is limited") {
+TEST_CASE("the total size of the responses that are held for a client's batches is limited") {
   World w;
   w.profile.limits.message_bytes = 4096;
   w.profile.limits.write_queue_bytes = 8192;
@@ -93,8 +92,8 @@ TEST_CASE("the total size of pending answers in a client's batches is limited") 
   REQUIRE(calls.size() == 6);
   answer(0, large);
   answer(3, large);
-  answer(1, large);  // exceeds the limit together with the other batch's results
-  answer(4, "y");    // fits
+  answer(1, large);  // together with the other batch's results, this exceeds the limit
+  answer(4, "y");    // this does not exceed the limit
   CHECK(c.got.empty());
   answer(2, "z");
   REQUIRE(c.got.size() == 1);
@@ -102,7 +101,7 @@ TEST_CASE("the total size of pending answers in a client's batches is limited") 
   CHECK(c.got[0].find(R"("id":11,"error":{"code":-32000)") != std::string::npos);
   CHECK(c.got[0].find("limits.write_queue_bytes") != std::string::npos);
   CHECK(c.got[0].find(R"("id":12,"result":{"t":"z"})") != std::string::npos);
-  answer(5, large);  // the first batch has been answered
+  answer(5, large);  // the response to the first batch has been sent
   REQUIRE(c.got.size() == 2);
   CHECK(count(c.got[1], large) == 2);
 }
@@ -132,13 +131,13 @@ TEST_CASE("a server's batch is limited in size") {
   std::string batch = repeated("1", 300);
   batch.back() = ',';
   batch += R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}}])";
-  SECTION("on a pipe the rest is dropped") {
+  SECTION("on a shared connection, the messages above the limit are dropped") {
     w.up.send("a", batch);
     CHECK(c.got.empty());
     w.up.send("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
     CHECK(c.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   }
-  SECTION("on a call's own stream the call fails") {
+  SECTION("on the stream of a call, the call fails") {
     std::string notes = repeated(R"({"jsonrpc":"2.0","method":"notifications/x"})", 300);
     w.up.send("a", notes, std::stoull(id));
     CHECK(c.has(R"("id":1,"error")"));

@@ -1,5 +1,6 @@
-// Tests bh.host.resume/1 with two simulated processes, one after the other. The first process's
-// ledger is copied while it is running, as if the process had been killed at that moment.
+// Tests bh.host.resume/1 with two simulated processes that run one after the other. The first
+// process's ledger is copied while the process is running, as if the process had been killed at
+// that moment.
 #define BH_STATIC_PLUGIN
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,14 +56,14 @@ struct TestTransport {
             R"({"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{)"
             R"("name":"t","version":"1"}})");
   }
-  // ---- sessions identified by a sealed id ----
+  // ---- sessions identified by a sealed ID ----
   bh_session open() const {
     const bh_peer who = peer();
     bh_session out = 0;
     REQUIRE(transport()->session_open(host->ctx, &who, &out, nullptr) == BH_OK);
     return out;
   }
-  // Starts a handshake and returns the sealed session id.
+  // Starts a handshake and returns the sealed session ID.
   std::string open_sealed(const std::string &id) {
     session = open();
     initialize(1);
@@ -138,7 +139,7 @@ struct Life : World {
     REQUIRE(turn_until([&] { return host->settled(); }));
     host->run_until([] { return false; }, 5);
   }
-  // Returns a copy of the ledger, as a replacement process would receive it.
+  // Returns a copy of the ledger, which a replacement process would receive.
   OwnedFd leave() const {
     auto copy = Ledger::make();
     REQUIRE(copy);
@@ -151,8 +152,8 @@ struct Life : World {
     ::munmap(to, size);
     return std::move(*copy);
   }
-  // Returns the message with this method that server "a" received on its newest connection, or an
-  // empty string.
+  // Returns the first message with this method that server "a" received on its newest connection,
+  // or an empty string.
   std::string sent(std::string_view method) {
     for (const std::string &text : up.lane("a").sent) {
       if (text.find(method) != std::string::npos) return text;
@@ -174,8 +175,8 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// Runs the first process. Its client has sent list requests, set a log level and subscribed, and
-// has a pending call.
+// Runs the first process. Its client has listed items, set a log level, subscribed, and started a
+// call that is in flight.
 OwnedFd first_process() {
   Life life(nothing(), 1);
   REQUIRE(test_transport.carry() == BH_OK);
@@ -193,7 +194,7 @@ OwnedFd first_process() {
   CHECK(test_transport.count("\"id\":4") == 1);
   test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 4);
   test_transport.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
-  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
+  test_transport.request(6, "6", "ping", "{}");  // processed, but the response is not sent
   test_transport.resume()->note(test_transport.host->ctx, test_transport.session, 77);
   return life.leave();
 }
@@ -206,7 +207,7 @@ TEST_CASE("a restored session resumes without a handshake, and its pending reque
   CHECK(test_transport.before.restored == 1);
   CHECK(test_transport.before.last_stream == 6);
   CHECK(test_transport.before.note == 77);
-  CHECK(test_transport.got.empty());  // nothing is sent before the transport knows the session
+  CHECK(test_transport.got.empty());  // no message is sent before the transport knows the session
   life.settle();
   REQUIRE(life.turn_until([&] { return test_transport.count("was restarted") == 2; }));
   CHECK(test_transport.got[0].first == 5);
@@ -214,8 +215,8 @@ TEST_CASE("a restored session resumes without a handshake, and its pending reque
         std::string::npos);
   CHECK(test_transport.got[1].first == 6);
   CHECK(test_transport.count("tools/list_changed") == 1);
-  CHECK(test_transport.count("prompts/list_changed") == 0);  // the client has never listed prompts
-  // The subscriptions and the log level are restored at the server.
+  CHECK(test_transport.count("prompts/list_changed") == 0);  // the client never listed prompts
+  // The gateway restores the subscriptions and the log level at the server.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
@@ -223,7 +224,8 @@ TEST_CASE("a restored session resumes without a handshake, and its pending reque
   CHECK(life.sent("tools/call").empty());
   const std::size_t before = test_transport.got.size();
   life.answer("resources/subscribe");
-  CHECK(test_transport.got.size() == before);  // this client did not send the request
+  // This response is not forwarded because the client did not send the request.
+  CHECK(test_transport.got.size() == before);
   life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                     R"({"uri":"fake://x"}})");
   CHECK(test_transport.count("resources/updated") == 1);
@@ -231,7 +233,7 @@ TEST_CASE("a restored session resumes without a handshake, and its pending reque
   CHECK(test_transport.count("\"id\":7,\"result\"") == 1);
 }
 
-TEST_CASE("an answer stays pending until the transport reports it as sent") {
+TEST_CASE("a response stays pending until the transport reports it as sent") {
   OwnedFd left;
   {
     Life life(first_process(), 2);
@@ -266,7 +268,7 @@ TEST_CASE("a disconnected client leaves no state") {
   CHECK(test_transport.got.empty());
 }
 
-TEST_CASE("a client repeats its handshake if the answer was not sent") {
+TEST_CASE("a client repeats its handshake if the response was not sent") {
   OwnedFd left;
   {
     Life life(nothing(), 1);
@@ -344,7 +346,7 @@ TEST_CASE("a session that its client identifies resumes with its subscriptions a
   life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                     R"({"uri":"fake://x"}})");
   CHECK(test_transport.count("resources/updated") == 1);
-  CHECK(test_transport.count("list_changed") == 0);  // the client has never listed anything
+  CHECK(test_transport.count("list_changed") == 0);  // the client never listed anything
 }
 
 TEST_CASE("an evicted session resumes, however many other sessions follow") {
@@ -363,7 +365,7 @@ TEST_CASE("an evicted session resumes, however many other sessions follow") {
   CHECK(test_transport.reopen("mine", sealed) == BH_OK);
 }
 
-TEST_CASE("a session that its client ended is not resumed by this process or the next") {
+TEST_CASE("a session that its client closed is resumed neither by this process nor by the next") {
   OwnedFd left;
   std::string mine, others;
   {

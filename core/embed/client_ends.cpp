@@ -1,5 +1,5 @@
-// Receivers of messages that the router sends to clients: a transport plugin, or the embedding
-// program.
+// Implements ClientEnd, the receiver of messages from the router, for transport plugins and for the
+// embedding program.
 #include "embed/client_ends.hpp"
 
 #include "bulkhead/abi/ext/transport.h"
@@ -46,7 +46,7 @@ class LocalClientImpl final : public LocalClient, private ClientEnd {
   void send(const bh_outgoing &message) override {
     std::string text;
     for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
-    const auto keep = on_message_;  // the callback may destroy the client
+    const auto keep = on_message_;  // keeps the callback alive if it destroys the client
     if (!text.empty()) (*keep)(text);
   }
   void session_ended(bh_session, std::string_view) override { session_ = 0; }

@@ -1,5 +1,5 @@
-// Tests a telemetry plugin that commits records. A message is sent or answered only after its
-// record is committed. Also tests records of other types than calls.
+// Tests a telemetry plugin that commits records: a message is forwarded only after its record is
+// committed. Also tests records other than those of calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// The offset of this program's clocks from the system clocks.
+// How far this program's clocks are ahead of the system's clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -55,7 +55,7 @@ struct CommitWorld : JudgedWorld {
                      R"(,"result":)" + result + "}");
   }
   bool at_server(std::string_view text) { return up.last("a").find(text) != std::string::npos; }
-  // Returns all records of one type so far.
+  // Returns all records of one kind that the plugin has received so far.
   std::vector<FakeJudge::Kept> of_kind(std::uint32_t kind) const {
     std::vector<FakeJudge::Kept> out;
     for (const auto &one : judge.records) {
@@ -78,12 +78,12 @@ constexpr std::uint32_t commits = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_
 
 }  // namespace
 
-TEST_CASE("messages are sent and answered only after their record is committed") {
+TEST_CASE("requests and responses are forwarded only after their record is committed") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
   w.turn(20);
-  CHECK(w.got.empty());  // even the handshake is not answered
+  CHECK(w.got.empty());  // not even the response to the handshake has been sent
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
 
@@ -113,7 +113,7 @@ TEST_CASE("messages are sent and answered only after their record is committed")
   CHECK(w.of_kind(BH_RECORD_CALL).size() == 2);
 }
 
-TEST_CASE("answers and errors wait for their records and keep their order") {
+TEST_CASE("responses and errors wait for their records and keep their order") {
   CommitWorld w(commits);
   w.start();
   w.client->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
@@ -141,7 +141,7 @@ TEST_CASE("a call that is cancelled before its intent is committed is never sent
   CHECK(w.of_kind(BH_RECORD_CALL)[2].outcome == BH_OUTCOME_CANCELLED);
 }
 
-TEST_CASE("a client that disconnects while answers are pending leaves no state") {
+TEST_CASE("a client that disconnects while responses wait for their records leaves no state") {
   CommitWorld w(commits);
   w.start();
   w.call("1", "a__x");
@@ -153,16 +153,14 @@ TEST_CASE("a client that disconnects while answers are pending leaves no state")
 }
 
 TEST_CASE(
-    "if a record is not committed in time, the message is rejected in the way that its type "
-    "requires") {
+    "if a record is not committed in time, the client receives an error that fits the message") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
   constexpr std::int64_t late_ns = (BH_TELEMETRY_COMMIT_MS + 1'000) * std::int64_t{1'000'000};
-  SECTION(
-      "an intent: the call was not sent, and the client gets an error while the disk is stuck") {
+  SECTION("an intent: the call has not been sent, and the error says so while the disk is stuck") {
     w.call("1", "a__x");
     REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
     ahead_ns += late_ns;
@@ -177,7 +175,7 @@ TEST_CASE(
     CHECK(w.got.size() == 2);
     CHECK_FALSE(w.at_server("tools/call"));
   }
-  SECTION("an answer: the call may have been executed") {
+  SECTION("a response: the call may have been executed") {
     w.call("1", "a__x");
     REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
     w.judge.commit();
@@ -190,14 +188,14 @@ TEST_CASE(
     CHECK(w.got[1].find("the request may have run") != std::string::npos);
     CHECK(w.counter("answers_withheld") == 1);
   }
-  SECTION("an answer of the gateway: no server has executed it") {
+  SECTION("a response from the gateway: no server has executed the request") {
     w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"no/such"})");
     REQUIRE(w.has_records(BH_RECORD_CALL, 2));
     ahead_ns += late_ns;
     REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
     CHECK(w.got[1].find("no server has run the request") != std::string::npos);
   }
-  SECTION("text that is not a message is answered without waiting") {
+  SECTION("invalid JSON: the error response does not wait") {
     w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"ping"})");
     REQUIRE(w.has_records(BH_RECORD_CALL, 2));
     w.client->send("nonsense");
@@ -229,12 +227,13 @@ TEST_CASE(
   const auto calls = w.of_kind(BH_RECORD_CALL);
   CHECK(calls[1].intent == 0);
   CHECK(calls[2].request == R"({"name":"a__y","arguments":{"card":"***"}})");
-  CHECK(calls[2].params_bytes == 43);  // length of the text sent by the client
+  CHECK(calls[2].params_bytes == 43);  // the length of the text that the client sent
   for (const auto &one : w.judge.records) CHECK(one.request.find("4111") == std::string::npos);
 }
 
 TEST_CASE("a plugin that requests only calls receives only calls, and no message waits") {
-  CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);  // an intent is an event
+  // Without BH_TELEMETRY_EVENTS, which would include intents.
+  CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);
   w.start();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
@@ -249,13 +248,13 @@ TEST_CASE("the gateway's identity is the first record and occurs once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
-  // The next record contains the policies and rules that apply to later calls.
+  // The next record describes the policies and rules that apply to later calls.
   CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
   CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
   CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);
 }
 
-TEST_CASE("an approval is recorded when it is requested and when it ends") {
+TEST_CASE("an approval request is recorded when it is created and when it is resolved") {
   CommitWorld w(BH_TELEMETRY_EVENTS, BH_POLICY_DECIDES);
   w.profile.approval.api = true;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {

@@ -1,5 +1,5 @@
 // Tests connections that fail, are lost, or are not yet open when a call arrives, and requests that
-// wait for connections.
+// wait for a connection.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -8,14 +8,14 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a request that is moved to other servers waits only until their time limit") {
+TEST_CASE("a request that moves to other servers waits only until their time limit") {
   World w;
   w.start();
   w.up.hold_tools = true;
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  // The list does not contain the server's tools.
+  // The list is sent without the tools of the server that has not connected.
   REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);
@@ -36,7 +36,7 @@ TEST_CASE("a request waits for the next lazy server when one fails immediately")
   CHECK(c.got[0].find("b__x") != std::string::npos);
 }
 
-TEST_CASE("a connection may be lost while its own request is ending") {
+TEST_CASE("a connection may be lost while one of its requests is being completed") {
   World w;
   w.profile.limits.request_timeout_ms = 60;
   w.start();
@@ -55,7 +55,7 @@ TEST_CASE("a connection may be lost while its own request is ending") {
   REQUIRE(w.turn_until([&] {
     return w.status("a").state == ServerState::ready && w.host->status().in_flight == 0;
   }));
-  // The request has ended without using the next connection.
+  // The request finished without using the new connection.
   CHECK(w.up.lanes.size() == lanes + 1);
   Client c(*w.host);
   c.call("1", "a__x");
@@ -73,7 +73,7 @@ TEST_CASE("a connection that is lost inside on_ready receives no more messages")
   };
   c.on_message = [&] {
     c.on_message = nullptr;
-    c.call("2", "a__x");  // requires a new connection immediately
+    c.call("2", "a__x");  // needs a new connection immediately
   };
   w.up.fall("a", "killed by the test");
   c.call("1", "a__x");

@@ -1,4 +1,4 @@
-// Implements bh.host.control/1: authorized plugins add and remove servers.
+// Implements bh.host.control/1, with which authorized plugins add and remove servers.
 #include <string>
 
 #include "bulkhead/abi/ext/tools.h"
@@ -21,7 +21,7 @@ bh_status replace_servers(void *ctx, bh_str definitions, std::uint64_t wait_ms,
   return part.host->changes.replace_servers(part, bh::view(definitions), wait_ms, done, arg, error);
 }
 
-// Removes URL parts that may contain credentials: user, password, query and fragment.
+// Removes the parts of a URL that may contain credentials: user, password, query and fragment.
 std::string shown_url(std::string_view url) {
   url = url.substr(0, url.find_first_of("?#"));
   const std::size_t authority = url.find("://");
@@ -82,7 +82,7 @@ bh_status list_items(void *ctx, bh_session session, std::uint32_t kind, bh_buf *
   return bh::guarded(error, [&] {
     Part &part = part_of(ctx);
     std::string text;
-    // The ABI values are ItemKind plus one.
+    // An ABI value is the ItemKind value plus one.
     const bh_status status = part.host->core.route().clients.lists.items(
         session, part.end.get(), static_cast<ItemKind>(kind - 1), &text);
     if (status == BH_OK) *out = bh::buf(std::move(text));

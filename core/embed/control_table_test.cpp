@@ -1,4 +1,4 @@
-// Tests bh.host.control/1 through a transport plugin linked into the test.
+// Tests bh.host.control/1 with a transport plugin that is linked into the test.
 #define BH_STATIC_PLUGIN
 #include <catch2/catch.hpp>
 #include <string>
@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// The plugin, whose functions the test implements.
+// The state of the plugin, whose functions the test implements.
 struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
@@ -148,7 +148,7 @@ TEST_CASE("control: changes to servers that a profile layer protects are rejecte
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // If a reload adds a hold, running servers that the hold forbids are removed.
+  // If a reload adds a hold, servers that it forbids are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
@@ -156,7 +156,7 @@ TEST_CASE("control: changes to servers that a profile layer protects are rejecte
 }
 
 TEST_CASE(
-    "control: a list of definitions replaces the previous list and no server of the profile") {
+    "control: a new list replaces the plugin's previous servers but no server of the profile") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say","description":"d"}])";
@@ -165,7 +165,7 @@ TEST_CASE(
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(stub.reports.empty());  // the report is never called from inside the request
+  CHECK(stub.reports.empty());  // the report is never sent before replace_servers() returns
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -190,14 +190,13 @@ TEST_CASE(
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
-  // Sends the same list again, then a list with an additional server, then a list with one server
-  // fewer.
+  // Removes one of the two added servers. The other one keeps its connection.
   const std::size_t lanes = w.up.lanes.size();
   REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=
         std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
-  // A profile reload keeps the added servers.
+  // A profile reload does not remove the servers that the plugin added.
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
@@ -207,7 +206,7 @@ TEST_CASE(
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
 }
 
-TEST_CASE("control: the report waits for the old server to end, within the given limit") {
+TEST_CASE("control: the report waits, up to a limit, until the old server has closed") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say"}])";

@@ -1,4 +1,4 @@
-// Tests the router end to end in one process. The test acts as client and servers.
+// Tests the router end to end in one process. The test simulates the clients and the servers.
 #include "host.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,8 +12,8 @@
 using namespace bulkhead;
 
 TEST_CASE(
-    "a call reaches its server with the original name and the gateway's id; the answer has the "
-    "client's id") {
+    "a call reaches its server with the original tool name and a gateway ID; the response has the "
+    "client's ID") {
   World w;
   w.start();
   Client c(*w.host);
@@ -69,7 +69,7 @@ TEST_CASE("a server whose list request failed is retried and is announced once a
   const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
-  // The connection is reused: a new process would lose its state.
+  // The server keeps its connection; a new process would have lost its state.
   CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
@@ -89,7 +89,7 @@ TEST_CASE("calls in flight on a lost connection fail immediately and are not ret
   CHECK(w.up.lanes.size() == lanes + 1);
   for (const std::string &m : w.up.lane("a").sent) CHECK(m.find("tools/call") == std::string::npos);
   CHECK(w.status("a").restarts == 1);
-  // The connection is restored within the grace period, so no client is notified.
+  // The connection is restored within the grace period, so no client receives a notification.
   w.turn(60);
   CHECK_FALSE(c.has("list_changed"));
 }
@@ -172,7 +172,8 @@ TEST_CASE("an unavailable server is unlisted after the grace period, with one no
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE("a cancelled call is cancelled upstream under its upstream id, and is not answered") {
+TEST_CASE(
+    "a cancelled call is cancelled upstream with the upstream ID, and its response is dropped") {
   World w;
   w.start();
   Client c(*w.host);
@@ -241,11 +242,12 @@ TEST_CASE("a server-initiated request reaches only the client whose call caused 
   const std::string id = FakeUpstreams::id_of(one.got[0]);
   CHECK(id != "\"s1\"");
   two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-  CHECK(w.up.last("a").find("accept") == std::string::npos);  // this client was not asked
+  // The request was not sent to this client.
+  CHECK(w.up.last("a").find("accept") == std::string::npos);
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
-  two.call("1", "a__x");  // the call of either client may have caused the request
+  two.call("1", "a__x");  // a call of either client may have caused the next request
   w.up.send("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
   w.up.send("a", ask, std::stoull(call));  // the connector attributes the request to a call
@@ -267,11 +269,11 @@ TEST_CASE(
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
   CHECK(w.up.lanes.size() == lanes + 2);
-  // A shared lane does not declare roots because roots belong to one client.
+  // A shared lane does not declare roots because the roots of clients differ.
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 
-TEST_CASE("a per-client server has one lane per session, and the lane ends with the session") {
+TEST_CASE("a per-client server has one lane per session, which is closed with the session") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.start();
@@ -290,7 +292,8 @@ TEST_CASE("a per-client server has one lane per session, and the lane ends with 
 }
 
 TEST_CASE(
-    "with static roots, a client on its own lane is not asked and its root changes are dropped") {
+    "with static roots, a client with its own lane receives no roots/list, and its root changes "
+    "are dropped") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.profile.servers[1].roots = RootsMode::static_list;
@@ -319,14 +322,14 @@ TEST_CASE("unused shared lanes stay open for a while for the next client") {
   first.reset();
   auto second = std::make_unique<Client>(*w.host, R"({"sampling":{}})");
   CHECK(w.up.lane("a").handle == shared);
-  CHECK(w.up.lanes.size() == lanes + 1);  // only the per-client lane
+  CHECK(w.up.lanes.size() == lanes + 1);  // only a per-client lane was added
   w.turn(100);
   CHECK(w.up.lane("a").open);
   second.reset();
   REQUIRE(w.turn_until([&] { return !w.up.lane("a").open; }));
 }
 
-TEST_CASE("subscriptions are counted: the upstream receives only the first and the last") {
+TEST_CASE("subscriptions are counted: only the first and the last one reach the upstream") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.start();
@@ -387,7 +390,7 @@ TEST_CASE("an ambiguous message is rejected before its name is resolved") {
   CHECK(c.got[1].find(R"("id":2,"error":{"code":-32600)") != std::string::npos);
 }
 
-TEST_CASE("a batch is answered as one array in 2025-03-26 and rejected in other revisions") {
+TEST_CASE("the response to a batch is one array in 2025-03-26; other revisions reject batches") {
   World w;
   w.start();
   const std::string batch =
@@ -408,7 +411,7 @@ TEST_CASE("a batch is answered as one array in 2025-03-26 and rejected in other 
   CHECK(newer.has("-32600"));
 }
 
-TEST_CASE("forged, foreign and outdated cursors are rejected") {
+TEST_CASE("forged, foreign and expired cursors are rejected") {
   World w;
   w.profile.limits.page_items = 1;
   w.start();
@@ -442,7 +445,7 @@ TEST_CASE("forged, foreign and outdated cursors are rejected") {
   CHECK(c.has("-32602"));
 }
 
-TEST_CASE("a disabled feature is neither announced nor available") {
+TEST_CASE("a disabled feature is neither declared nor available") {
   World w;
   w.profile.expose.resources = w.profile.expose.prompts = w.profile.expose.logging = false;
   w.profile.expose.completions = w.profile.expose.list_changed = false;
@@ -508,7 +511,7 @@ TEST_CASE("only initialize and ping are accepted before initialization") {
   CHECK(got.back().find("\"id\"") == std::string::npos);
 }
 
-TEST_CASE("a request that belongs to an ended call reaches no other client") {
+TEST_CASE("a request that belongs to a finished call reaches no other client") {
   World w;
   w.start();
   const std::string caps = R"({"elicitation":{}})";
@@ -519,24 +522,25 @@ TEST_CASE("a request that belongs to an ended call reaches no other client") {
   one.call("1", "a__x");
   const std::string first = FakeUpstreams::id_of(w.up.last("a"));
   two.call("1", "a__x");
-  SECTION("the connector attributes it") {
+  SECTION("the connector attributes the request to the call") {
     w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
     w.up.send("a", ask, std::stoull(first));
   }
-  SECTION("one connection, and the server still works on a cancelled call") {
+  SECTION("the call was cancelled, but the server may still be processing it") {
     one.end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     w.up.send("a", ask);
   }
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
-  // Once the server has finished the first call, it can send requests to the other client again.
+  // Once the server has finished the first call, the server's requests can only belong to the other
+  // client.
   w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.send("a", ask);
   CHECK(two.has("elicitation/create"));
 }
 
-TEST_CASE("a server-initiated request is cancelled when its call ends first") {
+TEST_CASE("a server-initiated request is cancelled if its call finishes first") {
   World w;
   w.start();
   Client c(*w.host, R"({"elicitation":{}})");
@@ -551,7 +555,7 @@ TEST_CASE("a server-initiated request is cancelled when its call ends first") {
   CHECK(c.got[2].find(R"("id":1,"result")") != std::string::npos);
 }
 
-TEST_CASE("a list change during the first listing does not make a server ready too early") {
+TEST_CASE("a list change during the first listing does not make a server ready prematurely") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{},"prompts":{}})";
   w.up.hold_tools = true;
@@ -584,7 +588,8 @@ TEST_CASE("a list change during the first listing does not make a server ready t
 }
 
 TEST_CASE(
-    "requests that wait for servers can be cancelled, and end when their client disconnects") {
+    "requests that wait for servers are dropped when they are cancelled or their client "
+    "disconnects") {
   World w;
   w.up.hold_tools = true;
   w.profile.limits.first_list_wait_ms = 5000;
@@ -617,7 +622,7 @@ TEST_CASE(
   CHECK(w.up.last("a").find(R"("name":"y")") != std::string::npos);
 }
 
-TEST_CASE("a server that ignores cursors is listed once") {
+TEST_CASE("a server that ignores cursors is listed only once") {
   World w;
   w.up.cursor["a"] = "";
   w.start();

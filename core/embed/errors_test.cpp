@@ -1,5 +1,5 @@
-// Tests server errors and malformed results with a policy that reads results. Errors are also
-// evaluated because they can contain as much data as results.
+// Tests server errors and malformed results with a policy that reads results. The policy also
+// evaluates errors because they can carry the same data as results.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results receives an error as an equivalent result
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Members that have no equivalent in results are included unchanged.
+  // Members of an error that a result cannot represent are added unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");
@@ -68,7 +68,7 @@ TEST_CASE("an error that a policy rejects is replaced and not recorded") {
     CHECK(w.record().response.empty());
     CHECK(w.record().error.find("sk-") == std::string::npos);
     w.turn(60);
-    CHECK(w.judge.records.size() <= 2);  // the handshake and the call
+    CHECK(w.judge.records.size() <= 2);  // the records of the handshake and of the call
     CHECK(w.host->status().in_flight == 0);
   };
   SECTION("blocked immediately") {
@@ -83,7 +83,7 @@ TEST_CASE("an error that a policy rejects is replaced and not recorded") {
     w.fails(secret_error);
     blocked("");
   }
-  SECTION("blocked later") {
+  SECTION("blocked by a delayed verdict") {
     c.call("1", "a__x");
     w.fails(secret_error);
     CHECK(c.got.empty());
@@ -106,7 +106,7 @@ TEST_CASE("an error that the policy allows is forwarded unchanged") {
   CHECK(w.record().response == secret_error);
 }
 
-TEST_CASE("a server error without an id is evaluated before it is quoted") {
+TEST_CASE("a server error without an ID is evaluated before the gateway quotes it") {
   ErrorWorld w;
   w.set_verdict(BH_VERDICT_BLOCK);
   w.start();

@@ -29,7 +29,7 @@ struct EventWorld : PolicyWorld {
     REQUIRE(sent_call());
     REQUIRE(judge.asked.empty());
   }
-  // Sets the verdict that the policy returns immediately for every request.
+  // Sets a verdict that the policy returns immediately for every request.
   void set_verdict(std::uint32_t verdict) {
     judge.judge = [verdict](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = verdict;
@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // Returns the record of the last rejection.
+  // Waits for a record of a rejection and returns the last one.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -69,7 +69,7 @@ struct EventWorld : PolicyWorld {
 TEST_CASE("a server-initiated request is evaluated before its client receives it") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.begin();
-  SECTION("allowed later") {
+  SECTION("allowed by a delayed verdict") {
     w.up.send("a", elicit);
     REQUIRE(w.judge.asked.size() == 1);
     CHECK(w.judge.last().look == "decide");
@@ -83,7 +83,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.client->has("elicitation/create"); }));
   }
-  SECTION("refused later") {
+  SECTION("refused by a delayed verdict") {
     w.up.send("a", elicit);
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("result":{"action":"decline"})"); }));
@@ -91,7 +91,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     CHECK(w.refusal().rule == "r1");
     CHECK(w.refusal().name == "x");
   }
-  SECTION("refused immediately; any verdict but allow refuses") {
+  SECTION("refused immediately: every verdict except allow is a refusal") {
     constexpr std::uint32_t refusals[] = {BH_VERDICT_BLOCK, BH_VERDICT_ASK, 77};
     for (const std::uint32_t verdict : refusals) {
       w.up.lane("a").sent.clear();
@@ -107,7 +107,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     CHECK(w.judge.asked.empty());
     CHECK(w.server_got(R"("action":"decline")"));
   }
-  SECTION("cancelled by the server while it waits") {
+  SECTION("cancelled by the server before the verdict") {
     w.up.send("a", elicit);
     w.up.send(
         "a", R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}})");
@@ -115,7 +115,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     w.turn(20);
     CHECK(w.client->got.empty());
   }
-  SECTION("its call ends while it waits") {
+  SECTION("its call finishes before the verdict") {
     w.up.send("a", elicit);
     w.finish();
     w.client->got.clear();
@@ -135,7 +135,7 @@ TEST_CASE("a client's response is evaluated before the server receives it") {
   w.judge.judge = later;
   const std::string accept =
       R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept","content":{"a":"b"}}})";
-  SECTION("allowed; a second answer is dropped") {
+  SECTION("allowed; a second response is dropped") {
     w.client->end->send(accept);
     CHECK(w.judge.last().event == BH_EVENT_INPUT_RESPONSE);
     CHECK(w.judge.last().text == R"({"action":"accept","content":{"a":"b"}})");
@@ -147,7 +147,7 @@ TEST_CASE("a client's response is evaluated before the server receives it") {
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("id":"s1","result":{"action":"accept")"); }));
   }
-  SECTION("refused: the server does not receive it, and its call continues") {
+  SECTION("refused: the server does not receive the response, and its call continues") {
     w.client->end->send(accept);
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"decline")"); }));
@@ -162,7 +162,7 @@ TEST_CASE("a client's response is evaluated before the server receives it") {
     CHECK(w.judge.asked.size() == asked);
     CHECK(w.server_got(R"("id":"s1","error")"));
   }
-  SECTION("its call ends while it waits") {
+  SECTION("its call finishes before the verdict") {
     w.client->end->send(accept);
     w.finish();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -171,10 +171,10 @@ TEST_CASE("a client's response is evaluated before the server receives it") {
   }
 }
 
-TEST_CASE("notifications are evaluated in both directions, and late notifications are dropped") {
+TEST_CASE("notifications in both directions are evaluated, and late ones are dropped") {
   EventWorld w(BH_POLICY_JUDGES_NOTIFICATIONS);
   w.begin();
-  SECTION("a log line") {
+  SECTION("a log message") {
     w.up.send("a", log_line);
     CHECK(w.judge.last().event == BH_EVENT_NOTIFICATION);
     CHECK(w.judge.last().flags == 0);
@@ -189,7 +189,7 @@ TEST_CASE("notifications are evaluated in both directions, and late notification
     CHECK(w.client->got.empty());
     CHECK(w.refusal().rule == "r1");
   }
-  SECTION("of a call that the connector names") {
+  SECTION("a notification that the connector attributes to a call") {
     std::string call;
     for (const std::string &m : w.up.lane("a").sent) {
       if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
@@ -201,13 +201,13 @@ TEST_CASE("notifications are evaluated in both directions, and late notification
     w.up.send("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
-    // The message is forwarded even if the call ends before the decision.
+    // The message is forwarded even if the call finishes before the verdict.
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.client->has("\"notifications/m"); }));
   }
-  SECTION("progress of a call that has ended") {
+  SECTION("progress of a call that has finished") {
     std::string call;
     for (const std::string &m : w.up.lane("a").sent) {
       if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
@@ -223,7 +223,7 @@ TEST_CASE("notifications are evaluated in both directions, and late notification
     w.turn(20);
     CHECK(w.client->got.empty());
   }
-  SECTION("of the client, about a server-initiated request") {
+  SECTION("progress that the client reports for a server-initiated request") {
     w.up.send("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
                    R"({"message":"?","_meta":{"progressToken":"up"}}})");
     CHECK(w.judge.asked.empty());  // this policy evaluates only notifications
@@ -247,7 +247,7 @@ TEST_CASE("notifications are evaluated in both directions, and late notification
   }
 }
 
-TEST_CASE("an event without a verdict is rejected after its time-out") {
+TEST_CASE("an event without a verdict is rejected when the time limit expires") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.profile.limits.policy_timeout_ms = 60;
   w.begin();

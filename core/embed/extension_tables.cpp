@@ -43,12 +43,12 @@ struct HostTables::Receiver {
     return route().clients.sessions.open(*part.end, peer, out, error);
   }
   bh_status deliver_message(const bh_incoming &message, bh_delivery *out) const {
-    if (part.end == nullptr) return BH_E_UNSUPPORTED;  // not a transport
+    if (part.end == nullptr) return BH_E_UNSUPPORTED;  // the plugin is not a transport
     return route().clients.sessions.deliver_message(*part.end, message, out);
   }
   void stream_gone(bh_session session, std::uint64_t stream) const {
-    // In protocol revisions with sessions, losing a stream does not cancel the call. The transport
-    // keeps or drops the answer.
+    // If the protocol revision has sessions, closing a stream does not cancel the call, and the
+    // transport keeps or drops the response.
     if (session == 0 && part.end != nullptr)
       route().clients.sessions.stream_gone(*part.end, stream);
   }

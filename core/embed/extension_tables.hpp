@@ -1,4 +1,5 @@
-// The tables that get_ext() returns to this host's plugins. Their ctx is the plugin's Instance.
+// Provides the tables that get_ext() returns to this host's plugins. Their `ctx` is the plugin's
+// Instance.
 #pragma once
 
 #include <string_view>
@@ -15,12 +16,13 @@ struct Part;
 class HostTables {
  public:
   explicit HostTables(const bh_limits &limits);
-  // Returns null if this plugin may not use the table.
+  // Returns the table with this ID. Returns null if the table does not exist or this plugin may not
+  // use it.
   const void *find(const Part &part, std::string_view id) const noexcept;
 
  private:
   struct Receiver;
-  // Returns all tables except the pipe tables.
+  // All tables except the pipe tables.
   host_tables::TableSet<host_tables::TransportTable<Receiver>,
                         host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
                         host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,
@@ -31,7 +33,7 @@ class HostTables {
 };
 
 Part &part_of(void *ctx) noexcept;
-bh_host_resume resume_functions() noexcept;    // resume_table.cpp
-bh_host_control control_functions() noexcept;  // control_table.cpp
+bh_host_resume resume_functions() noexcept;
+bh_host_control control_functions() noexcept;
 
 }  // namespace bulkhead

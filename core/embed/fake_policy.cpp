@@ -9,7 +9,7 @@ namespace {
 
 const bh_host_policy *policy_host() {
   const bh_host *host = FakeJudge::get().host;
-  if (host == nullptr) std::abort();  // called before the plugin was created
+  if (host == nullptr) std::abort();  // the plugin does not exist yet
   return static_cast<const bh_host_policy *>(host->get_ext(host->ctx, BH_EXT_HOST_POLICY));
 }
 

@@ -1,5 +1,5 @@
-// A policy plugin and a telemetry plugin that are linked into the test. The test decides requests
-// and reads the records.
+// Implements a policy plugin and a telemetry plugin that are linked into the test. The test makes
+// the policy's decisions and reads the records.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/plugin.h"
 
-// The fake plugins' state, read and set by the test. Only one instance may exist at a time.
+// The state of the fake plugins, which the test reads and sets. Only one instance of each plugin
+// may exist at a time.
 struct FakeJudge {
   static FakeJudge &get();
 
   struct Asked {
     std::string look;  // "decide", "observe" or "filter"
     std::uint64_t number;
-    std::string server, name, text;  // text: arguments or result
+    std::string server, name, text;  // `text` is the arguments or the result
     std::uint32_t flags = 0, event = 0;
     std::string method;
   };
-  // Returns the status, and may fill in the verdict. The verdict's strings must outlive the call.
+  // Returns the status and may set the verdict. The strings of the verdict must outlive the call.
   std::function<bh_status(const Asked &, bh_verdict *)> judge;
   std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
   std::vector<Asked> asked;
@@ -45,8 +46,8 @@ struct FakeJudge {
   };
   std::vector<Kept> records;
   std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;
-  bool takes = true;  // whether records are accepted
-  // Reports all records so far as committed.
+  bool takes = true;  // whether the telemetry plugin accepts records
+  // Reports that all records received so far are committed.
   void commit() const;
 
   const bh_host *host = nullptr, *telemetry_host = nullptr;

@@ -1,4 +1,4 @@
-// A gateway inside the test, with local clients, and with servers that the fake connector
+// Runs a gateway inside the test, with local clients and with servers that the fake connector
 // simulates.
 #pragma once
 
@@ -44,7 +44,8 @@ struct Client {
   }
 };
 
-// Its protocol is fixed, so that a connection begins with initialize.
+// Returns the definition of a fake server. Its protocol revision is fixed, so a connection starts
+// with initialize.
 inline ServerDef server(const std::string &name) {
   ServerDef def;
   def.protocol = ProtocolPin::v2025_11_25;

@@ -142,8 +142,9 @@ PluginRuntimeOptions HostImpl::plugin_options() {
   return options;
 }
 
-// Creates the stub of a plugin that runs in a compartment. Returns false if the plugin runs in this
-// process. Each policy and telemetry plugin has its own compartment, and therefore its own trunk.
+// Creates the client stub of a plugin that runs in a compartment. Returns false if the plugin runs
+// in this process. Each policy and telemetry plugin has its own compartment and therefore its own
+// trunk.
 bool HostImpl::make_stub(std::string_view group, Part &part) {
   const RemoteUse *use = remote_.find(group, part.use.id);
   if (use == nullptr) return false;
@@ -263,7 +264,7 @@ void HostImpl::wait_until(const std::function<bool()> &done, std::uint64_t deadl
   if (now < deadline_ns) wait_for(done, (deadline_ns - now) / 1'000'000u);
 }
 
-// Returns true if no transport has unsent answers.
+// Returns true if no transport has unsent responses.
 bool HostImpl::transports_have_sent() const {
   std::string ignored;
   const Parts &parts = plugins_.transports();
@@ -277,7 +278,7 @@ void HostImpl::request_stop() noexcept {
   core_.reactor->wake();
 }
 
-// Ends the run when no more clients can connect and all requests have been answered.
+// Stops the host if no more clients can connect and the router is idle.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
   if (parts.empty() || finish_posted_ || core_.stopped) return;
@@ -313,7 +314,7 @@ void HostImpl::shut_down() {
   route.clients.sessions.end_all("the gateway is stopping");
   wait_until([this] { return transports_have_sent(); }, deadline);
   core_.router->close_lanes();
-  // Child processes get two grace periods: after stdin is closed, and after SIGTERM.
+  // A child process gets two grace periods: one after its stdin is closed, and one after SIGTERM.
   wait_for([&route] { return route.servers.wires.closing() == 0; }, 2 * grace + 1'000);
   plugins_.stop_users();
   wait_for([this] { return sinks_.idle(); }, grace);

@@ -1,5 +1,5 @@
-// State shared by the host's classes. Owner: HostImpl. Runs on the reactor thread, except log() and
-// stop_requested.
+// Defines the state that the host's classes share. Owner: HostImpl. Must be used on the reactor
+// thread, except log() and stop_requested.
 #pragma once
 
 #include <atomic>
@@ -21,23 +21,23 @@ class Router;
 struct HostCore {
   HostCore(Profile first_profile, HostOptions host_options);
 
-  // Discards messages below options.log_level.
+  // Drops messages below options.log_level.
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
-  // Must only be called while the router exists.
+  // May only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // Returns true if sessions of earlier processes may be resumed. Once this process has run for
+  // Returns true if sessions of earlier processes can be resumed. After this process has run for
   // longer than the idle limit, all such sessions have expired.
   bool reopens_sessions() const noexcept;
-  // Returns true if all parts removed by reloads have ended.
+  // Returns true if everything that reloads removed has finished.
   bool drained() const;
   // Reports a compartment whose process is unresponsive or has violated the link protocol.
   void report_unhealthy(const std::string &compartment) const;
 
-  Profile profile;  // the current profile
+  Profile profile;  // the profile that is in use
   HostOptions options;
-  const bh_limits limits;  // the first profile's limits; plugins keep pointers to them
-  // Functions posted by the host's classes are registered with this object as owner.
+  const bh_limits limits;  // the limits of the first profile; plugins keep pointers to them
+  // The host's classes post functions to the reactor with this HostCore as the owner.
   std::unique_ptr<Reactor> reactor;
   std::unique_ptr<Router> router;  // null after shutdown
   std::uint64_t created_ns = 0;

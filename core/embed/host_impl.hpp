@@ -1,5 +1,5 @@
-// Implements Host (core/host.hpp): connects the plugins, the router and the classes that change
-// them.
+// Implements Host (core/host.hpp): creates and connects the plugins, the router, and the classes
+// that reload them.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class HostImpl final : public Host {
   HostImpl(Profile profile, HostOptions options);
   ~HostImpl() override;
 
-  Result<void> load();  // the rest of create(), after the constructor
+  Result<void> load();  // completes create() after the constructor
 
   Result<void> start() override;
   void run() override;

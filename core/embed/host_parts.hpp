@@ -1,4 +1,4 @@
-// The host classes to which the extension tables forward plugin calls. Owner: HostImpl.
+// Defines the host classes to which the extension tables forward calls of plugins. Owner: HostImpl.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ struct HostParts {
   Policies &policies;
   ServerChanges &changes;
   const Sealer &sealer;
-  std::function<void(Part &transport)> on_finished;  // no more clients can connect
+  // Called when a transport can accept no more clients.
+  std::function<void(Part &transport)> on_finished;
 };
 
 }  // namespace bulkhead

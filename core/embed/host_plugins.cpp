@@ -40,7 +40,7 @@ std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
   return part;
 }
 
-// Creates a part, and loads its plugin unless the plugin runs in another process.
+// Creates a part and loads its plugin, unless the plugin runs in another process.
 Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
   auto part = new_part(use);
   part->keeps_records = group == "telemetry";
@@ -48,8 +48,8 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// Loads a part's plugin. If a plugin that is not required fails, its part is kept so its failure
-// can be shown in status output.
+// Loads the plugin of a part. If loading fails but the plugin is not required, keeps the part so
+// that the status can show the failure.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -83,7 +83,7 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   use.required = false;
   auto part = new_part(use);
   part->starts_children = connects_children(use.plugin);
-  // Connectors are not required: if one fails, its part is kept with the error.
+  // A connector is not required, so load_part() returns the part even if loading fails.
   connectors_.push_back(*load_part(std::move(part)));
   Part &made = *connectors_.back();
   if (core_.started) static_cast<void>(start(made));
@@ -91,7 +91,8 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   return &made;
 }
 
-// Only a connector that the profile assigns to stdio servers gets bh.host.spawn/1.
+// Returns true if the profile assigns this connector to stdio servers. Only such a connector gets
+// bh.host.spawn/1.
 bool HostPlugins::connects_children(const std::string &plugin) const {
   const Profile &profile = core_.profile;
   const auto is_connector_of = [&](const std::string &type) {
@@ -105,7 +106,7 @@ bool HostPlugins::connects_children(const std::string &plugin) const {
 }
 
 void HostPlugins::load_services() {
-  services_loaded_ = true;  // also set on failure, so loading is not retried for each request
+  services_loaded_ = true;  // set even if loading fails, so that it is not retried for each request
   for (const PluginUse &use : core_.profile.services) {
     auto part = load_part(new_part(use));
     if (!part.has_value()) {
@@ -127,7 +128,7 @@ const bh_http_service *HostPlugins::http_service(void **self) {
 void HostPlugins::use_prints() {
   if (prints_key_.empty()) {
     prints_key_.resize(32);
-    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // aborts the process on failure
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // terminates the process on failure
   }
   runtime_->set_prints(std::make_shared<const SecretPrints>(prints_of(core_.profile, prints_key_)));
 }
@@ -186,20 +187,20 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Stops plugins that a reload has removed, once they have no running calls.
+// Stops plugins that a reload has removed and that have no in-flight calls.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
     if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
       return false;
-    // The upstream has ended, but the plugin may report further list changes.
+    // The upstream no longer exists, but the plugin may still report list changes.
     part->upstream = nullptr;
     ended.push_back(std::move(part));
     return true;
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // Freed later, because functions posted by these plugins still use their parts.
+  // The parts are freed later because functions that these plugins have posted still use them.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();
@@ -209,7 +210,8 @@ void HostPlugins::forget_ended() {
   for (std::unique_ptr<Part> &part : ended_.front()) {
     const bool abandoned = part->instance != nullptr && part->instance->abandoned();
     part->instance.reset();
-    if (abandoned) static_cast<void>(part.release());  // its work in the pool may still use it
+    // A thread pool function of an abandoned instance may still use the part.
+    if (abandoned) static_cast<void>(part.release());
   }
   ended_.pop_front();
 }

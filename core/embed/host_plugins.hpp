@@ -1,4 +1,4 @@
-// Loads and starts the host's plugins, and stops plugins that a reload removes.
+// Loads and starts the plugins of the host, and stops the plugins that a reload removes.
 #pragma once
 
 #include <deque>
@@ -17,34 +17,35 @@ class HostPlugins {
  public:
   HostPlugins(HostCore &core, HostParts &host) : core_(core), host_(host) {}
 
-  // Loads all plugins of the profile except connectors and services, which are loaded at first use.
-  // `make_stub` creates the stub of a part that runs in a compartment. It returns false if the part
-  // runs in this process.
+  // Loads all plugins of the profile except connectors and services, which are loaded on first use.
+  // `make_stub` creates the client stub of a plugin that runs in a compartment, or returns false if
+  // the plugin runs in this process.
   using MakeStub = std::function<bool(std::string_view group, Part &part)>;
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
-  // Starts the plugins. Returns an error if a required plugin cannot start.
+  // Starts all loaded plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
-  // Stops plugins in reverse start order. Telemetry and policies are not stopped here, because the
-  // last records are created after the other plugins have stopped.
+  // Stop the plugins in reverse start order: stop_users() first, then stop_recorders(). Telemetry
+  // and policies are stopped last because stopping the other plugins creates the last records.
   void stop_users();
   void stop_recorders();
   void clear();
 
   Result<std::unique_ptr<Part>> make(std::string_view group, const PluginUse &use);
   Result<void> start(Part &part);
-  // Returns the connector for servers of this type.
+  // Returns the connector for servers of this type. Loads it on first use.
   Result<Part *> connector_for(const std::string &type);
-  // Returns the plugin that provides bh.host.http/1, or null.
+  // Returns the service that implements bh.host.http/1, or null. Sets *self to its plugin.
   const bh_http_service *http_service(void **self);
 
-  // Makes plugins in this process mask the secrets of the current profile.
+  // Updates the fingerprints with which plugins in this process mask the current profile's secrets.
   void use_prints();
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {
     return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();
   }
 
-  // Replaces the tools plugins with `next`. A removed plugin is stopped after its last call.
+  // Replaces the tools plugins with `next`. A removed plugin is stopped after its last call has
+  // finished.
   void exchange_tools(Parts next);
   void end_left();
 
@@ -54,7 +55,7 @@ class HostPlugins {
   const Parts &policies() const noexcept { return policies_; }
   const Parts &telemetry() const noexcept { return telemetry_; }
   const Parts &services() const noexcept { return services_; }
-  // Removes a tools plugin and returns it. Used by exchange_tools().
+  // Removes a tools plugin and returns it, so that it can be passed to exchange_tools().
   std::unique_ptr<Part> take_tools(const Part *part);
 
  private:
@@ -70,10 +71,10 @@ class HostPlugins {
   HostParts &host_;
   std::string prints_key_;
   MakeStub make_stub_;
-  std::optional<PluginRuntime> runtime_;  // outlives the parts
+  std::optional<PluginRuntime> runtime_;  // must outlive the parts
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
-  Parts leaving_;            // removed by a reload but still running calls
-  std::deque<Parts> ended_;  // stopped plugins, kept until their posted functions have run
+  Parts leaving_;            // removed by a reload; they may have in-flight calls
+  std::deque<Parts> ended_;  // stopped plugins whose posted functions have not yet run
   bool services_loaded_ = false;
 };
 

@@ -20,7 +20,7 @@ TEST_CASE("a completion's type is parsed as the server parses it") {
                 R"(,"argument":{"name":"n","value":"v"}}})");
   };
   const auto sent = [&] { return w.up.last("a").find("completion/complete") != std::string::npos; };
-  SECTION("a prompt in another spelling is not taken for a resource") {
+  SECTION("a prompt whose type contains an escape sequence is not taken for a resource") {
     complete(R"({"type":"ref\/prompt","name":"secret","uri":"bulkhead://a/m://1"})");
     CHECK(w.judge.asked.empty());
     CHECK(c.has("Prompt not found: secret"));

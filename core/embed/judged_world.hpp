@@ -1,4 +1,4 @@
-// A gateway inside the test, which provides the policy and telemetry plugins.
+// Runs a gateway inside the test with the fake policy and telemetry plugins.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Tests the queues and the delayed start of lanes behind a connector.
+// Tests lanes behind a connector: their queues and their delayed start.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -48,7 +48,7 @@ TEST_CASE("queued calls are limited in bytes, but an empty queue accepts any cal
   CHECK(c.has(R"(\"a\" is busy: 1 calls of 5)"));
   c.got.clear();
 
-  // Capacity is released when calls are sent or cancelled.
+  // Sending or cancelling calls makes room in the queue.
   answer_last(w, "a");
   CHECK(w.up.last("a").size() > 5000);
   c.got.clear();

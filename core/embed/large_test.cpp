@@ -1,5 +1,5 @@
-// Tests messages that are too large for an immediate check for duplicate members. They are checked
-// in a later turn, before a policy is asked or an answer is sent.
+// Tests messages that are too large to be checked for duplicate members immediately. They are
+// checked in a later turn, before a policy evaluates them or a response is sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -67,12 +67,14 @@ TEST_CASE("large arguments that no policy reads are sent immediately without a c
   CHECK(w.sent_call());
 }
 
-TEST_CASE("a large call can be decided after the check or be cancelled before it") {
+TEST_CASE(
+    "a large call can be decided by a delayed verdict after the check, or be cancelled before the "
+    "check") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
   c.call("1", "a__x", with_arguments(large()));
-  SECTION("decided later") {
+  SECTION("allowed by a delayed verdict") {
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 1; }));
     w.turn(20);
     CHECK_FALSE(w.sent_call());
@@ -80,7 +82,7 @@ TEST_CASE("a large call can be decided after the check or be cancelled before it
     REQUIRE(w.turn_until([&] { return w.sent_call(); }));
     CHECK(w.up.last("a").find(R"("arguments":{"n":2})") != std::string::npos);
   }
-  SECTION("refused later") {
+  SECTION("refused by a delayed verdict") {
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 1; }));
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
     REQUIRE(w.turn_until([&] { return c.has("blocked by policy (r1)"); }));
@@ -94,7 +96,7 @@ TEST_CASE("a large call can be decided after the check or be cancelled before it
   }
 }
 
-TEST_CASE("a large result is evaluated in a later turn and held until then") {
+TEST_CASE("a large result is evaluated in a later turn and is not forwarded before") {
   PolicyWorld w(observes);
   w.judge.judge = allow;
   w.start();
@@ -114,7 +116,7 @@ TEST_CASE("a large result is evaluated in a later turn and held until then") {
     CHECK(w.judge.asked.empty());
     CHECK(c.got.size() == 1);
   }
-  SECTION("blocked later") {
+  SECTION("blocked by a delayed verdict") {
     w.judge.judge = later;
     w.answer(large());
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 1; }));
@@ -150,7 +152,7 @@ TEST_CASE("large notifications and server-initiated requests are evaluated in a 
     CHECK(w.judge.asked.empty());
     CHECK_FALSE(c.has("xxx"));
   }
-  SECTION("its client has disconnected") {
+  SECTION("the client has disconnected") {
     w.up.send("a", message + large() + "}", call);
     c.end.reset();
     w.turn(100);
@@ -269,7 +271,7 @@ TEST_CASE("a large rewrite is checked before a later policy evaluates it") {
   CHECK(w.judge.asked.size() == (good ? 2 : 1));
 }
 
-TEST_CASE("a large rewrite of a call that has ended is dropped") {
+TEST_CASE("a large rewrite of a call that has finished is dropped") {
   PolicyWorld w(decides);
   w.judge.judge = rewriting(large());
   w.start();

@@ -1,4 +1,4 @@
-// One plugin of the host, in this process or in a compartment.
+// Defines one plugin of the host, which runs in this process or in a compartment.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ struct HostParts;
 
 struct Part : PluginPart {
   HostParts *host = nullptr;
-  bool finished = false;           // for a transport: no more clients can connect
-  std::unique_ptr<ClientEnd> end;  // for a transport: receives the messages of its sessions
-  Upstream *upstream = nullptr;    // for a tools plugin: its upstream
-  std::string compartment;         // empty if it runs in this process
-  // Stub of a policy or telemetry plugin that runs in a compartment.
+  bool finished = false;           // for a transport: it can accept no more clients
+  std::unique_ptr<ClientEnd> end;  // for a transport: receives the messages for its sessions
+  Upstream *upstream = nullptr;    // for a tools plugin: the upstream that it implements
+  std::string compartment;         // empty if the plugin runs in this process
+  // The client stub of a policy or telemetry plugin that runs in a compartment.
   std::unique_ptr<link::PolicyClientStub> policy_stub;
   std::unique_ptr<link::TelemetryClientStub> telemetry_stub;
 };

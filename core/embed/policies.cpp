@@ -55,11 +55,11 @@ Result<void> Policies::use() {
   return {};
 }
 
-// The stack and the watch copy the limits, so both are updated.
+// Both the stack and the watch have copies of the limits.
 void Policies::use_limits() {
   stack_.watch_with(nullptr);
   watch_.reset();
-  static_cast<void>(use());  // cannot fail, because the same engines were accepted before
+  static_cast<void>(use());  // cannot fail because the gate has already accepted these policies
 }
 
 void Policies::record(const std::vector<std::string> &changes) const {
@@ -77,9 +77,9 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// The watch has its own thread, so it is created only if at least one policy decides.
+// The watch starts a thread, so it is created only if at least one policy decides.
 void Policies::watch(bool wanted) {
-  // Below this limit, a busy machine could be mistaken for a hang.
+  // With a lower limit, a slow response on a busy machine could be mistaken for a hang.
   constexpr std::uint64_t least_ms = 1'000;
   if (!wanted || watch_ != nullptr || !policy_hang_handler()) return;
   watch_ = std::make_unique<PolicyWatch>(std::max(core_.profile.limits.policy_timeout_ms, least_ms),
@@ -162,7 +162,7 @@ Result<bool> Policies::reconfigure(const std::vector<PluginUse> &uses) {
 
 void Policies::rules_changed() {
   stack_.rules_changed();
-  static_cast<void>(use());  // updates the needs of the policies
+  static_cast<void>(use());  // updates what the policies need
   core_.route().servers.reload.policy_changed();
 }
 

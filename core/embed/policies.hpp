@@ -1,5 +1,5 @@
-// Manages the host's policies: determines which policies decide, reloads them, and receives their
-// delayed answers.
+// Manages the policies of the host: selects the ones that decide, reconfigures them, and receives
+// their delayed verdicts.
 #pragma once
 
 #include <cstdint>
@@ -20,33 +20,34 @@ class Policies final : public link::PolicyEvents {
   // `parts` contains the policy plugins in profile order.
   Policies(HostCore &core, const Parts &parts);
 
-  // Connects the router's gate to the stack. Called once, after the router has been created.
+  // Connects the router's gate to the policy stack. Must be called once, after the router has been
+  // created.
   void connect();
-  // Puts the started policies into effect. Must be called again if their needs change.
+  // Puts the policies that have started into effect. Must be called again when their needs change.
   Result<void> use();
-  // Applies the limits after the profile has changed.
+  // Applies the limits of a new profile.
   void use_limits();
-  // Records which policies are in effect. `changes` lists the differences from the previous
+  // Records the policies that are in effect. `changes` lists the differences from the previous
   // policies.
   void record(const std::vector<std::string> &changes) const;
 
-  // Finds the policies whose only change is their configuration and that can be reconfigured at run
-  // time. Returns their new configurations; in *next, these policies keep the current
-  // configuration. A changed or unknown plugin file does not prevent this: the running code applies
-  // the new rules, and keep_fixed() reports the file.
+  // Returns the new configurations of the policies that differ only in their configuration and can
+  // be reconfigured at run time. In *next, these policies keep their current configuration. Whether
+  // the plugin file has changed or is unknown does not matter here: the running code applies the
+  // new rules, and keep_fixed() reports the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
-  // Reconfigures the running policies. Returns true if the rules have changed. On an error, all
-  // policies keep their configuration.
+  // Reconfigures running policies. Returns true if the rules have changed. On error, all policies
+  // keep their previous configuration.
   Result<bool> reconfigure(const std::vector<PluginUse> &uses);
   void rules_changed();
 
-  // Receives a policy's delayed answer. `policy` is the policy's `self` pointer, or null for the
-  // policy that was asked last.
+  // Receives a policy's delayed verdict. `policy` is the `self` pointer of the policy, or null for
+  // the policy that was asked last.
   void answered(std::uint64_t exchange, Gate::Decision decision, const void *policy = nullptr);
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.
   void unanswered(std::uint64_t number, bool late);
-  // Returns true if every policy in another process can decide or has failed.
+  // Returns true if each policy in another process is ready or has failed.
   bool settled() const;
 
  private:
@@ -63,7 +64,7 @@ class Policies final : public link::PolicyEvents {
   const Parts &parts_;
   std::unique_ptr<PolicyWatch> watch_;
   std::unique_ptr<RewriteChecks> rewrite_checks_;
-  PolicyStack stack_;  // used by the router's gate
+  PolicyStack stack_;  // the policy of the router's gate
 };
 
 }  // namespace bulkhead

@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// Creates a decision that requires approval.
+// Returns the decision for a call that requires approval.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// Returns the needs() bit for requests of this type.
+// Returns the bit of needs() that a policy must set to receive such a request.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -76,7 +76,7 @@ PolicyStack::Decision PolicyStack::begin(const bh_policy_request &request, Look 
   progress.look = look;
   progress.call = look != Look::decide || request.event == BH_EVENT_CALL;
   bh_policy_request rest = request;
-  rest.arguments = {};  // the text is passed separately
+  rest.arguments = {};  // the text is a separate parameter
   if ((request.flags & BH_REQUEST_APPROVED) != 0) {
     const auto at = askers_.find(request.exchange);
     if (at != askers_.end()) progress.approved = at->second;
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Stores the request before asking the policy, because later policies need its data.
+    // Reserves space to store the request, in case the verdict is delayed.
     if (!has_room(request, now)) {
       return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }
@@ -110,7 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
   return conclude(request.exchange, std::move(progress));
 }
 
-// Validates a rewritten text before later policies receive it.
+// Validates rewritten text before later policies receive it.
 PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
                                         const void *who) const {
   if (read_later_) return read_later_(exchange, std::move(rewrite), who);
@@ -150,14 +150,16 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   return Gate::from(verdict);
 }
 
-// Merges one engine's decision with earlier decisions. Returns false if the result is final.
+// Merges an engine's decision with the earlier decisions. Returns false if the merged decision is
+// final.
 bool PolicyStack::merge(Progress *progress, Decision decision) {
   Decision &so_far = progress->so_far;
   const auto end = [&](Decision last) {
     so_far = std::move(last);
     return false;
   };
-  // An event other than a call can only be allowed or refused: a result cannot wait for approval.
+  // Only a call can require approval. For other events, such as results, any verdict except allow
+  // is a refusal.
   if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
   const bool asks = decision.asks && progress->look == Look::decide;
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
@@ -214,8 +216,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // Earlier policies decided under rules that may have changed. A call is not evaluated again
-    // because it would then be counted twice.
+    // The earlier policies decided under rules that may have changed. A call is not evaluated again
+    // because it would be counted twice.
     if (kept.progress.look != Look::filter)
       return Gate::failed("the rules were replaced during evaluation; try again");
     decision = {};
@@ -248,7 +250,8 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// Reports a failure as an error with the message that the policy provided.
+// Converts a decision to the result of a policy function. A failure becomes an error with the
+// message of the policy that failed.
 bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
   last_decision_ = std::move(decision);
   if (last_decision_.verdict == Verdict::pending) return BH_PENDING;
@@ -273,7 +276,7 @@ bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error
 struct PolicyStackFunctions {
   using Look = PolicyStack::Look;
   static PolicyStack &stack(void *self) { return *static_cast<PolicyStack *>(self); }
-  // Returns the only engine, or null if there are several.
+  // Returns the only engine, or null if there are several engines.
   static const PolicyStack::Engine *only(void *self) {
     return stack(self).engines_.size() == 1 ? &stack(self).engines_.front() : nullptr;
   }

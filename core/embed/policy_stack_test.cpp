@@ -1,4 +1,4 @@
-// Tests several policies that are asked in sequence.
+// Tests the combination of several policies that are asked one after the other.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t all = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS |
                               BH_POLICY_READS_RESULTS | BH_POLICY_FILTERS_LISTS;
 
-// A policy implemented by the test.
+// A policy that the test implements.
 struct Engine {
   std::uint32_t needs = all;
   bh_status status = BH_OK;
@@ -67,7 +67,7 @@ constexpr bh_policy table{
 struct Stack {
   std::deque<Engine> engines;
   PolicyStack stack;
-  Gate gate;  // the router's gate
+  Gate gate;  // used like the gate of the router
 
   explicit Stack(std::size_t n, std::uint64_t kept_bytes = 1 << 20)
       : engines(n), kept_bytes_(kept_bytes) {
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // The strings are destroyed on return, like the strings of messages.
+  // The strings of the request are destroyed on return, like those of a message.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
@@ -181,14 +181,14 @@ TEST_CASE("a policy that does not decide is not asked for a decision") {
   CHECK(s.observe("{}").verdict == Gate::Verdict::refuse);
 }
 
-TEST_CASE("approvals that several policies require are combined into one") {
+TEST_CASE("approval requirements of several policies are combined into one") {
   Stack s(3);
   s.engines[0].verdict = s.engines[2].verdict = BH_VERDICT_ASK;
   s.engines[0].rule = "a";
   s.engines[0].reason = "because";
   s.engines[1].rule = "b";
   s.engines[2].rule = "c";
-  SECTION("it names all rules") {
+  SECTION("the approval request names all rules") {
     const auto decision = s.decide();
     CHECK(decision.verdict == Gate::Verdict::refuse);
     CHECK(decision.asks);
@@ -196,14 +196,14 @@ TEST_CASE("approvals that several policies require are combined into one") {
     CHECK(decision.reason == "because");
     CHECK(decision.action == BH_VERDICT_ASK);
   }
-  SECTION("if one blocks, no approval is requested") {
+  SECTION("if a policy blocks the call, approval is not required") {
     s.engines[2].verdict = BH_VERDICT_BLOCK;
     const auto decision = s.decide();
     CHECK(decision.verdict == Gate::Verdict::refuse);
     CHECK_FALSE(decision.asks);
     CHECK(decision.rule == "c");
   }
-  SECTION("the approved text is the executed one") {
+  SECTION("a call that requires approval cannot be rewritten afterwards") {
     s.engines[1].verdict = BH_VERDICT_REWRITE;
     s.engines[1].rewrite = "{}";
     const auto decision = s.decide();
@@ -212,7 +212,7 @@ TEST_CASE("approvals that several policies require are combined into one") {
   }
 }
 
-TEST_CASE("only a policy that required approval is notified that it was given") {
+TEST_CASE("only a policy that required approval is notified that the call was approved") {
   constexpr std::uint32_t again = BH_REQUEST_AGAIN, yes = BH_REQUEST_AGAIN | BH_REQUEST_APPROVED;
   Stack s(3);
   s.engines[1].verdict = BH_VERDICT_ASK;
@@ -225,7 +225,7 @@ TEST_CASE("only a policy that required approval is notified that it was given") 
     CHECK(flags(1) == yes);
     CHECK(flags(2) == again);
   }
-  SECTION("if it required it later, and is asked again by a policy that answers later") {
+  SECTION("after delayed verdicts") {
     s.engines[0].status = s.engines[1].status = BH_PENDING;
     REQUIRE(s.decide(7).verdict == Gate::Verdict::pending);
     REQUIRE(s.answered(0, 7).verdict == Gate::Verdict::pending);
@@ -237,12 +237,12 @@ TEST_CASE("only a policy that required approval is notified that it was given") 
     CHECK(flags(1) == yes);
     CHECK(flags(2) == again);
   }
-  SECTION("for no other call") {
+  SECTION("not for another call") {
     REQUIRE(s.decide(7).asks);
     static_cast<void>(s.decide(8, yes));
     CHECK(flags(1) == again);
   }
-  SECTION("not after the call has ended") {
+  SECTION("not after the call has finished") {
     REQUIRE(s.decide(7).asks);
     s.stack.forget(7);
     static_cast<void>(s.decide(7, yes));
@@ -250,7 +250,7 @@ TEST_CASE("only a policy that required approval is notified that it was given") 
   }
 }
 
-TEST_CASE("a delayed answer resumes the evaluation") {
+TEST_CASE("a delayed verdict resumes the evaluation") {
   Stack s(3);
   s.engines[1].status = s.engines[2].status = BH_PENDING;
   s.engines[0].verdict = BH_VERDICT_REWRITE;
@@ -264,30 +264,30 @@ TEST_CASE("a delayed answer resumes the evaluation") {
     const auto decision = s.answered(2);
     CHECK(decision.verdict == Gate::Verdict::rewrite);
     CHECK(decision.replacement == R"({"n":2})");
-    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // the second answer is dropped
+    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // a second verdict is dropped
   }
-  SECTION("until one refuses") {
+  SECTION("until a policy refuses") {
     s.engines[1].verdict = BH_VERDICT_BLOCK;
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
     CHECK(s.engines[2].asked.empty());
   }
-  SECTION("not by an answer of a policy that was not asked") {
+  SECTION("not with the verdict of a policy that was not asked") {
     s.engines[2].status = BH_OK;
     CHECK(s.stack.answered(1, {}, &s.engines[2]).verdict == Gate::Verdict::pending);
     CHECK(s.engines[2].asked.empty());
     CHECK(s.answered(1).verdict == Gate::Verdict::rewrite);
   }
-  SECTION("not if the answer is no longer needed") {
+  SECTION("not if the verdict is not needed any longer") {
     s.stack.forget(1);
     CHECK(s.answered(1).verdict == Gate::Verdict::pending);
     CHECK(s.engines[2].asked.empty());
   }
 }
 
-TEST_CASE("a request that began under the previous rules is not completed under them") {
+TEST_CASE("a request whose evaluation began under the previous rules is not completed under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
-  SECTION("a call is refused, and not counted twice") {
+  SECTION("a call is refused, so it is not counted twice") {
     REQUIRE(s.decide().verdict == Gate::Verdict::pending);
     s.stack.rules_changed();
     const auto decision = s.answered(1);
@@ -301,7 +301,7 @@ TEST_CASE("a request that began under the previous rules is not completed under 
     s.stack.rules_changed();
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
   }
-  SECTION("an item is evaluated anew") {
+  SECTION("a list item is evaluated again") {
     bh_policy_request request{};
     request.size = sizeof request;
     request.exchange = 7;
@@ -333,7 +333,7 @@ TEST_CASE(
     CHECK(decision.replacement == R"({"masked":true})");
   }
   SECTION("withheld") {
-    s.engines[1].verdict = BH_VERDICT_ASK;  // a result cannot require approval
+    s.engines[1].verdict = BH_VERDICT_ASK;  // a refusal, because a result cannot require approval
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
   }
 }
@@ -370,7 +370,7 @@ TEST_CASE("stored requests are limited in size; above the limit, calls are refus
 }
 
 TEST_CASE("a single policy is asked directly, without storing requests") {
-  Stack s(1, 0);  // no requests may be stored
+  Stack s(1, 0);  // the limit permits no stored requests
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide().verdict == Gate::Verdict::pending);
   CHECK(s.engines[0].asked[0] == Engine::Asked{"s", R"({"n":1})", R"({"name":"t"})", ""});

@@ -1,4 +1,4 @@
-// Tests calls, results and lists that a policy decides asynchronously.
+// Tests calls, results and lists for which a policy delays its verdict.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -14,7 +14,7 @@ constexpr std::uint32_t filters = BH_POLICY_FILTERS_LISTS;
 
 }  // namespace
 
-TEST_CASE("a call that is allowed later is sent, unchanged or rewritten") {
+TEST_CASE("a call that a delayed verdict allows is sent, unchanged or rewritten") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -40,7 +40,7 @@ TEST_CASE("a call that is allowed later is sent, unchanged or rewritten") {
   CHECK(w.record().outcome == BH_OUTCOME_OK);
 }
 
-TEST_CASE("a call that is refused later is not sent, and is recorded with its rule") {
+TEST_CASE("a call that a delayed verdict refuses is not sent, and is recorded with its rule") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -64,7 +64,7 @@ TEST_CASE("a call that is refused later is not sent, and is recorded with its ru
   CHECK_FALSE(w.sent_call());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().server == "a");
-  // A second verdict for the same request is dropped.
+  // A second verdict on the same request is dropped.
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);
   CHECK_FALSE(w.sent_call());
@@ -85,7 +85,7 @@ TEST_CASE(
     };
     c.call("1", "a__x");
   }
-  SECTION("later") {
+  SECTION("by a delayed verdict") {
     c.call("1", "a__x");
     w.judge.decided(w.judge.last().number, BH_VERDICT_REWRITE, R"({"n":2})");
   }
@@ -94,7 +94,7 @@ TEST_CASE(
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("a call that receives no verdict is refused after the time-out") {
+TEST_CASE("a call without a verdict is refused when the time limit expires") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -111,7 +111,7 @@ TEST_CASE("a call that receives no verdict is refused after the time-out") {
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("a late decision does not shorten the server's time-out") {
+TEST_CASE("a late verdict does not shorten the server's time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.call_timeout_ms = 100;
@@ -155,7 +155,7 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
   const FakeJudge::Asked first = w.judge.last();
   CHECK(first.text == R"({"secret":1})");
   CHECK(c.got.empty());
-  // The server's call slot is available again.
+  // The result does not occupy the server's call slot.
   REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
   w.judge.judge = nullptr;
   w.answer(R"({"two":2})");
@@ -178,28 +178,28 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
     CHECK(c.has("MCP response blocked by policy (r1)"));
     CHECK_FALSE(c.has("secret"));
   }
-  SECTION("the connection is lost while it waits") {
+  SECTION("the connection is lost before the verdict") {
     w.up.fall("a", "killed by the test");
     w.turn(20);
     CHECK(c.got.empty());
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return c.has(R"("secret":1)"); }));
   }
-  SECTION("cancelled while it waits") {
+  SECTION("cancelled before the verdict") {
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     w.turn(30);
     CHECK(c.got.empty());
     CHECK(w.host->status().in_flight == 0);
   }
-  SECTION("the client disconnects while it waits") {
+  SECTION("the client disconnects before the verdict") {
     c.end.reset();
     CHECK(w.host->status().in_flight == 0);
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     w.turn(30);
     CHECK(c.got.empty());
   }
-  SECTION("a reload removes its server while it waits") {
+  SECTION("a reload removes the server before the verdict") {
     Profile next = w.profile;
     next.servers = {server("b")};
     REQUIRE(w.host->apply(next).has_value());
@@ -209,7 +209,7 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
   }
 }
 
-TEST_CASE("a result that receives no verdict before the time-out is withheld") {
+TEST_CASE("a result without a verdict is withheld when the time limit expires") {
   PolicyWorld w(observes);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -250,7 +250,7 @@ TEST_CASE("data waiting for a policy is limited") {
   c.call("2", "a__x", large);
   CHECK(c.has("limits.policy_waiting_bytes"));
   c.got.clear();
-  // Requests that have ended do not use capacity.
+  // Requests that have finished do not count towards the limit.
   w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
   REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
   c.got.clear();
@@ -263,7 +263,7 @@ TEST_CASE("data waiting for a policy is limited") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("a list is sent once each of its items has a verdict") {
+TEST_CASE("a list is sent once all its items have a verdict") {
   PolicyWorld w(filters);
   w.start();
   Client c(*w.host);
@@ -271,10 +271,10 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
   CHECK(c.got.empty());
   REQUIRE(w.judge.asked.size() == 3);
   const auto asked = w.judge.asked;
-  SECTION("answered out of order") {
+  SECTION("verdicts out of order") {
     w.judge.filtered(asked[2].number, true);
     w.judge.filtered(asked[1].number, false);
-    w.judge.filtered(asked[1].number, true);  // one verdict per item suffices
+    w.judge.filtered(asked[1].number, true);  // a second verdict on the same item is dropped
     w.turn(20);
     CHECK(c.got.empty());
     w.judge.filtered(asked[0].number, true);
@@ -282,12 +282,12 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
     CHECK(c.has("a__x"));
     CHECK_FALSE(c.has("a__y"));
     CHECK(c.has("b__x"));
-    // Items are evaluated once per list, not once per request.
+    // Verdicts apply to a list until the list or the rules change, so they are not requested again.
     c.got.clear();
     c.end->send(list_tools);
     CHECK(c.has("a__x"));
     CHECK(w.judge.asked.size() == 3);
-    // All items are evaluated again because the rules have changed.
+    // After the rules change, all items are evaluated again.
     c.got.clear();
     w.judge.judge = nullptr;
     w.judge.changed();
@@ -295,11 +295,12 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
     c.end->send(list_tools);
     CHECK(c.has("a__y"));
   }
-  SECTION("the rules change while it waits") {
+  SECTION("the rules change before the last verdict") {
     w.judge.filtered(asked[0].number, true);
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
-    for (const auto &one : asked) w.judge.filtered(one.number, true);  // under the previous rules
+    // Verdicts under the previous rules.
+    for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
     CHECK(c.got.empty());
     for (std::size_t i = 3; i < 6; ++i) w.judge.filtered(w.judge.asked[i].number, i == 4);
@@ -307,13 +308,13 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
     CHECK(c.has("a__y"));
     CHECK_FALSE(c.has("a__x"));
   }
-  SECTION("cancelled while it waits") {
+  SECTION("cancelled before the last verdict") {
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}})");
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
     CHECK_FALSE(c.has("\"tools\""));
   }
-  SECTION("the client disconnects while it waits") {
+  SECTION("the client disconnects before the last verdict") {
     c.end.reset();
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
@@ -327,7 +328,7 @@ TEST_CASE("a list is sent once each of its items has a verdict") {
   }
 }
 
-TEST_CASE("items that receive no verdict before the time-out are hidden until the next list") {
+TEST_CASE("items without a verdict are hidden until the next list when the time limit expires") {
   PolicyWorld w(filters);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -362,7 +363,7 @@ TEST_CASE("a repeated handshake keeps the session's servers and their calls") {
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
 }
 
-TEST_CASE("a call ends if its server is released before the decision") {
+TEST_CASE("a call fails if its server is released before the verdict") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30;
@@ -373,7 +374,7 @@ TEST_CASE("a call ends if its server is released before the decision") {
   g.call_x();
   REQUIRE(w.judge.asked.size() == 1);
   const std::uint64_t number = w.judge.last().number;
-  g.initialize("{}");  // uses other lanes; the previous lanes are released
+  g.initialize("{}");  // the session switches to other lanes, and the previous lanes are released
   REQUIRE(w.turn_until([&] { return g.has("it has not run"); }));
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);

@@ -1,7 +1,8 @@
-// Detects a policy in this process that does not return. Such a policy blocks the reactor thread
-// and the process cannot recover, so the handler terminates it.
+// Detects a policy in this process that does not return. The policy blocks the reactor thread, so
+// the process cannot recover, and the handler terminates it.
 //
-// A thread checks several times per time limit. The overhead is two stores per request.
+// A separate thread checks for hangs several times per time limit. The overhead is two stores per
+// request.
 #pragma once
 
 #include <atomic>
@@ -17,15 +18,15 @@ namespace bulkhead {
 
 class PolicyWatch {
  public:
-  // Called once, on the watch's thread, when a request has lasted between limit_ms and 1.25 *
+  // Called once, on the watch's thread, when a request has taken between limit_ms and 1.25 *
   // limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // State that the thread keeps between its checks.
+  // What the thread remembers from one check to the next.
   class Looks {
    public:
-    // `steps` is incremented when a request begins and when it ends. Returns true if the same
-    // request was in progress at each of the last `most` checks.
+    // `steps` is the value of steps_ at this check. Returns true if the same request was in
+    // progress at each of the last `most` checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;
@@ -43,8 +44,8 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Exists for the duration of one request on the reactor thread. `watch` may be null. `policy`
-  // must outlive the watch.
+  // Marks a request as in progress, from the constructor to the destructor. Must be used on the
+  // reactor thread. `watch` may be null. `policy` must outlive the watch.
   class Question {
    public:
     Question(PolicyWatch *watch, const std::string *policy) noexcept
@@ -79,13 +80,13 @@ class PolicyWatch {
   std::thread thread_;
 };
 
-// Sets the function that terminates this process when one of its policies hangs. If the function is
-// null, policies are not monitored. The handler applies to the whole process and must be set once,
-// before the first Host is created.
+// Sets the function that terminates this process when a policy hangs. If it is null, policies are
+// not monitored. The handler applies to the entire process and must be set once, before the first
+// Host is created.
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// The exit code of a compartment whose policy hung. The compartment's log names the policy.
+// The exit code of a compartment in which a policy hung. The compartment's log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
 // Returns the log message for a process that exits because a policy hung.

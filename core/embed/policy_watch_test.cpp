@@ -1,4 +1,4 @@
-// Tests that hanging policies are detected, and that other policies are not reported.
+// Tests that a hanging policy is detected and reported, and that other policies are not.
 #include "embed/policy_watch.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ TEST_CASE("a request that is in progress at all checks is a hang") {
   for (std::uint64_t steps = 1; steps < 100; ++steps) CHECK_FALSE(looks.hangs(steps));
   for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // no request in progress
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(101));
-  // A different request.
+  // another request
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(103));
   CHECK(looks.hangs(103));
 }

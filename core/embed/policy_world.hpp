@@ -1,5 +1,5 @@
-// A gateway inside the test, a policy that the test provides, and a client that may repeat its
-// handshake.
+// Runs a gateway inside the test with a policy whose verdicts the test sets, and a client that can
+// repeat its handshake.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ struct PolicyWorld : JudgedWorld {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
                      R"(,"result":)" + result + "}");
   }
-  // Returns the record of the last call.
+  // Waits for a record of a call and returns the last one.
   const FakeJudge::Kept &record() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -38,7 +38,6 @@ struct PolicyWorld : JudgedWorld {
   }
 };
 
-// A client that may repeat its handshake.
 class RawClient final : private ClientEnd {
  public:
   explicit RawClient(Host &host)

@@ -11,7 +11,7 @@ namespace {
 using profiles::credential_name;
 using profiles::credential_value;
 
-// Adds a value. In "Bearer TOKEN", only the token is the credential.
+// Adds a value. If the value is "Bearer TOKEN" or similar, adds only the token.
 void add_value(SecretPrints *prints, std::string_view value) {
   const std::size_t space = value.find(' ');
   const bool scheme =
@@ -47,9 +47,9 @@ void add_url(SecretPrints *prints, std::string_view url) {
   }
 }
 
-// Adds command-line values that masked_args() masks.
+// Adds the command-line values that masked_args() masks.
 void add_args(SecretPrints *prints, const std::vector<std::string> &args) {
-  bool next = false;  // whether the previous argument was an option that takes a credential
+  bool next = false;  // whether the previous argument was an option whose value is a credential
   for (const std::string &arg : args) {
     const std::size_t is = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');

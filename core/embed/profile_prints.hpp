@@ -1,5 +1,5 @@
-// Fingerprints of the credentials that a profile gives its servers, used to mask credentials
-// without storing them.
+// Computes fingerprints of the credentials that a profile gives to its servers. With them, the
+// credentials can be masked without being stored.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Fingerprints headers, variables and URL passwords that look like credentials by name or form.
-// `key` is 32 bytes long.
+// Returns the fingerprints of headers, variables, arguments and URL parts that look like
+// credentials by name or form. `key` is 32 bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

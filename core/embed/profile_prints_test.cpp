@@ -8,7 +8,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Returns true if this value is fingerprinted for the server.
+// Returns true if `value` is one of the server's fingerprinted values.
 bool known(const ServerDef &def, const std::string &value) {
   Profile profile;
   profile.servers.push_back(def);

@@ -34,7 +34,7 @@ std::string summary(const ApplyReport &report) {
 
 }  // namespace
 
-// The retained and new tools plugins of the next profile, in profile order.
+// The tools plugins of the next profile, in profile order. Each is either kept or new.
 struct ProfileReload::NextTools {
   struct Entry {
     Part *kept = nullptr;
@@ -60,11 +60,12 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
         next.policies.begin(), next.policies.end(),
         [&](const PluginUse &kept) { return kept.id == use.id; }, use);
   }
-  // The reload cannot fail after this point.
+  // From here on, the reload cannot fail.
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
-  // If a plugin changes its servers, the tool pins are those of the current profile.
+  // If a plugin changes its servers, apply() receives the current profile, so the pins are the
+  // same.
   const bool other_pins = !(profile.pins == next.pins) || profile.pinned != next.pinned;
   const bool other_waits = profile.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
@@ -112,8 +113,8 @@ void ProfileReload::exchange_servers(std::vector<ServerDef> servers, NextTools t
   }
 }
 
-// Keeps the current files of tools plugins in this process until a restart because loaded code
-// stays mapped.
+// A tools plugin in this process keeps its current file until a restart, because loaded code stays
+// mapped.
 void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   const auto here = [&](const PluginUse &use) { return remote_.find("tools", use.id) == nullptr; };
   for (std::string &line : keep_files(core_.profile.tools, &next->tools, here)) {
@@ -122,7 +123,8 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Makes the policies in `next` the current policies, except those that the report names.
+// Sets the policy mark of `next`. Policies that the report lists as needing a restart do not
+// change.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;
@@ -132,7 +134,7 @@ void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   if (next->policy_mark.generation == 0) {
     next->policy_mark = next_policy_mark(mark, core_.profile.policies, next->policies);
   } else if (kept) {
-    next->policy_mark = mark;  // the caller is notified and recomputes the mark
+    next->policy_mark = mark;  // the caller reads the report and recomputes the mark
   }
   report->policy_mark = next->policy_mark;
   if (next->policy_mark.generation != mark.generation) report->policy = next->policy_mark.changes;

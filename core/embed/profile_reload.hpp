@@ -1,5 +1,5 @@
-// Hot reload of the profile. Unchanged parts are kept, and new parts are created first. The router
-// then receives the new set of servers in one step.
+// Implements hot reload of the profile. Parts that have not changed are kept. New parts are created
+// first, and then the router receives the new set of servers in one step.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ class ProfileReload {
                 Servers &servers)
       : core_(core), plugins_(plugins), remote_(remote), policies_(policies), servers_(servers) {}
 
-  // Makes `next` the current profile. `servers` contains all servers to run, including those added
-  // by plugins. Changes nothing if an error is returned.
+  // Makes `next` the current profile. `servers` contains all servers to run, including servers that
+  // plugins have added. If an error is returned, nothing has changed.
   Result<ApplyReport> apply(Profile next, std::vector<ServerDef> servers);
 
  private:

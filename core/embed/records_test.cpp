@@ -22,7 +22,7 @@ struct RecordWorld : JudgedWorld {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
                      "\":" + json + "}");
   }
-  // Waits for n records and returns them.
+  // Waits until there are n records and returns them.
   const std::vector<FakeJudge::Kept> &records(std::size_t n) {
     turn_until([&] { return judge.records.size() >= n; });
     REQUIRE(judge.records.size() == n);
@@ -82,7 +82,7 @@ TEST_CASE("each request and notification has one record") {
   CHECK(r[5].request_id == "\"four\"");
   CHECK(r[5].outcome == BH_OUTCOME_ERROR);
   CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
-  CHECK(r[5].error == "no");  // the rest of the error is text that the plugin did not request
+  CHECK(r[5].error == "no");  // only the error's message; `response` contains the entire error
 
   CHECK(r[6].method == "tools/call");
   CHECK(r[6].server.empty());
@@ -111,7 +111,8 @@ TEST_CASE("records and status contain the name that each client claims, truncate
     if (one.method == "tools/call") names.push_back(one.claimed_name);
   }
   CHECK(names == std::vector<std::string>{"Claude Code", hostile, ""});
-  CHECK(w.records(6)[0].claimed_name == "Claude Code");  // the name sent in initialize itself
+  // The record of initialize, in which the client sends its name.
+  CHECK(w.records(6)[0].claimed_name == "Claude Code");
   std::vector<std::string> listed;
   for (const ClientStatus &one : w.host->status().clients) {
     CHECK(one.sessions == 1);
@@ -184,13 +185,12 @@ TEST_CASE("if no plugin requests texts, only their lengths are kept") {
 }
 
 TEST_CASE(
-    "texts are truncated at a character boundary, and their recorded lengths are the original "
-    "lengths") {
+    "texts are truncated at a character boundary, and records contain their original lengths") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
   std::string large;
-  while (large.size() < (1u << 20)) large += "\xE2\x82\xAC";  // three bytes each
+  while (large.size() < (1u << 20)) large += "\xE2\x82\xAC";  // three bytes per character
   c.call("1", "a__x", R"(,"arguments":{"t":")" + large + "\"}");
   w.answer("result", R"({"t":")" + large + "\"}");
   const auto &r = w.records(2);
@@ -203,7 +203,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "data that a rule removes from a call is not recorded, even if the call is rejected later") {
+    "data that a rule removes from a call is not recorded, even if the call is rejected "
+    "afterwards") {
   RecordWorld w(decides);
   w.profile.pins.mode = PinRules::Mode::enforce;
   w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
@@ -213,7 +214,7 @@ TEST_CASE(
   Client c(*w.host);
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   c.call("1", "a__x", R"(,"arguments":{"secret":"canary"})");
-  Profile next = w.profile;  // approves a different definition
+  Profile next = w.profile;  // pins a different definition
   ToolPin &pin = next.pinned.emplace_back();
   pin.server = "a";
   pin.tool = "x";
@@ -240,7 +241,7 @@ TEST_CASE("a rejected call is recorded without its arguments") {
     CHECK(w.records(2)[1].request ==
           R"({"name":"a__x","arguments":{"redacted_by_policy":true},"_meta":{"k":1}})");
   }
-  SECTION("the profile wants them") {
+  SECTION("a telemetry plugin requests the arguments") {
     w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
     c.call("1", "a__x", R"(,"arguments":{"path":"/etc"},"task":{"ttl":5})");
     const auto &r = w.records(2);
@@ -248,11 +249,11 @@ TEST_CASE("a rejected call is recorded without its arguments") {
     CHECK(r[1].flags == BH_RECORD_NOT_SENT);
     CHECK(r[1].rule == "r9");
   }
-  SECTION("larger than what is kept") {
+  SECTION("arguments larger than a record's text") {
     c.call("1", "a__x", R"(,"arguments":{"t":")" + std::string(1u << 20, 'p') + "\"}");
     CHECK(w.records(2)[1].request == R"({"name":"a__x","arguments":{"redacted_by_policy":true}})");
   }
-  SECTION("later") {
+  SECTION("rejected by a delayed verdict") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
     c.call("1", "a__x", R"(,"arguments":{"password":"p"})");
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
@@ -320,7 +321,7 @@ TEST_CASE("calls are rejected when the record queue is full if a plugin requires
     c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
   }
   CHECK(c.has("cannot record calls"));
-  // The in-flight call has a reserved slot in the queue.
+  // The in-flight call still has its reserved slot in the queue.
   w.answer("result", "{}");
   const auto counter = [&](std::string_view name) -> std::uint64_t {
     for (const auto &[key, value] : w.host->status().counters) {
@@ -339,7 +340,7 @@ TEST_CASE("calls are rejected when the record queue is full if a plugin requires
 }
 
 TEST_CASE(
-    "if no plugin requires rejection, records are dropped and counted, and the gap is visible") {
+    "if no plugin requires rejection, records are dropped and counted, and the gap is reported") {
   RecordWorld w;
   w.judge.takes = false;
   w.start();

@@ -1,5 +1,5 @@
-// Tests hot reload of servers. Unchanged servers are not disturbed, and every call to a removed
-// server is answered.
+// Tests hot reload of servers: unchanged servers are not affected, and every call to a removed
+// server gets a response.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -92,7 +92,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Reordering the servers reorders the list without opening a new connection.
+  // A different order of servers changes the order of the list but opens no connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -105,7 +105,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   CHECK(w.up.last("a").find("tools/call") != std::string::npos);
 }
 
-TEST_CASE("reload: a call at a removed server may finish before the server ends") {
+TEST_CASE("reload: a call to a removed server may finish before the server is closed") {
   World w;
   w.start();
   Client c(*w.host);
@@ -124,9 +124,7 @@ TEST_CASE("reload: a call at a removed server may finish before the server ends"
   CHECK(open_lanes(w, "b") == 0);
 }
 
-TEST_CASE(
-    "reload: a call that exceeds the drain limit is answered with an error and cancelled "
-    "upstream") {
+TEST_CASE("reload: a call that exceeds the drain limit fails and is cancelled upstream") {
   World w;
   w.profile.limits.drain_ms = 30;
   w.start();
@@ -159,7 +157,7 @@ TEST_CASE("reload: a changed server is replaced without interruption") {
   CHECK(report.changed == Names{"a"});
   CHECK(report.unchanged == 1);
   CHECK(open_lanes(w, "a") == 2);
-  // The list is available immediately because it is unchanged. Calls wait for the new connection.
+  // The list has not changed, so it is available immediately. Calls wait for the new connection.
   c.end->send(list_tools);
   CHECK(c.has("a__x"));
   c.got.clear();
@@ -171,7 +169,7 @@ TEST_CASE("reload: a changed server is replaced without interruption") {
   CHECK(fresh.sent.back().find(R"("name":"y")") != std::string::npos);
   answer(w, "a", FakeUpstreams::id_of(fresh.sent.back()));
   CHECK(c.has(R"("id":2,"result")"));
-  // The old call receives its answer from the old server.
+  // The response to the earlier call still comes from the old server.
   const FakeLane &old = *std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                       [&](const FakeLane &l) { return l.handle == old_lane; });
   CHECK(old.open);
@@ -179,7 +177,7 @@ TEST_CASE("reload: a changed server is replaced without interruption") {
   CHECK(c.has(R"("id":1,"result")"));
   REQUIRE(drained(w));
   CHECK(open_lanes(w, "a") == 1);
-  CHECK_FALSE(c.has("list_changed"));  // the tools are the same
+  CHECK_FALSE(c.has("list_changed"));  // the tools have not changed
 }
 
 TEST_CASE("reload: a changed server that does not start is unlisted after the grace period") {
@@ -197,7 +195,7 @@ TEST_CASE("reload: a changed server that does not start is unlisted after the gr
   c.end->send(list_tools);
   CHECK_FALSE(c.has("a__x"));
   CHECK(c.has("b__x"));
-  // The next profile contains the server again.
+  // A reload can start the server again.
   w.up.refuse_open = false;
   w.profile.servers[0].args = {};
   CHECK(apply(w).changed == Names{"a"});
@@ -215,14 +213,14 @@ TEST_CASE("reload: tool lists and limits change on the existing connection") {
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   const ApplyReport report = apply(w);
   CHECK(report.adjusted == Names{"a"});
-  // A denied tool is rejected immediately, before the server receives any request.
+  // A call of a denied tool is rejected immediately and is not sent to the server.
   c.call("1", "a__y");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find("Tool not found") != std::string::npos);
   REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
   c.call("2", "a__x");
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
-  // A tool that is no longer denied appears in a new list.
+  // When the tool is allowed again, it is listed again.
   c.end->send(list_tools);
   c.got.clear();
   w.profile.servers[0].deny_tools.clear();
@@ -265,7 +263,7 @@ TEST_CASE(
   CHECK(apply(w).changed == Names{"b"});
   REQUIRE(drained(w));
   CHECK(open_lanes(w, "a") == 1);
-  CHECK(open_lanes(w, "b") == 3);  // one for the lists, one per client
+  CHECK(open_lanes(w, "b") == 3);  // one for listing, and one for each client
   answer(w, "a", id);
   CHECK(one.has(R"("id":1,"result")"));
   one.call("2", "b__x");
@@ -276,7 +274,7 @@ TEST_CASE(
     if (lane.server == "b" && all.find("tools/call") != std::string::npos) ++calls;
   }
   CHECK(calls == 2);
-  // When the server is shared again, new clients use one connection.
+  // When the server becomes shared again, new clients share one connection.
   w.profile.servers[1].session = SessionScope::shared;
   w.profile.limits.drain_ms = 20;
   apply(w);
@@ -286,7 +284,7 @@ TEST_CASE(
   CHECK(open_lanes(w, "b") == 1);
 }
 
-TEST_CASE("reload: subscriptions move to a changed server and end with a removed server") {
+TEST_CASE("reload: subscriptions move to a changed server and are dropped with a removed server") {
   World w;
   w.up.capabilities["a"] = w.up.capabilities["b"] =
       R"({"tools":{},"resources":{"subscribe":true}})";
@@ -309,7 +307,7 @@ TEST_CASE("reload: subscriptions move to a changed server and end with a removed
   w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
                  R"("params":{"uri":"file:///x"}})");
   CHECK(c.has("bulkhead://a/file:///x"));
-  c.end.reset();  // unsubscribes only at servers that still exist
+  c.end.reset();  // sends unsubscribe only to servers that still exist
   CHECK(w.up.last("a").find("resources/unsubscribe") != std::string::npos);
 }
 
@@ -344,7 +342,7 @@ TEST_CASE("reload: a removed server whose connection was lost is not reconnected
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // If the connection is lost while the server is draining, the server's calls end.
+  // If the connection is lost while the server is draining, the server's calls fail.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -438,7 +436,7 @@ TEST_CASE("reload: a server can be removed before any server was started") {
   CHECK(w.up.lanes.size() == 1);
 }
 
-TEST_CASE("reload: under load, every call gets exactly one answer") {
+TEST_CASE("reload: under load, every call gets exactly one response") {
   World w;
   w.profile.limits.drain_ms = 10;
   w.profile.limits.retry_min_ms = 1;
@@ -477,7 +475,7 @@ TEST_CASE("reload: under load, every call gets exactly one answer") {
     }
     w.turn(pick(3));
   }
-  // Removes all servers. Calls that are running end at the time limit.
+  // Removes all servers. In-flight calls fail when the drain limit expires.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));
@@ -515,7 +513,7 @@ TEST_CASE("reload: the first list of a server remains the approved definition") 
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
     w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
-    // The profile is reloaded unchanged first, and then with a changed limit.
+    // The first reload changes nothing; the second one changes a limit.
     for (int i = 0; i < 2; ++i) {
       c.got.clear();
       c.end->send(list_tools);

@@ -1,5 +1,5 @@
-// Servers and plugins in other processes (compartments): their stubs, and the events that the stubs
-// report to the router.
+// Manages servers and plugins that run in compartments: their client stubs, and the events that the
+// stubs report to the router.
 #pragma once
 
 #include <map>
@@ -18,7 +18,6 @@ class RemotePlugins final : private link::ClientStubEvents {
  public:
   using Uses = std::map<std::string, RemoteUse>;  // keyed by remote_name()
 
-  // The parameters are the host's plugins of the respective types.
   RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
 
   const Uses &uses() const noexcept { return uses_; }
@@ -26,16 +25,16 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects the upstream to its compartment's stub. Returns false if the upstream runs in this
-  // process.
+  // Connects an upstream to the client stub of its compartment. Returns false if the upstream runs
+  // in this process.
   bool connect_upstream(Upstream &upstream, bool tools);
-  // Connects a compartment's process after it has been started or restarted; see Host::attach().
+  // Connects the process of a compartment after it was started or restarted; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
-  // Returns the state of a plugin in a compartment, for status output.
+  // Returns the state of a plugin in a compartment, as text for the status.
   std::string state(const Part &part) const;
-  // Must be called after the router has ended.
+  // Must be called after the router has been destroyed.
   void clear() { stubs_.clear(); }
 
  private:

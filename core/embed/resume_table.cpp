@@ -1,4 +1,4 @@
-// Implements bh.host.resume/1: session resumption after a process restart.
+// Implements bh.host.resume/1, with which transports resume sessions after a process restart.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/extension_tables.hpp"
 #include "embed/host_parts.hpp"
@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the context that is authenticated together with a sealed session. The context binds the
-// session to one transport, which knows whether the session is still open.
+// Returns the context that is authenticated together with a sealed session. It binds the session to
+// one transport instance, because only that transport knows whether the session is still open.
 std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
   return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
 }

@@ -21,7 +21,7 @@ struct RewriteChecks::Check {
   void work() noexcept {
     try {
       Gate::look_at(&decision);
-    } catch (const std::exception &) {  // out of memory: the text remains unchecked
+    } catch (const std::exception &) {  // out of memory: the text stays unchecked
     }
   }
   static void done(Check &checked) {
@@ -48,7 +48,8 @@ Gate::Decision RewriteChecks::begin(std::uint64_t exchange, Gate::Decision rewri
                         " MiB of policy rewrites would be queued for checking; try again later");
   }
   auto check = std::make_unique<Check>(Check{state_, exchange, std::move(rewrite), who, bytes});
-  // The work has no owner, so done() frees the check even if this object has been destroyed.
+  // The work has no owner, so done() is called and frees the check even if this object has been
+  // destroyed.
   if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
       BH_OK)
     return Gate::failed("the pool for blocking work is full; try again later");

@@ -1,5 +1,5 @@
-// Validates large rewritten arguments or results on the thread pool. Each must be valid JSON
-// without duplicate members. Owner: the Host. Runs on the reactor thread.
+// Validates large rewritten arguments and results on the thread pool. A text must be valid JSON
+// without duplicate members. Owner: the Host. Must be used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace bulkhead {
 
 class RewriteChecks {
  public:
-  // Limits the total bytes of all texts that are pending or being checked.
+  // Maximum total size of the texts that are queued or being checked.
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
-  // Called on the reactor thread, once per check, but never after the destructor has run.
+  // Called on the reactor thread, once for each check. Not called after the destructor has run.
   using Found =
       std::function<void(std::uint64_t exchange, Gate::Decision decision, const void *who)>;
   RewriteChecks(Reactor &reactor, Found found);
@@ -25,8 +25,8 @@ class RewriteChecks {
   RewriteChecks(const RewriteChecks &) = delete;
   RewriteChecks &operator=(const RewriteChecks &) = delete;
 
-  // Returns pending, or a refusal if too much data is pending. `who` is the policy and is passed to
-  // `Found`.
+  // Starts a check. Returns a pending decision, or a refusal if too much data is queued. `who`
+  // identifies the policy and is passed to `Found`.
   Gate::Decision begin(std::uint64_t exchange, Gate::Decision rewrite, const void *who);
 
  private:
@@ -34,7 +34,7 @@ class RewriteChecks {
   struct Check;
 
   Reactor &reactor_;
-  const std::shared_ptr<State> state_;  // shows running checks whether this object still exists
+  const std::shared_ptr<State> state_;  // tells running checks whether this object still exists
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// A client session's encrypted and authenticated state, which the client stores as text.
+// Encrypts and authenticates the state of a client session. The client stores the result as text.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ struct SealedSession {
   std::uint64_t since_ns = 0;  // time of sealing on the machine's monotonic clock
 };
 
-// Uses XChaCha20-Poly1305 with a random nonce. `context` (session id, principal) is authenticated
-// together with the session. The output is base64url without padding. The key is 32 bytes long.
+// Seals sessions with XChaCha20-Poly1305 and a random nonce. `context` (session ID, principal) is
+// authenticated together with the session. The output is base64url without padding. The key is 32
+// bytes long.
 class Sealer {
  public:
   static constexpr std::size_t key_bytes = 32;
@@ -24,7 +25,7 @@ class Sealer {
   explicit Sealer(std::string key) : key_(std::move(key)) {}
   bool usable() const noexcept { return key_.size() == key_bytes; }
   std::string seal(const SealedSession &session, std::string_view context) const;
-  // Returns nullopt if the text is forged, damaged, or sealed with another key or context.
+  // Returns nullopt if the text is forged or damaged, or was sealed with another key or context.
   std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
 
  private:

@@ -32,7 +32,7 @@ std::vector<ServerDef> ServerChanges::all_servers(const Profile &profile,
                            "\" is skipped: the profile has a server with that name");
       } else if (const ProfileHold *hold =
                      find_hold(profile.server_holds, {"mcpServers", def.name})) {
-        // The server may have been added under a previous profile.
+        // The plugin may have added the server under a previous profile, which had no such hold.
         refused->push_back("server \"" + def.name + "\" of \"" + added.part->use.id +
                            "\" is skipped: " + hold->says);
       } else {
@@ -80,7 +80,7 @@ void ServerChanges::apply_all() {
     std::vector<std::string> refused;
     std::vector<ServerDef> servers = all_servers(core_.profile, &refused);
     refuse_taken(servers, change.get());
-    // Cannot fail: the profile is unchanged, so no plugin is loaded.
+    // Cannot fail: the profile is the same, so no plugin is loaded.
     auto report = reload_.apply(core_.profile, std::move(servers));
     if (report.has_value()) change->report = *std::move(report);
     change->timer = core_.reactor->timer_start(&core_, change->wait_ms,
@@ -93,7 +93,7 @@ void ServerChanges::apply_all() {
   check_later();
 }
 
-// Rejects definitions whose names are already used by the profile or another plugin.
+// Rejects definitions whose names the profile or another plugin already uses.
 void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *change) const {
   std::erase_if(change->defined.servers, [&](const ServerDef &def) {
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
@@ -126,7 +126,6 @@ void ServerChanges::check() {
   }
 }
 
-// Drops all changes without calling `done`.
 void ServerChanges::drop() {
   for (const auto &change : changes_) core_.reactor->timer_cancel(change->timer);
   changes_.clear();

@@ -1,4 +1,4 @@
-// Manages servers that plugins add at run time to the profile's servers (bh.host.control/1).
+// Manages the servers that plugins add to the profile's servers at run time (bh.host.control/1).
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ class ServerChanges {
  public:
   ServerChanges(HostCore &core, ProfileReload &reload);
 
-  // See bh_host_control. The change is applied at the end of the turn because router or plugin code
-  // may be on the call stack.
+  // See bh_host_control. The change is applied at the end of the turn because functions of the
+  // router or of plugins may be on the call stack.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers of this profile, followed by those plugin servers whose names are not
-  // taken. Adds the reason for each omitted server to `refused`.
+  // Returns the servers of the profile, followed by the plugins' servers whose names are not taken.
+  // Adds to `refused` the reason why each of the other servers is omitted.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Called when a pending change may have been completed. Checks once, at the end of the turn.
+  // Must be called when a pending change may be complete. Checks once, at the end of the turn.
   void check_later();
-  // Drops pending changes when the host stops.
+  // Drops all pending changes, without calling `done`, because the host is stopping.
   void drop();
 
  private:
@@ -40,7 +40,7 @@ class ServerChanges {
     const Part *part = nullptr;
     std::vector<ServerDef> servers;
   };
-  // A replace_servers() request whose `done` has not been called yet.
+  // A replace_servers() request that has not yet called `done`.
   struct Change {
     ServerChanges *changes = nullptr;
     Part *part = nullptr;

@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the path of the file for a server's stderr. Server names contain only [A-Za-z0-9_.-], so
-// no escaping is needed.
+// Returns the path of a server's stderr log. Server names contain only [A-Za-z0-9_.-], so they need
+// no escaping.
 std::string stderr_file(const std::string &state_dir, const std::string &server) {
   return state_dir + "/log/servers/" + server + ".log";
 }
@@ -25,9 +25,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Creates the folder to which connectors write the servers' standard error. It is private because
-// the output may contain secrets. Without the folder, connectors keep only each server's last
-// lines, in memory.
+// Creates a private folder because the logs may contain secrets. Without the folder, connectors
+// keep only the last lines of each server, in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -41,7 +40,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds values that connectors need in addition to the profile's definition.
+// Adds values to the definition that the connector needs but the profile does not contain.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

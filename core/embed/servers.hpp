@@ -1,4 +1,4 @@
-// Creates the router's upstreams from the profile's servers and tools plugins.
+// Creates the router's upstreams from the servers and tools plugins of the profile.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@ class Servers {
   Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
       : core_(core), plugins_(plugins), remote_(remote) {}
 
-  // Adds the profile's servers. Called once, before the start.
+  // Adds the servers of the profile. Must be called once, before the host starts.
   Result<void> add_all();
-  // Disables servers whose connector did not start.
+  // Disables servers whose connector has failed to start.
   void drop_failed_connectors();
 
   // ---- reload of a server or tools plugin ----
   NextUpstream next(const ServerDef &def, ApplyReport *report);
   NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
   void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }
-  // Creates the folder to which connectors write the servers' standard error.
+  // Creates the folder to which connectors write the servers' stderr.
   void make_log_folder() const;
 
  private:

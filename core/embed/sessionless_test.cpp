@@ -1,5 +1,5 @@
-// Tests a transport whose messages do not require a session: the guarantees of
-// bh_host_transport.deliver_message(), and transports that use only deliver().
+// Tests transports whose messages do not require a session (deliver_message()), and transports that
+// use only deliver().
 #define BH_STATIC_PLUGIN
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -26,12 +26,12 @@ struct Sent {
   std::string text;
 };
 
-// The start parameters and received messages of the plugin below.
+// The host of the plugin below, and everything that the plugin receives.
 struct Wire {
   const bh_host *host = nullptr;
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::uint64_t gone_in_send = 0;  // the stream to close inside send()
+  std::uint64_t gone_in_send = 0;  // the stream that send() closes
 
   const bh_host_transport *table() const {
     return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
@@ -99,7 +99,8 @@ struct Delivered {
   std::uint32_t kind, flags;
 };
 
-// A gateway with this transport. With `commits`, answers wait for the test's telemetry plugin.
+// A gateway with this transport. With `commits`, responses wait until the test's telemetry plugin
+// commits their records.
 struct WireWorld : World {
   FakeJudge &judge = FakeJudge::get();
   std::vector<std::string> log;
@@ -153,7 +154,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // Waits until n requests are recorded and can be committed.
+  // Waits until n calls are recorded and can be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };
@@ -174,7 +175,7 @@ bool has(const Sent &sent, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a sessionless message is answered on its stream and leaves no session") {
+TEST_CASE("the response to a sessionless message is sent on its stream, and no session remains") {
   WireWorld w;
   w.begin();
   const Delivered d = w.deliver(7, discover);
@@ -188,14 +189,14 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(has(wire.sent[0], R"("id":"d","result":{"resultType":"complete","supportedVersions":[)"));
   CHECK(w.host->status().sessions == 0);
 
-  // The stream number can be reused. A request in a protocol revision with sessions fails because
-  // no session is initialized.
+  // The stream number can be reused. This request uses a protocol revision with sessions and fails
+  // because there is no initialized session.
   CHECK(w.deliver(7, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").status == BH_OK);
   REQUIRE(wire.sent.size() == 2);
   CHECK(has(wire.sent[1], "the session is not initialized"));
   CHECK(wire.sent[1].http_status == 400);
 
-  // A malformed message is answered once; a notification is not answered.
+  // A malformed message gets one error response. A notification gets none.
   const Delivered malformed = w.deliver(8, "{");
   CHECK(malformed.kind == BH_DELIVERED_ANSWER);
   CHECK((malformed.flags & BH_DELIVERED_REFUSED) != 0);
@@ -210,12 +211,13 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(wire.ended.empty());
 }
 
-TEST_CASE("sessionless messages occupy no session slot and have a separate limit") {
+TEST_CASE("sessionless messages do not count as sessions and have a separate limit") {
   WireWorld w(true);
   w.begin();
   w.open();
   w.open();
-  CHECK(w.deliver(1, discover).status == BH_OK);  // the answer waits until its record is committed
+  // The response waits until its record is committed.
+  CHECK(w.deliver(1, discover).status == BH_OK);
   CHECK(w.deliver(2, discover).status == BH_OK);
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 2);
@@ -236,7 +238,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   CHECK(w.deliver(1, discover).status == BH_OK);
   CHECK(w.deliver(2, discover).status == BH_OK);
   w.gone(1);
-  w.gone(1);   // closed twice
+  w.gone(1);   // closed a second time
   w.gone(99);  // unknown stream
   REQUIRE(w.recorded(2));
   w.judge.commit();
@@ -245,7 +247,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].stream == 2);
 
-  // The stream is closed inside send() for another message.
+  // send() for one message closes the stream of another message.
   CHECK(w.deliver(3, discover).status == BH_OK);
   CHECK(w.deliver(4, discover).status == BH_OK);
   wire.gone_in_send = 4;
@@ -258,7 +260,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   CHECK(w.deliver(4, discover).status == BH_OK);  // the stream number can be reused
 }
 
-TEST_CASE("a message that would begin a session is rejected") {
+TEST_CASE("a message that would start a session is rejected") {
   WireWorld w;
   w.begin();
   const Delivered d = w.deliver(1, initialize);
@@ -266,7 +268,7 @@ TEST_CASE("a message that would begin a session is rejected") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // Repeats the test with a session, using both functions.
+  // The same message is accepted in a session, with either function.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);
@@ -284,7 +286,8 @@ TEST_CASE("a message that would begin a session is rejected") {
   CHECK(has(wire.sent[1], "a__x"));
   CHECK(deliver_old(0) == BH_STALE);
   CHECK(deliver_old(session + 1) == BH_STALE);
-  wire.table()->stream_gone(wire.host->ctx, session, 2);  // cancels nothing
+  // Cancels nothing because the message belongs to a session.
+  wire.table()->stream_gone(wire.host->ctx, session, 2);
   CHECK(w.host->status().sessions == 1);
 }
 
@@ -325,7 +328,7 @@ TEST_CASE("an invalid delivery by a transport is rejected, and the reason is log
   CHECK(w.deliver(WireWorld::incoming(5, initialize, &peer, session)).status == BH_OK);
 }
 
-TEST_CASE("a stopping host answers sessionless messages") {
+TEST_CASE("a stopping host responds to sessionless messages") {
   WireWorld w(true);
   w.begin();
   CHECK(w.deliver(1, discover).status == BH_OK);

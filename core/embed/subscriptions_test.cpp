@@ -1,5 +1,5 @@
 // Tests subscriptions: which requests the upstream receives, which clients are notified, and which
-// state remains after a session or server has ended.
+// state remains after a session or server has been closed.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,8 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Returns the requests with this method that the newest connection to "a" received. If `every_lane`
-// is set, returns those of all connections.
+// Returns the requests with this method that the newest connection to "a" received. With
+// `every_lane`, returns those that all connections to "a" received.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -66,7 +66,7 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     three.end->send(request("3", "subscribe", composed));
     CHECK(sent(w, "subscribe").size() == 3);
   }
-  SECTION("the first one cancels; the second continues") {
+  SECTION("the first client cancels, the second one does not") {
     one.end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     CHECK(sent(w, "unsubscribe").empty());
@@ -79,7 +79,8 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     CHECK(three.has(R"("id":3,"result":{})"));
     CHECK(sent(w, "subscribe").size() == 2);
   }
-  SECTION("both cancel: a subscription that the upstream may have begun is ended") {
+  SECTION(
+      "both clients cancel: the gateway unsubscribes, because the upstream may have subscribed") {
     for (Client *c : {&one, &two}) {
       c->end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
                    std::string(c == &one ? "1" : "2") + "}}");
@@ -91,7 +92,7 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // No clients are left, so the accepted upstream subscription is ended.
+    // No client is left, so the gateway cancels the accepted subscription.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
@@ -131,7 +132,7 @@ TEST_CASE("an update of a sub-resource is reported to subscribers of its parent"
   }
   c.got.clear();
   w.up.send("a", updated("f://d/e/f"));
-  // These are the notifications for "f://d" and "f://d/e".
+  // One notification each for "f://d" and "f://d/e".
   CHECK(c.got.size() == 2);
   CHECK(std::count(c.got.begin(), c.got.end(), updated("bulkhead://a/f://d/e/f")) == 2);
   c.got.clear();
@@ -185,7 +186,7 @@ TEST_CASE("accepted subscriptions of a lost connection are renewed") {
   CHECK(sent(w, "subscribe")[0].find(R"("uri":"m://1")") != std::string::npos);
 }
 
-TEST_CASE("a subscription whose decision is delayed reaches the current lane, if there is one") {
+TEST_CASE("a subscription with a delayed verdict is sent on the current lane, if there is one") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 60'000;
@@ -212,9 +213,9 @@ TEST_CASE("a subscription whose decision is delayed reaches the current lane, if
     CHECK(sent(w, "subscribe", true).empty());
     REQUIRE(w.turn_until([&] { return w.host->drained(); }));
   }
-  SECTION("the session has begun anew, with other connections") {
+  SECTION("the session has been initialized again and uses other connections") {
     g.initialize(R"({"sampling":{}})");
-    RawClient same(*w.host);  // keeps the view and therefore the lane
+    RawClient same(*w.host);  // keeps the view, and therefore its lane, open
     same.initialize(R"({"sampling":{}})");
     REQUIRE(w.turn_until([&] { return w.host->settled(); }));
     g.deliver(request("1", "subscribe", composed));
@@ -225,12 +226,13 @@ TEST_CASE("a subscription whose decision is delayed reaches the current lane, if
     CHECK(g.has("send it again"));
     CHECK(sent(w, "subscribe", true).empty());
   }
-  // The remaining subscriptions end with the session.
+  // Another handshake cancels the remaining subscriptions of the session.
   g.initialize(R"({"elicitation":{}})");
   w.turn(20);
 }
 
-TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevents unsubscribing") {
+TEST_CASE(
+    "changed rules cancel subscriptions that they refuse, and no rule prevents unsubscribing") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 200;
@@ -248,7 +250,7 @@ TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevent
     out->rule = bh::str("r1");
     return BH_OK;
   };
-  SECTION("at once") {
+  SECTION("refused immediately") {
     w.judge.judge = blocks_first;
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 1; }));
@@ -258,7 +260,7 @@ TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevent
     CHECK(w.judge.asked[0].flags == BH_REQUEST_AGAIN);
     CHECK(w.judge.asked[0].server == "a");
   }
-  SECTION("later") {
+  SECTION("refused by a delayed verdict") {
     w.judge.judge = later;
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 2; }));
@@ -268,13 +270,13 @@ TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevent
     }
     REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 1; }));
   }
-  SECTION("not in time") {
+  SECTION("no verdict before the time limit") {
     w.judge.judge = later;
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 2; }));
     return;
   }
-  SECTION("a client ends a blocked one itself") {
+  SECTION("a client cancels a blocked subscription itself") {
     w.judge.judge = blocks_first;
     c.end->send(request("3", "unsubscribe", composed));
     CHECK(sent(w, "unsubscribe").size() == 1);
@@ -289,7 +291,7 @@ TEST_CASE("changed rules end subscriptions that they refuse, and no rule prevent
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("subscriptions end with their lane") {
+TEST_CASE("subscriptions are dropped with their lane") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.judge.judge = nullptr;
@@ -301,10 +303,11 @@ TEST_CASE("subscriptions end with their lane") {
   const std::string asked = w.up.last("a");
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
-  answer(w, asked);  // the call may finish
+  answer(w, asked);  // the call may still finish
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
-  // The subscription slot is free, so a client can subscribe to a resource of another server.
+  // The cancelled subscription does not count towards the limit, so the client can subscribe to a
+  // resource of another server.
   w.up.capabilities["c"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.up.tools["c"] = R"([{"name":"z"}])";
   w.profile.servers = {server("b"), server("c")};
@@ -314,7 +317,7 @@ TEST_CASE("subscriptions end with their lane") {
   CHECK(w.up.last("c").find("resources/subscribe") != std::string::npos);
 }
 
-TEST_CASE("an unanswered subscription moves to the server's replacement") {
+TEST_CASE("a subscription without a response moves to the server's replacement") {
   World w;
   offer_subscriptions(w);
   w.start();

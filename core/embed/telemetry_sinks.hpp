@@ -1,4 +1,4 @@
-// Registers the host's telemetry plugins to receive the router's records.
+// Connects the telemetry plugins of the host to the router's recorder.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace bulkhead {
 
 class TelemetrySinks final : public link::TelemetryEvents {
  public:
-  // `parts` contains the telemetry plugins.
   TelemetrySinks(HostCore &core, const Parts &parts) : core_(core), parts_(parts) {}
 
-  // Connects the started plugins to the recorder. Called once.
+  // Connects the plugins that have started. Must be called once.
   void use();
-  // Flushes the recorder. Returns true if all records have been accepted or there is no receiver.
+  // Flushes the recorder. Returns true if the plugins have accepted all records, or if there are no
+  // plugins.
   bool idle();
 
  private:

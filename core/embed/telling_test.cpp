@@ -1,5 +1,5 @@
-// Tests that a client's notification callback may do anything, such as connecting more clients.
-// Each client that was connected at the start is notified once.
+// Tests clients whose notification callback connects more clients. A notification is sent once to
+// each client that was already connected.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -21,7 +21,7 @@ std::size_t count(const Client &c, std::string_view what) {
                     [&](const std::string &m) { return m.find(what) != std::string::npos; }));
 }
 
-// When `c` first receives `when`, connects many more clients of every type.
+// Makes `c` connect many clients of every kind when it first receives `when`.
 void bring_others(World &w, Client &c, std::string_view when,
                   std::vector<std::unique_ptr<Client>> &others) {
   c.on_message = [&w, &c, when, &others] {

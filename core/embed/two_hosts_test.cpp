@@ -46,7 +46,7 @@ TEST_CASE("hosts: two hosts in one process share no tables or grants") {
   CHECK(one != two);
   CHECK(one->limits->message_bytes == 1'000'000);
   CHECK(two->limits->message_bytes == 2'000'000);
-  // One host's tables remain valid while that host exists, whatever happens to the other host.
+  // Destroying one host does not invalidate the tables of the other host.
   plain.reset();
   CHECK(one->limits->message_bytes == 1'000'000);
   CHECK(first.table<bh_host_control>(BH_EXT_HOST_CONTROL) == control);

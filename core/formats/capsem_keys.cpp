@@ -1,5 +1,5 @@
-// Translates [mcpServers.NAME.capsem], which contains capsem profile keys, to keys of this
-// program's profiles.
+// Translates the capsem profile keys in [mcpServers.NAME.capsem] to keys of this program's
+// profiles.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -23,7 +23,7 @@ class CapsemKeys {
   CapsemKeys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
       : layer_(layer), v2_(v2), rules_(rules), diagnostics_(diagnostics) {}
 
-  // Replaces a server's "capsem" member with the translated keys.
+  // Replaces the "capsem" member of a server with the translated keys.
   void translate(Member &server) {
     if (server.value.kind != Kind::table) return;
     const auto at = std::find_if(server.value.members.begin(), server.value.members.end(),
@@ -69,8 +69,8 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // Checks only the type: the key has no effect because no layer can change another layer's
-  // servers.
+  // Checks only the type. The key has no effect because no layer can change the servers of another
+  // layer.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }
@@ -102,7 +102,7 @@ class CapsemKeys {
     entry.members.push_back({"allowed_tools", list.place, list.value});
   }
 
-  // Translates one server's rules by adding the server's name to their conditions.
+  // Translates the rules of one server: adds a condition on the server's name to each rule.
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
@@ -110,7 +110,7 @@ class CapsemKeys {
       return;
     }
     Node &security = table_at(layer_, "security", rules.place);
-    if (security.kind != Kind::table) return;  // reported as an error later
+    if (security.kind != Kind::table) return;  // the error is reported when the section is read
     Node &all = table_at(security, "rules", rules.place);
     if (all.kind != Kind::table) return;
     Node &mcp = table_at(all, "mcp", rules.place);
@@ -134,7 +134,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// Sets the default verdict to "ask", as capsem does.
+// Sets the default verdict to "ask", which is capsem's default.
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;
@@ -152,7 +152,8 @@ void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagno
   for (std::size_t i = 0; i < layer.members.size(); ++i) {
     if (layer.members[i].name != "mcpServers" || layer.members[i].value.kind != Kind::table)
       continue;
-    // Translating adds members to the layer, so the servers are moved out first.
+    // translate() adds members to the layer, which may move its other members. The servers are
+    // therefore moved out first.
     Node servers = std::move(layer.members[i].value);
     for (Member &server : servers.members) keys.translate(server);
     layer.members[i].value = std::move(servers);

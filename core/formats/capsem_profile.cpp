@@ -81,9 +81,9 @@ void check_compatibility(const Node &table, const std::string &, Diagnostics &di
 }
 
 enum class Use : std::uint8_t {
-  kept,     // also a section of this program's profiles
-  checked,  // checked, then dropped
-  foreign,  // a table for the other program; dropped unread, with a note
+  kept,     // supported by this program, too
+  checked,  // validated, then dropped
+  foreign,  // used only by the other program; dropped with a note and not read
 };
 
 struct CapsemSection {
@@ -93,7 +93,7 @@ struct CapsemSection {
   void (*check)(const Node &value, const std::string &name, Diagnostics &diagnostics) = nullptr;
 };
 
-// Messages list the sections in this order.
+// The sections, in the order in which messages list them.
 constexpr CapsemSection kCapsemSections[] = {
     {"schema", true, Use::checked},
     {"version", true, Use::checked, check_version},
@@ -120,7 +120,7 @@ constexpr CapsemSection kCapsemSections[] = {
     {"mcpServers", false, Use::kept, check_table},
     {"skills", false, Use::foreign, check_table},
 };
-// A section that is allowed only in the corporation's layer.
+// Allowed only in the corporation's layer.
 constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {
@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // The parent of a corporation profile would also have to be signed and have the same owner.
+    // The parent profile would also have to be signed by the corporation.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,
@@ -188,14 +188,16 @@ class Reader {
   void check_servers(const Node &table) {
     if (table.kind != Kind::table) return;
     for (const Member &server : table.members) {
-      if (server.value.kind != Kind::table) continue;  // reported as an error later
+      // If this is not a table, the error is reported when the section is read.
+      if (server.value.kind != Kind::table) continue;
       for (const Member &member : server.value.members)
         if (!contains(kServerKeys, member.name))
           diagnostics_.unknown_key(member, join("mcpServers", server.name), kServerKeys);
     }
   }
 
-  // Drops rules of other types. They control the other program's network.
+  // Keeps only the rules of type "mcp". Rules of other types control the network of the other
+  // program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

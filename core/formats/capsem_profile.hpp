@@ -1,5 +1,5 @@
-// Profiles in the format "capsem.profile.v2": validates them strictly, and translates the sections
-// that this program supports. Internal to the profile libraries.
+// Reads profiles in the format "capsem.profile.v2": validates them strictly and translates the
+// sections that this program supports. Internal to the profile libraries.
 #pragma once
 
 #include "profile/diagnostics.hpp"
@@ -9,21 +9,21 @@ namespace bulkhead::profiles {
 
 inline constexpr std::string_view kV2Schema = "capsem.profile.v2";
 
-// Returns true if the parsed layer has this "schema" value.
+// Returns true if the "schema" of the parsed layer is kV2Schema.
 bool is_v2(const Node &root);
 
-// Keeps id, revision, mcpServers (with their "capsem" tables), security and editable. Dropped
-// sections are listed in a note. `corp` allows directives.
+// Returns the supported sections of a v2 profile: id, revision, mcpServers (with their "capsem"
+// tables), security and editable. A note lists the dropped sections. `corp` allows directives.
 Node from_v2(Node &&root, bool corp, Diagnostics &diagnostics);
 
-// Merges a profile over the profile that it extends. Tables are merged by key. Lists of strings,
-// except command arguments, become a union in order of first appearance. All other values replace
-// the previous values.
+// Merges a profile over the profile that it extends. Tables are merged key by key. Lists of
+// strings, except command arguments, are combined without duplicates, in the order of first
+// appearance. All other values replace those of the extended profile.
 void merge_extended(Node &base, Node &&over);
 
-// Translates the "capsem" table of each server in a canonical layer: allowed_tools, enabled, rules.
-// If `v2` is set, a list of allowed tools also becomes a rule, and the default verdict is "ask". If
-// `rules` is false, rules are dropped with a note because the layer may contain only servers.
+// Translates the "capsem" table of each server in a canonical layer: allowed_tools, enabled and
+// rules. If `v2` is set, a list of allowed tools also becomes a rule, and the default verdict is
+// "ask". If `rules` is false, the layer may define only servers, so rules are dropped with a note.
 void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

@@ -1,5 +1,5 @@
 // Tests profiles in the format capsem.profile.v2, capsem keys in other profiles, [editable], and
-// servers of other programs.
+// servers that are detected in the settings of other programs.
 #include "formats/capsem_profile.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ plugin = "transport-http"
 listen = "127.0.0.1:8808"
 )"};
 
-// Returns a complete profile. `more` contains keys that precede the tables.
+// Returns a complete profile. `more` contains additional keys, which precede the tables.
 std::string v2(const std::string &tables = "", const std::string &more = "",
                const std::string &id = "acme-coding") {
   return "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"" + id +
@@ -84,7 +84,7 @@ TEST_CASE("B35 a server may have a table of capsem keys in either format") {
           R"("servers":{"github":{"allowed_tools":["search_repositories","get_file_contents"]}})"));
   CHECK(has(rules, R"("capabilities":{"mcp_tools":"ask"})"));
   CHECK(has(notes(theirs), "unsupported sections are skipped: vm"));
-  CHECK(theirs.tools.size() == 1);  // capsem's tools are not plugins
+  CHECK(theirs.tools.size() == 1);  // the tools section of capsem is not read as plugins
 }
 
 TEST_CASE("each capsem key is translated") {
@@ -186,7 +186,8 @@ TEST_CASE("B37 profiles can extend other profiles") {
   CHECK(names(profile) == "a old");
   const ServerDef &a = server(profile, "a");
   CHECK(a.command == "two");
-  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a list, not a set
+  // Arguments are not combined with those of the parent.
+  CHECK(a.args == std::vector<std::string>{"y", "z"});
   CHECK(a.pool_safe_tools == std::vector<std::string>{"r", "s", "t"});
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}});
   CHECK(a.allow_tools == std::vector<std::string>{"r", "s"});
@@ -215,7 +216,8 @@ TEST_CASE("B37 profiles can extend other profiles") {
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
   CHECK(has(why("chain-9"), "more than 8 profiles in a chain"));
-  // A layer that is unreadable or in another format is returned alone, for load_profile().
+  // A layer that is unreadable or in another format is returned alone; load_profile() reports its
+  // errors.
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
 }
@@ -240,7 +242,7 @@ TEST_CASE("B39 programs cannot add servers if mcpServers is not editable") {
   CHECK(has(find_hold(holds, {"mcpServers", "new"})->says, "editable.mcpServers is false"));
   CHECK(find_hold(holds, {"limits"}) == nullptr);
   CHECK(names(good({base, user, file(github), project})) == "theirs github repo");
-  // In the corporation's layer, the lock also applies to the user's file.
+  // If the corporation's layer locks mcpServers, the user's file cannot add servers, either.
   ProfileLayer corp{"corp", "/c.toml", fixed + "[mcpServers.ours]\ncommand = \"x\"\n"};
   corp.corp = true;
   CHECK(names(good({base, corp, user})) == "ours");
@@ -283,11 +285,11 @@ TEST_CASE(
   CHECK(has(notes(profile), "server \"self\" is skipped: it is this gateway"));
   CHECK(has(notes(profile), "server \"again\" is skipped: it is this gateway"));
   CHECK(names(top("detect_servers = true\n[editable]\nmcpServers = false\n")) == "mine");
-  // In the capsem format, servers of other programs are detected by default.
+  // In the capsem format, detect_servers is on by default.
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
   CHECK(names(good({base, gemini, file(v2("[editable]\nmcpServers = false\n"))})).empty());
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());
-  // If another program's file is unreadable, a note is added.
+  // If the settings of another program are unreadable, a note is added.
   const Profile broken = good({base, detected("claude", "{"), file("detect_servers = true\n")});
   CHECK(has(notes(broken), "settings.json: its servers are skipped: "));
 }

@@ -15,11 +15,12 @@ namespace profiles {
 
 namespace {
 
-// Large because Claude Code stores its history in the same file.
+// The limit is high because Claude Code stores its history in the same file.
 constexpr std::size_t kClientBytes = 64u << 20;
 constexpr std::size_t kClientValues = 1'000'000;
-constexpr std::size_t kOtherProjects = 200;  // maximum shown
-constexpr std::size_t kContinueFiles = 100;  // maximum read from one folder
+constexpr std::size_t kOtherProjects = 200;  // maximum number of other projects that are listed
+// Maximum number of files that are read from one folder.
+constexpr std::size_t kContinueFiles = 100;
 
 using Section = std::vector<std::string>;
 
@@ -27,10 +28,11 @@ struct Candidate {
   const char *client;
   std::string file;
   std::vector<Section> sections;
-  bool has_projects = false;  // has sections of the form projects.FOLDER.mcpServers
+  bool has_projects = false;  // the file also has sections of the form projects.FOLDER.mcpServers
 };
 
-// Adds this folder's files. Continue reads all of them. YAML files are reported but not read.
+// Adds all files in this folder, because Continue reads all of them. YAML files are reported but
+// not read.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;
@@ -83,7 +85,7 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
   return out;
 }
 
-// Returns the command line as shown in a process list, or the URL.
+// Returns the command line as it appears in a process list, or the URL.
 std::string command_of(const Node &server) {
   std::vector<std::string> words;
   std::string url;
@@ -145,7 +147,7 @@ bool read_client_file(const std::string &path, Node *out, std::string *error) {
   }
   auto text = read_whole(path, kClientBytes, true);
   if (!text) {
-    // A missing file is not an error: most users have only one or two of these clients.
+    // A missing file is not an error because most users have only one or two of these clients.
     if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
     return false;
   }
@@ -173,7 +175,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
                                              bool folder) {
   std::vector<FoundConfig> out;
   for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
-    // If `cwd` is the home folder, both searches find the same files.
+    // If `cwd` is the home directory, the user's files are also found in `cwd`.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
     if (!seen) profiles::search(candidate, cwd, &out);

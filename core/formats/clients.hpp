@@ -1,4 +1,4 @@
-// Settings files of other MCP clients. Internal to core/formats.
+// Reads the settings files of other MCP clients. Internal to core/formats.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace bulkhead::profiles {
 
-// Reads and parses a client's file. The file may be larger than a profile. If a name occurs twice,
-// the last value applies, as in the clients themselves. On failure, *error is set to the reason.
+// Reads and parses a client's file, which may be larger than a profile. If a name occurs twice, the
+// last value applies, as in the clients themselves. On failure, sets *error to the reason and
+// returns false; if the file does not exist, *error is not changed.
 bool read_client_file(const std::string &path, Node *out, std::string *error);
 
-// Returns the table at this sequence of keys, or null.
+// Returns the table to which a sequence of keys leads, or null if there is none.
 const Node *section_of(const Node &root, const std::vector<std::string> &section);
 
 }  // namespace bulkhead::profiles

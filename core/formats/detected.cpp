@@ -60,7 +60,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
   if (!parse_layer(layer, index, options, &root, diagnostics)) {
     std::string why =
         diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
-    if (why.starts_with(": ")) why.erase(0, 2);  // the path is empty for errors of the entire file
+    if (why.starts_with(": ")) why.erase(0, 2);  // an error of the entire file has an empty path
     diagnostics.note({index, 0, 0}, "its servers are skipped: " + why);
     return false;
   }

@@ -1,5 +1,5 @@
-// Detected layers: servers from the settings of other programs, as the lowest layers of a profile.
-// Internal to the profile libraries.
+// Reads detected layers. They contain servers from the settings of other programs and are the
+// lowest layers of a profile. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace bulkhead::profiles {
 
-// Reads only the servers in the layer's file. If the file cannot be read, adds a note and returns
-// false.
+// Reads the servers in the layer's file and ignores everything else. If the file cannot be parsed,
+// adds a note and returns false.
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
-// Drops servers that start this gateway or connect to one of its addresses (`listens`), and servers
-// with the same name as a tools plugin. Adds a note for each dropped server.
+// Drops servers that are this gateway (see is_this_gateway()) and servers with the name of a tools
+// plugin. Adds a note for each of them.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 
 // Returns true if the entry connects a client to this gateway: its command is `bulkhead`, or its
-// URL is a loopback address with the port of one of `listens`.
+// URL has a loopback address and the port of one of the addresses in `listens`.
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens);
 
-// Appends the listen addresses of a canonical layer's transports.
+// Appends the listen addresses of the transports in a canonical layer.
 void add_listens(const Node &tree, std::vector<std::string> *out);
 
 }  // namespace bulkhead::profiles

@@ -15,7 +15,7 @@ namespace {
 struct Identity {
   bool v2 = false;
   std::string id, revision, extends, extends_revision;
-  Place place;  // of extends_profile_id
+  Place place;  // location of extends_profile_id
 };
 
 std::string text_of(const Node &root, std::string_view name) {

@@ -1,4 +1,4 @@
-// Profile inheritance: extends_profile_id in the format "capsem.profile.v2".
+// Implements profile inheritance: extends_profile_id in the format "capsem.profile.v2".
 #pragma once
 
 #include <expected>
@@ -12,15 +12,15 @@ namespace bulkhead {
 
 inline constexpr std::size_t kProfileChain = 8;  // maximum number of profiles in a chain
 
-// Finds a profile's file by the profile's id. Returns BH_E_NOT_FOUND if there is none.
+// Finds the file of the profile with this ID. Returns BH_E_NOT_FOUND if there is none.
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
-// Returns the layer preceded by its ancestors, most distant first, as load_profile() expects. If
-// the layer extends no profile, only the layer itself is returned. Returns an error if an ancestor
-// is missing or has a different id, or if the chain has a cycle or more than kProfileChain
-// profiles.
+// Returns the layer and its ancestors, in the order that load_profile() expects: the most distant
+// ancestor is first. Returns an error if an ancestor is missing or has a different ID, if the chain
+// contains a cycle, or if it has more than kProfileChain profiles.
 //
-// A layer that cannot be parsed is returned alone; load_profile() reports its errors.
+// A layer that extends no profile is returned alone. A layer that cannot be parsed is returned
+// alone, too; load_profile() reports its errors.
 std::expected<std::vector<ProfileLayer>, ProfileError> with_ancestors(ProfileLayer layer,
                                                                       const FindProfile &find);
 

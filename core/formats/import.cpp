@@ -1,4 +1,4 @@
-// Writes other clients' servers as a TOML profile without credentials.
+// Converts other clients' servers to a TOML profile without credentials.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,7 +19,8 @@ namespace profiles {
 
 namespace {
 
-// Chooses a unique variable name for each credential: SERVER_KEY, or KEY if it begins with SERVER_.
+// Chooses a unique variable name for each credential: SERVER_KEY, or KEY if it starts with SERVER_.
+// Duplicates get a number as suffix.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
@@ -37,15 +38,15 @@ class Variables {
   std::set<std::string> taken_;
 };
 
-// Returns an Authorization value's scheme with the following space, or an empty view.
+// Returns the scheme of an Authorization value, including the space after it, or an empty view.
 std::string_view auth_scheme(std::string_view value) {
   for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
     if (value.starts_with(scheme)) return scheme;
   return {};
 }
 
-// Returns true if the value, apart from an optional authorization scheme, consists only of
-// references without defaults.
+// Returns true if the value consists only of references without defaults, after an optional
+// authorization scheme.
 bool only_references(std::string_view value) {
   value.remove_prefix(auth_scheme(value).size());
   while (value.starts_with("${")) {
@@ -64,18 +65,18 @@ void replace_all(std::string &text, std::string_view from, const std::string &to
   }
 }
 
-// Writes one server as TOML.
+// Converts one server to TOML.
 class ServerWriter {
  public:
   ServerWriter(const FoundConfig &config, const Member &entry, std::string name,
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // Writes the server's keys, without the preceding comments and [table] line.
+  // Converts the server's keys. Comments and the [table] line are not included.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
-      // The old format: command = {path, args, env}.
+      // Zed's old format: command = {path, args, env}.
       for (const Member &member : command->members) {
         Member key = member;
         if (key.name == "path") key.name = "command";
@@ -86,7 +87,7 @@ class ServerWriter {
       if (&member.value != command || command->kind != Kind::table) write_key(member);
     if (config_.client == "Gemini CLI" && entry_.value.find("url") != nullptr &&
         entry_.value.find("type") == nullptr)
-      keys_ += "type = \"sse\"\n";  // in this client, "url" means the SSE transport
+      keys_ += "type = \"sse\"\n";  // in Gemini CLI, "url" without a type means SSE
   }
 
   std::string body() const {
@@ -97,8 +98,8 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // Returns true if the URL is a reference. When the server is validated, variables must then be
-  // set to a URL.
+  // Returns true if the URL is a reference. To validate the server, its variables must then be set
+  // to a URL.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -106,7 +107,8 @@ class ServerWriter {
 
   struct KeyWriter {
     std::string_view key;
-    bool (ServerWriter::*write)(const Node &value);  // returns false to copy the key unchanged
+    // Returns false if the key must be copied unchanged.
+    bool (ServerWriter::*write)(const Node &value);
   };
 
   void write_key(const Member &member) {
@@ -127,8 +129,8 @@ class ServerWriter {
     write_plain(key, member.value);
   }
 
-  // Translates Codex environment variables: env_vars lists the variables that the server receives,
-  // and the values in env_http_headers are variable names.
+  // Translates Codex keys for variables: env_vars lists the variables that the server receives, and
+  // env_http_headers contains the names of variables whose values become headers.
   bool write_codex_key(const Member &member) {
     if (member.name == "env_vars" && member.value.kind == Kind::array) {
       for (const Node &item : member.value.items)
@@ -174,8 +176,8 @@ class ServerWriter {
     return true;
   }
 
-  // Drops type "stdio". Some clients always write it and others never do, so identical servers
-  // would appear to differ.
+  // Drops type = "stdio". Some clients always write it and others never do, so the same server
+  // would look different.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -188,7 +190,7 @@ class ServerWriter {
   }
 
   void write_pair(const Member &pair, std::string *out) {
-    if (pair.value.kind == Kind::null) return;  // null unsets a variable in VS Code
+    if (pair.value.kind == Kind::null) return;  // in VS Code, null unsets a variable
     std::string text = pair.value.text;
     if (pair.value.kind == Kind::boolean) text = pair.value.flag ? "true" : "false";
     *out += toml_key(pair.name) + " = " + toml_string(clean(pair.name, text)) + '\n';
@@ -208,7 +210,7 @@ class ServerWriter {
       keys_ += std::string(key) + " = " + text + '\n';
   }
 
-  // Explains how VS Code would have replaced a reference.
+  // Returns the explanation of an editor variable that was not replaced.
   static std::string explained(const Node &value) {
     const auto has = [&](std::string_view name) {
       return value.text.find(name) != std::string::npos ||
@@ -231,8 +233,8 @@ class ServerWriter {
           "supports it");
   }
 
-  // Expands VS Code's folder variables if their values are known. For Gemini CLI, converts $NAME
-  // and ${NAME} to references.
+  // Expands VS Code's folder variable if the folder is known. For Gemini CLI, converts $NAME and
+  // ${NAME} to references.
   std::string expand_folders(std::string text) const {
     if (config_.client == "Gemini CLI") text = with_references(text);
     const std::size_t folder = config_.file.rfind("/.vscode/");
@@ -268,7 +270,8 @@ class ServerWriter {
   }
   void list(const std::string &name) { secrets_.push_back(name + " from " + config_.file); }
 
-  // Replaces "${input:id}", for which the client prompts the user, with a variable.
+  // Replaces each "${input:ID}", for which the client would prompt the user, with a reference to a
+  // variable.
   std::string without_inputs(std::string text) {
     static constexpr std::string_view kOpen = "${input:";
     for (std::size_t at = text.find(kOpen); at != std::string::npos; at = text.find(kOpen, at)) {
@@ -282,14 +285,14 @@ class ServerWriter {
     return text;
   }
 
-  // Returns an env or headers value without its credential.
+  // Returns the value of a variable or header after credentials have been replaced with references.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
     if (!secret || text.empty() || only_references(text)) return text;
     const std::string scheme(auth_scheme(text));
     const std::string_view rest = std::string_view(text).substr(scheme.size());
-    // "${TOKEN:-value}" already names a variable.
+    // "${TOKEN:-value}" already names a variable, so its default is dropped.
     const std::size_t fallback = rest.find(":-");
     if (rest.starts_with("${") && fallback != std::string_view::npos &&
         rest.find('}') == rest.size() - 1) {
@@ -326,7 +329,8 @@ class ServerWriter {
     return out;
   }
 
-  // In a path or query, replaces each part that masked_url() would mask with a variable.
+  // Replaces each part of a path or query that masked_url() would mask with a reference to a
+  // variable.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -355,7 +359,7 @@ class ServerWriter {
   std::vector<std::string> secrets_;
 };
 
-// Returns a name that is valid under the default naming rules.
+// Returns a similar name that is valid under the default naming rules.
 std::string loadable_name(const std::string &name) {
   std::string out;
   for (const char c : name) {
@@ -377,7 +381,7 @@ class Importer {
   Importer(std::vector<std::string> *secrets, const std::vector<std::string> &listens)
       : secrets_(secrets), listens_(listens) {}
 
-  // `index` is the position of the file in the list of found files.
+  // `index` is the position of `config` in the list of files.
   void add(const FoundConfig &config, std::size_t index) {
     index_ = index;
     std::string where = config.client + ": " + config.file;
@@ -459,7 +463,7 @@ class Importer {
     }
   }
 
-  // Records that this client also starts the server. Disabled entries are not recorded.
+  // Records that this client also starts the server, unless the entry is disabled.
   void add_place(const std::string &name, const Member &entry) {
     if (is_disabled(entry.value)) return;
     for (ImportedServer &server : servers_)
@@ -467,8 +471,8 @@ class Importer {
         server.places.push_back({index_, entry.name});
   }
 
-  // Returns the reason why the loader would reject this table even with all variables set. Returns
-  // an empty string if the loader would accept it.
+  // Returns the reason why the loader would reject this text even if all variables were set.
+  // Returns an empty string if the loader would accept it.
   static std::string refused(const std::string &text, bool url_is_reference) {
     ProfileEnvironment environment;
     environment.getenv = [url_is_reference](const std::string &) -> std::optional<std::string> {
@@ -492,7 +496,8 @@ class Importer {
   std::string out_, from_;
   std::vector<ImportedServer> servers_;
   Variables variables_;
-  std::map<std::string, std::string> bodies_;  // by name, to detect the same server in two clients
+  // By server name. Detects whether two clients have the same server.
+  std::map<std::string, std::string> bodies_;
   std::vector<std::string> secret_lines_;
 };
 

@@ -1,4 +1,4 @@
-// Imports servers that are configured in other MCP clients, for `bulkhead import`.
+// Finds and imports the servers that are configured in other MCP clients, for `bulkhead import`.
 #pragma once
 
 #include <string>
@@ -9,31 +9,35 @@ namespace bulkhead {
 struct FoundConfig {
   std::string client;  // "Claude Code", "VS Code", "Codex" ...
   std::string file;
-  std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
-  std::vector<std::string> servers;  // names of the servers in the table
-  std::string error;                 // why the file could not be used (invalid JSON ...)
+  // The keys that lead to the servers, for example {"mcp", "servers"}.
+  std::vector<std::string> section;
+  std::vector<std::string> servers;  // the names of the servers
+  std::string error;                 // why the file could not be used, for example invalid JSON
   // The command line or URL of each server, with credentials masked.
   std::vector<std::string> commands = {};
-  // The project folder of these servers if it differs from `cwd`; otherwise empty. Claude Code also
-  // stores servers for each project. They are shown, but import_profile() ignores them.
+  // The project folder of these servers if it is not `cwd`; otherwise empty. Claude Code stores
+  // servers for each project. The servers of other projects are listed, but import_profile()
+  // ignores them.
   std::string other_project = {};
 };
 
-// Searches for the clients' settings files: first the user's files and then, if `folder` is set,
-// the files in the folder `cwd`, which may belong to a repository. Files that are missing or
-// configure no servers are ignored. Only regular files are read.
+// Searches for the settings files of clients: first the user's files and then, if `folder` is set,
+// the files in the folder `cwd`, which may belong to a repository. Ignores files that do not exist
+// or contain no servers. Reads only regular files.
 std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
                                              bool folder);
 
-// A server converted for a profile.
+// A server that has been converted for a profile.
 struct ImportedServer {
-  std::string name;     // in the profile; a suffix distinguishes different servers of the same name
-  std::string base;     // the name without the suffix
-  std::string toml;     // a comment with its origin, then its tables [mcpServers.NAME]
-  std::string refused;  // the reason why load_profile() would reject it, or empty
+  // The name in the profile; different servers with the same name get a suffix.
+  std::string name;
+  std::string base;  // the name without the suffix
+  // A comment with the server's origin, followed by its tables [mcpServers.NAME].
+  std::string toml;
+  std::string refused;  // the reason why load_profile() would reject the server; otherwise empty
   std::vector<std::string> secrets;  // see import_profile()
-  std::size_t config = 0;            // the file that it comes from, as an index into `found`
-  // A client's file that contains the server and does not disable it.
+  std::size_t config = 0;            // index into `found` of the file that contains the server
+  // A client's file in which the server is configured and not disabled.
   struct Place {
     std::size_t config;  // index into `found`
     std::string name;    // the server's name in that file
@@ -41,15 +45,16 @@ struct ImportedServer {
   std::vector<Place> places;
 };
 
-// Returns the servers in these files in order, without credentials. Entries for this gateway
-// (command `bulkhead`, or a loopback URL with the port of one of `listens`) are omitted.
+// Returns the servers in these files, in order and without credentials. Entries for this gateway
+// are omitted: those with the command `bulkhead`, or with a loopback URL and the port of one of the
+// addresses in `listens`.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
                                            const std::vector<std::string> &listens);
 
 // Returns a TOML profile with the servers in these files. Values that look like credentials are
-// replaced with ${env:...} references, which are listed in *secrets as "NAME from FILE". Colliding
-// names get a suffix. A server that load_profile() would reject is written as a comment with the
-// reason, so the result always loads once the listed variables are set.
+// replaced with ${env:NAME} references; *secrets lists them as "NAME from FILE". Different servers
+// with the same name get a suffix. A server that load_profile() would reject is written as a
+// comment with the reason. The profile therefore always loads once the listed variables are set.
 std::string import_profile(const std::vector<FoundConfig> &found, std::vector<std::string> *secrets,
                            const std::vector<std::string> &listens = {});
 

@@ -1,5 +1,5 @@
-// Tests that servers of other clients are found and are imported without credentials, and that the
-// result can be loaded.
+// Tests that the servers of other clients are found and imported without credentials, and that the
+// resulting profile can be loaded.
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A home folder that contains a project folder. It is removed by the destructor.
+// A temporary home directory that contains a project folder. The destructor removes it.
 struct Folders {
   Folders() {
     char path[] = "/tmp/bulkhead-import-XXXXXX";
@@ -83,7 +83,7 @@ TEST_CASE("files in the current folder, which may belong to a repository, are ig
   CHECK(mine[0].servers == std::vector<std::string>{"mine", "far"});
   CHECK(mine[0].commands == std::vector<std::string>{"npx -y --token ***", "https://***@h/"});
   CHECK(find_client_configs(f.home, f.cwd, true).size() == 5);
-  // An endless file is not read.
+  // A file that never ends, such as /dev/zero, is not read.
   fs::remove(f.home + "/.cursor/mcp.json");
   fs::create_symlink("/dev/zero", f.home + "/.cursor/mcp.json");
   CHECK(has(find_client_configs(f.home, f.cwd, false).at(0).error, "not a regular file"));
@@ -226,7 +226,7 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[0].env.at("C_TOKEN") == "v-C1_C_TOKEN");
   CHECK(servers[0].connect_timeout_ms == 20'000u);
   CHECK(servers[1].disabled);
-  // The server is disabled, so its reference is not resolved.
+  // The server is disabled, so references are not resolved.
   CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");
   CHECK(servers[1].headers.at("Authorization") == "Bearer ${env:C2_TOKEN}");
   CHECK(servers[2].url == "https://w/mcp");

@@ -1,4 +1,4 @@
-// Serializes a profile that the supervisor sends to its compartments (see base/archive.hpp).
+// Serializes the profile that the supervisor sends to its compartments (see base/archive.hpp).
 #pragma once
 
 #include "base/archive.hpp"

@@ -1,5 +1,5 @@
-// Implements the paper "BLAKE3: one function, fast everywhere". Chunks of 1024 bytes are the leaves
-// of a binary tree whose left subtrees are always full.
+// Implements the hash function of the paper "BLAKE3: one function, fast everywhere". Chunks of 1024
+// bytes are the leaves of a binary tree in which every left subtree is full.
 #include "profile/blake3.hpp"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ Words hash_parent(const Words &left, const Words &right, std::uint32_t root) {
 // The recursion depth is logarithmic in the number of chunks.
 Words hash_tree(std::string_view bytes, std::uint64_t first_chunk, std::uint32_t root) {
   if (bytes.size() <= kChunkBytes) return hash_chunk(bytes, first_chunk, root);
-  // The number of full chunks before the last chunk.
+  // the number of full chunks before the last chunk
   const std::uint64_t chunks = (bytes.size() - 1) / kChunkBytes;
   const std::uint64_t left = std::bit_floor(chunks);
   return hash_parent(hash_tree(bytes.substr(0, left * kChunkBytes), first_chunk, 0),

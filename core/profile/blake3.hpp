@@ -1,5 +1,5 @@
-// BLAKE3 (hash mode, 32 bytes), because Debian has no C or C++ library for it. Portable code that
-// hashes one block at a time, for texts of a few MiB.
+// Implements BLAKE3 (hash mode, 32 bytes) because Debian has no C or C++ library for it. The code
+// is portable and hashes one block at a time, which is fast enough for texts of a few MiB.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead {
 
-// Returns 64 lower-case hexadecimal digits. Thread-safe.
+// Returns the hash as 64 lowercase hexadecimal digits. Thread-safe.
 std::string blake3_hex(std::string_view bytes);
 
 }  // namespace bulkhead

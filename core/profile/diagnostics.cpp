@@ -29,10 +29,10 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kWordBytes = 80;  // no similar word is searched for longer words
+constexpr std::size_t kWordBytes = 80;  // longer words are not compared with known words
 constexpr std::size_t kNotes = 200;
 
-// Returns the Levenshtein distance, ignoring case. The caller limits the length of both words.
+// Returns the Levenshtein distance, ignoring case. The caller must limit the length of both words.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -127,7 +127,7 @@ void Diagnostics::error(const Place &place, std::string path, std::string what,
 
 void Diagnostics::unknown_key(const Member &member, const std::string &path,
                               std::span<const std::string_view> known) {
-  if (errors_.size() >= kProfileErrors) return;  // checked before the costly search
+  if (errors_.size() >= kProfileErrors) return;  // checked first because the search is slow
   std::string what = "unknown key " + in_quotes(member.name);
   const std::string_view near = nearest(member.name, known);
   if (!near.empty()) what += "; did you mean \"" + std::string(near) + "\"?";

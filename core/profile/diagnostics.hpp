@@ -1,4 +1,4 @@
-// Collects the errors and notes from one load, and reads typed values. Internal to the profile
+// Collects the errors and notes of one load and reads typed values. Internal to the profile
 // libraries.
 #pragma once
 
@@ -23,56 +23,57 @@ inline constexpr std::string_view kMissingVariable = "missing_env_var";
 // Formats text for one terminal line: control characters become '?', and text longer than `most`
 // bytes is truncated.
 std::string printable(std::string_view text, std::size_t most = 80);
-std::string in_quotes(std::string_view text);  // printable(), in double quotes
+// Returns the printable() text in double quotes.
+std::string in_quotes(std::string_view text);
 
-// Returns the known word that is most similar to `word` (ignoring case), or an empty view if there
-// is none.
+// Returns the known word that is most similar to `word`, ignoring case. Returns an empty view if no
+// word is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// One of several allowed words, with its value.
+// An allowed string of a key, and the value to which it is converted.
 struct Word {
   std::string_view text;
   int value;
 };
-// Returns the word for a value, or an empty string if there is none.
+// Returns the string for a value, or an empty string if there is none.
 std::string_view word_of(std::span<const Word> words, int value);
 
 class Diagnostics {
  public:
   explicit Diagnostics(const std::vector<ProfileLayer> &layers) : layers_(layers) {}
 
-  // Keeps the first kProfileErrors errors and drops the others.
+  // Records an error. Drops it if kProfileErrors errors have already been recorded.
   void error(const Place &place, std::string path, std::string what,
              std::string_view code = kInvalidSchema);
-  // The message also lists `known`.
+  // Records an error that lists the known keys.
   void unknown_key(const Member &member, const std::string &path,
                    std::span<const std::string_view> known);
   void note(const Place &place, std::string_view text);
 
-  // Typed readers. If the type is wrong, they report the actual and the expected type and return
-  // nullopt.
+  // Typed readers. Each returns the value of `node`. If the node has another type, it records an
+  // error with the actual and the expected type and returns nullopt.
   std::optional<std::string> string(const Node &node, const std::string &path);
   std::optional<bool> boolean(const Node &node, const std::string &path);
   std::optional<std::uint64_t> integer(const Node &node, const std::string &path,
                                        std::uint64_t least, std::uint64_t most);
   std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
   bool is_table(const Node &node, const std::string &path);
-  // Returns the value of the word in `node`. If the word is not allowed, reports an error that
-  // lists the allowed words.
+  // Returns the value of the allowed string in `node`. Any other string is an error that lists the
+  // allowed strings.
   std::optional<int> one_of(const Node &node, const std::string &path,
                             std::span<const Word> allowed);
 
   Origin origin(const Place &place) const;
   bool failed() const noexcept { return !errors_.empty(); }
   std::size_t count() const noexcept { return errors_.size(); }
-  // Returns true if `place` is in a lenient layer.
+  // Returns true if `place` is in a lenient layer (ProfileLayer::lenient).
   bool lenient(const Place &place) const;
   // Returns true if `place` is in the corporation's layer.
   bool corp(const Place &place) const;
-  // Removes all errors after the first `kept` errors and returns the text of the first removed
-  // error. There must be at least one error to remove.
+  // Removes all errors except the first `kept` and returns the text of the first removed error.
+  // There must be an error to remove.
   std::string retract_errors(std::size_t kept);
-  std::vector<ProfileError> take_errors();  // in the order of layers and lines
+  std::vector<ProfileError> take_errors();  // sorted by layer and line
   std::vector<std::string> take_notes() { return std::move(notes_); }
 
  private:
@@ -80,7 +81,7 @@ class Diagnostics {
 
   struct Entry {
     Place place;
-    std::size_t number;  // in the order of reporting
+    std::size_t number;  // position in the order in which errors were recorded
     ProfileError error;
   };
   const std::vector<ProfileLayer> &layers_;
@@ -88,7 +89,7 @@ class Diagnostics {
   std::vector<std::string> notes_;
 };
 
-// Returns "a.b". Names that would be ambiguous are quoted.
+// Returns "a.b". Ambiguous names are quoted.
 std::string join(const std::string &path, std::string_view name);
 
 }  // namespace bulkhead::profiles

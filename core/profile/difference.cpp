@@ -12,15 +12,15 @@ namespace {
 constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
 
-// Plugins point to these limits or have copied them. stderr_bytes is part of each server's
-// definition, which the connector has already received.
+// Limits that a reload cannot change: plugins point to them or have copied them. stderr_bytes is
+// part of each server's definition, which the connector has already received.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// Describes which policy decides until the restart, so users do not assume that the new policy is
-// in force.
+// Returns a text that says which policy is in force until the restart, so that users do not assume
+// that the new policy is.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not used until then";
   if (is == nullptr) return "; it stays in force until then";
@@ -35,13 +35,13 @@ const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id)
   return at == uses.end() ? nullptr : &*at;
 }
 
-// Returns the plugin use with the same id and plugin, or null.
+// Returns the use with the same ID and the same plugin, or null.
 const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
   const PluginUse *was = find(uses, use.id);
   return was != nullptr && was->plugin == use.plugin ? was : nullptr;
 }
 
-// A file that cannot be read does not count as changed.
+// A file that cannot be read (empty mark) does not count as changed.
 bool file_differs(const PluginFile &was, const PluginFile &is) {
   return !is.mark.empty() && was.mark != is.mark;
 }
@@ -53,7 +53,7 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
   }
 }
 
-// Keeps the running files of plugins that cannot be replaced at run time.
+// Keeps the file that is in use for each plugin that cannot be replaced at run time.
 void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
                       std::vector<PluginUse> *next, std::vector<std::string> *out) {
   for (PluginUse &use : *next) {
@@ -95,7 +95,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
     if (find(*next, use.id) == nullptr) note(&use, nullptr);
   }
   const auto same_id = [](const PluginUse &a, const PluginUse &b) { return a.id == b.id; };
-  // The order is significant because policies are evaluated in order.
+  // The order of policies matters because they are evaluated in order.
   const bool same_order = group != "policies" ||
                           std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
   if (out->size() == before && !same_order) {
@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the plugin uses in *next that differ from the running uses only in their configuration,
-// and resets them in *next.
+// Returns the plugin uses in *next that differ from the running uses only in their configuration.
+// Restores the running configuration of these uses in *next.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
@@ -131,7 +131,7 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// A reload can add a server type but cannot change the plugin of an existing type.
+// Keeps the plugins of existing server types. A reload can only add a server type.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];
@@ -151,7 +151,8 @@ bool same_server(const ServerDef &was, const ServerDef &is) {
 
 bool same_wire(const ServerDef &was, const ServerDef &is) {
   ServerDef a = was, b = is;
-  // All other members of a definition affect the connection.
+  // Clears the members that do not affect the connection. All remaining differences require a new
+  // connection.
   for (ServerDef *def : {&a, &b}) {
     def->allow_tools.reset();
     def->deny_tools.clear();
@@ -207,7 +208,8 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
     if (was == nullptr || !here(use) || !file_differs(was->file, use.file)) continue;
     PluginUse same = use;
     same.file = was->file;
-    if (!same_use(*was, same)) continue;  // will be reloaded from the new file
+    // If the plugin has other changes, it is reloaded from its new file.
+    if (!same_use(*was, same)) continue;
     use = std::move(same);
     out.push_back("tools." + use.id + std::string(file_restart));
   }

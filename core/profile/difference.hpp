@@ -1,4 +1,4 @@
-// Differences between the running profile and its replacement.
+// Compares the running profile with the profile that replaces it.
 #pragma once
 
 #include <functional>
@@ -9,29 +9,31 @@
 
 namespace bulkhead {
 
-// Returns true if the server's connections can be kept, because only tool lists, root folders, call
+// Returns true if a reload can keep the server's connections: only tool lists, root folders,
 // time-outs and limits differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
-// Returns true if only the origins differ.
+// Returns true if the definitions or uses are equal except for their origins.
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 
-// Returns the names of the gateway's own settings that differ: "naming", "limits.call_timeout_ms".
+// Returns the names of the gateway settings that differ, for example "naming" and
+// "limits.call_timeout_ms".
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is);
 
-// Lists tools plugins of both profiles whose files have changed: "tools.X: file changed; new
-// version runs".
+// Returns a line for each tools plugin that both profiles use and whose file has changed: "tools.X:
+// file changed; new version runs".
 std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is);
 // Keeps the running file of each tools plugin in `next` that differs only in its file and runs in
-// the router's process (`here`). Returns a line for each: "tools.X: file changed; needs a restart".
+// the router's process (`here` returns true). Returns a line for each such plugin: "tools.X: file
+// changed; needs a restart".
 std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
                                     const std::function<bool(const PluginUse &)> &here);
 
-// In `next`, resets the parts that a running gateway cannot apply to their running values. Returns
-// a line for each ("transports.http: needs a restart"); for a policy, the line also names the
-// policy that decides until the restart. If `reload_policies` is set, policies that differ only in
-// their configuration are not reset.
+// Changes `next` so that a running gateway can apply it: every part that needs a restart keeps its
+// running value. Returns a line for each such part, for example "transports.http: needs a restart".
+// For a policy, the line also says which policy is in force until the restart. If `reload_policies`
+// is set, a policy that differs only in its configuration can be applied.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -50,8 +50,8 @@ TEST_CASE("docs/limits.md lists every limit once, with its default") {
 }
 
 TEST_CASE("every member of Limits has its key") {
-  // One name for each member of Limits. If a member is added, this line does not compile until a
-  // name is added here.
+  // A structured binding needs one name for each member of Limits. If a member is added, this line
+  // does not compile until the test is extended.
   const auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
                ac, ad, ae, af, ag, ah, ai, aj] = Limits{};
   (void)std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,

@@ -208,8 +208,7 @@ TEST_CASE("references that cannot be resolved are errors") {
   CHECK(has(broken.at(0).what, "NUL"));
 }
 
-TEST_CASE(
-    "headers that a configuration cannot set, and values that would split a request, are errors") {
+TEST_CASE("reserved headers, and values that would split a request, are errors") {
   const auto header = [](const std::string &line, std::map<std::string, std::string> values = {}) {
     return bad({{"file", "a.toml",
                  "[mcpServers.a]\nurl = \"http://h\"\n[mcpServers.a.headers]\n" + line + "\n"}},
@@ -295,7 +294,7 @@ TEST_CASE("errors of two invalid layers are reported") {
   CHECK(errors[1].code == "invalid_json");
 }
 
-TEST_CASE("bearer_token_env_var takes the name of a variable, and its error explains this") {
+TEST_CASE("bearer_token_env_var takes the name of a variable, and its error message says so") {
   const auto said = [](const std::string &name) {
     const std::string text =
         "[mcpServers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"" + name + "\"\n";
@@ -349,7 +348,7 @@ TEST_CASE("another program's settings without servers cause one message") {
   CHECK(has(errors[0].what, "bulkhead import"));
 }
 
-TEST_CASE("other clients' files provide their servers, and cause one note about other keys") {
+TEST_CASE("servers in other clients' files are read, and their other keys cause one note") {
   std::string code = "{\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"}}, \"discovery\": true}";
   for (int i = 0; i < 50; ++i) code += ",\n\"editor.x" + std::to_string(i) + "\": 1";
   const std::pair<const char *, std::string> files[] = {
@@ -407,8 +406,8 @@ TEST_CASE("files that are missing, unreadable, folders or too large are errors")
   CHECK(empty->name == "user");
 }
 
-// A TOML multi-line string may contain one or two quotes just before its end. A parser that
-// mistakes them for the start of another string ignores the rest of the line.
+// A multi-line string in TOML can end with one or two quotes that belong to its text. A parser that
+// takes them for the start of another string ignores the rest of the line.
 TEST_CASE("no text in a project file bypasses the limit of dotted keys") {
   std::string key = "b";
   for (int i = 0; i < 400'000; ++i) key += ".b";
@@ -440,7 +439,7 @@ TEST_CASE("a server is disabled if a variable that it uses is not set") {
       {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
        "the environment variable unset_x is not set; set it, or use bearerToken"},
-      // The variable's value is unusable.
+      // Variables that are set to invalid values.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
       {"url = '${PLAIN}'", "url, set by the environment: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
@@ -471,13 +470,13 @@ TEST_CASE("a server is disabled if a variable that it uses is not set") {
     CHECK(profile.notes[0] ==
           "a.toml:1: server \"a\" is disabled: " + profile.servers[0].disabled_reason);
   }
-  // An error in the file does not depend on the environment.
+  // An error in the file is reported whether or not variables are set.
   const auto both = bad({{"file", "a.toml",
                           "[mcpServers.a]\nurl = 'https://h'\nheaders.X = '${unset_x}'\n"
                           "timeout = -1\n"}});
   REQUIRE(both.size() == 1);
   CHECK(both[0].path == "mcpServers.a.timeout");
-  // Variables used by disabled servers may be unset.
+  // A disabled server may use unset variables.
   const Profile off =
       good({{"file", "a.toml",
              "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"

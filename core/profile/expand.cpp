@@ -8,7 +8,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kExpandedBytes = 1u << 20;  // of one value
+constexpr std::size_t kExpandedBytes = 1u << 20;  // maximum size of one value
 
 bool variable_name(std::string_view name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
@@ -19,7 +19,7 @@ bool variable_name(std::string_view name) {
   return true;
 }
 
-// Returns true for VS Code variables that are not environment variables.
+// Returns true for VS Code variables, which are not environment variables.
 bool editor_word(std::string_view name) {
   for (const std::string_view word : {"workspaceFolder", "workspaceFolderBasename", "userHome",
                                       "cwd", "pathSeparator", "file", "fileDirname"})
@@ -27,7 +27,7 @@ bool editor_word(std::string_view name) {
   return false;
 }
 
-// Formats a reference for a message. Text with unexpected characters is hidden because it may be a
+// Formats a reference for a message. Hides text with unexpected characters, which may be a
 // credential that contains "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
@@ -42,7 +42,7 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
-// Reads a value from an environment variable, where an editor would prompt for it.
+// Replaces an editor's prompt with an environment variable.
 void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);
@@ -60,7 +60,7 @@ void resolve_input(std::string_view id, std::string_view server,
   }
 }
 
-// Resolves one reference; `body` is the text between "${" and "}".
+// Resolves one reference. `body` is the text between "${" and "}".
 void resolve(std::string_view body, const ProfileEnvironment &environment, std::string_view server,
              Expanded &out) {
   if (body.starts_with("secret:")) {

@@ -10,25 +10,27 @@
 namespace bulkhead::profiles {
 
 enum class ExpandMode : std::uint8_t {
-  all,       // also expands ${NAME}; any other "${" is an error
-  env_only,  // expands only ${env:NAME} and ${secret:NAME}; other "${" are kept (a plugin's syntax)
-  inputs,    // expands only ${input:ID}; other "${" are kept
+  all,  // also expands ${NAME}; any other "${" is an error
+  // Expands only ${env:NAME} and ${secret:NAME}. Keeps any other "${", which is plugin syntax.
+  env_only,
+  inputs,  // expands only ${input:ID}; keeps any other "${"
 };
 
 struct Expanded {
   struct Problem {
     std::string what;
-    bool missing = false;  // the variable is not set, or its value is not text
+    bool missing = false;  // the variable is unset, or its value is not text
     bool asked = false;    // an editor would prompt for the value
   };
   std::string text;
-  bool referred = false;  // the text contained a reference, so the result must never be shown
+  // The text contained a reference, so the result must not be shown.
+  bool referred = false;
   std::vector<Problem> problems;
 };
 
-// Expands references in one pass: the values of variables are not expanded again. Problems contain
-// variable names, never values. ${input:ID} reads the variable that variable_for() returns for
-// `server`.
+// Expands references in one pass: references in the values of variables are not expanded. Problems
+// contain variable names but never values. ${input:ID} reads the variable that variable_for()
+// returns for `server` and ID.
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});
 

@@ -1,6 +1,6 @@
-// Key tables: one row for each key of a profile table. A row reads a value into its member. The
-// rows are also used to detect unknown keys, for `profile show`, and to test the documentation.
-// Internal to the profile libraries.
+// Defines key tables. A key table has one row for each key of a profile table; the row reads the
+// key's value into a member. The rows are also used to detect unknown keys, to show defaults in
+// `profile show`, and to test the documentation. Internal to the profile libraries.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +15,36 @@
 
 namespace bulkhead::profiles {
 
-// A table member while it is being read.
+// A key and its value while it is being read.
 struct KeyValue {
   const Member &member;
-  const std::string &path;  // "naming.prefix"
+  const std::string &path;  // for example, "naming.prefix"
   Context &context;
 
   Diagnostics &diagnostics() const { return context.diagnostics; }
   const Node &value() const { return member.value; }
-  // Reports an error at the value.
+  // Reports an error at the location of the value.
   void reject(std::string what) const {
     diagnostics().error(member.value.place, path, std::move(what));
   }
-  // Reports an error at the key.
+  // Reports an error at the location of the key.
   void reject_key(std::string what) const {
     diagnostics().error(member.place, path, std::move(what));
   }
 };
 
-// T is the type into which the table is read.
+// One row. T is the type into which the table is read.
 template <class T>
 struct Key {
   std::string_view name;
   void (*read)(const Key &key, const KeyValue &input, T &target) = nullptr;
-  // Formats the member in profile syntax. Null if `profile show` displays no default for the key.
+  // Formats the value in profile syntax. Null if `profile show` does not show the key's default.
   std::string (*show)(const Key &key, const T &source) = nullptr;
-  void (*copy)(const T &from, T &to) = nullptr;  // for numbers
-  std::uint64_t least = 0, most = 0;             // for numbers; for lists, the number of entries
-  std::span<const Word> words = {};              // for choices
-  // For strings: returns the reason why the text is invalid, or an empty string.
+  void (*copy)(const T &from, T &to) = nullptr;  // copies the value; for numbers only
+  // For numbers: the range; for lists: `most` is the maximum number of entries.
+  std::uint64_t least = 0, most = 0;
+  std::span<const Word> words = {};  // the allowed strings of a choice
+  // For strings: returns the reason why the string is invalid, or an empty string.
   std::string (*refused)(const std::string &text) = nullptr;
 };
 
@@ -59,14 +60,13 @@ using ClassOf = typename MemberPointer<decltype(member)>::Class;
 template <auto member>
 using ValueOf = typename MemberPointer<decltype(member)>::Value;
 
-// Returns the member of a target. The target either belongs to the member's class or converts to
-// it.
+// Returns the member of `target`, whose type is the member's class or converts to it.
 template <auto member, class T>
 ValueOf<member> &member_of(T &target) {
   return static_cast<ClassOf<member> &>(target).*member;
 }
 
-// A key whose value is true or false.
+// A row for a key that is true or false.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> flag(std::string_view name) {
   Key<T> key{name};
@@ -81,7 +81,7 @@ constexpr Key<T> flag(std::string_view name) {
   return key;
 }
 
-// A key whose value is an integer.
+// A row for a key that is an integer.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_t most) {
   Key<T> key{name};
@@ -98,8 +98,8 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// A key whose value is one of several words. The member may have any type to which the words'
-// values convert.
+// A row for a key that is one of several strings. The member may have any type to which the values
+// of the words convert.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
@@ -115,7 +115,7 @@ constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   return key;
 }
 
-// A key whose value is a string. `refused` returns the reason why the string is invalid, or an
+// A row for a key that is a string. `refused` returns the reason why the string is invalid, or an
 // empty string.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
@@ -134,7 +134,7 @@ constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::s
   return key;
 }
 
-// A key whose value is an array of at most `most` strings.
+// A row for a key that is an array of at most `most` strings.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> texts(std::string_view name, std::size_t most) {
   Key<T> key{name};
@@ -150,7 +150,7 @@ constexpr Key<T> texts(std::string_view name, std::size_t most) {
   return key;
 }
 
-// A key whose value has any other type.
+// A row for any other key. `read` reads the value.
 template <class T>
 constexpr Key<T> custom(std::string_view name,
                         void (*read)(const Key<T> &key, const KeyValue &input, T &target)) {
@@ -164,7 +164,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads a table's members with their rows, and reports unknown members.
+// Reads the members of a table, each with its row. Reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

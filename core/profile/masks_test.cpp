@@ -1,4 +1,4 @@
-// Tests that credentials do not appear in output for users: `shown`, notes and errors.
+// Tests that credentials do not appear in output for users: shown values, notes and errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"

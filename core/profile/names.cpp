@@ -21,7 +21,7 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
   for (const char c : name)
     if (!bh::is_letter_or_digit(c) && c != '_' && c != '-' && c != '.')
       return "its name may contain only letters, digits, '_', '-' and '.'";
-  // The name is used as a cache folder and as a command-line argument.
+  // The name is used as the name of a cache folder and as a command-line argument.
   if (name[0] == '.' || name[0] == '-') return "its name must not begin with '.' or '-'";
   if (name == "builtin" && !builtin_too) return "the name \"builtin\" is reserved";
   if (naming.prefix) {

@@ -1,4 +1,4 @@
-// Parses text into a tree. Internal to the profile libraries.
+// Parses the text of a layer into a tree. Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,17 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  bool duplicates = false;  // allow duplicate names in an object; the last one is used
+  // Whether an object may contain duplicate names. If so, the last one is used.
+  bool duplicates = false;
 };
 
-// Parses a layer's text into a table. Returns false if errors were reported to `diagnostics`.
+// Parses a layer's text into a table. On failure, reports errors to `diagnostics` and returns
+// false.
 bool parse_layer(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                  Node *out, Diagnostics &diagnostics);
 
-// The parsers for the two formats. Callers must check the size and ensure that the text has no NUL
-// byte.
+// Parse one of the two formats. The caller must have checked that the text is not oversized and
+// contains no NUL byte.
 bool parse_json(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                 Node *out, Diagnostics &diagnostics);
 bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,

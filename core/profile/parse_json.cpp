@@ -1,4 +1,4 @@
-// Parses JSON with comments and trailing commas (as in VS Code files). RapidJSON's reader fills a
+// Parses JSON with comments and trailing commas, as in VS Code files. RapidJSON's reader builds a
 // tree of values with locations.
 #include <algorithm>
 #include <tuple>
@@ -11,7 +11,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position can be read during parsing. (RapidJSON copies its own string stream.)
+// A stream whose position can be read while RapidJSON parses. (RapidJSON copies its own string
+// stream.)
 class Stream {
  public:
   using Ch = char;
@@ -19,7 +20,7 @@ class Stream {
   Ch Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   Ch Take() { return at_ < text_.size() ? text_[at_++] : '\0'; }
   std::size_t Tell() const { return at_; }
-  // Required by the reader's templates but used only for in-situ parsing.
+  // The reader's templates require these functions but call them only for in-situ parsing.
   Ch *PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -43,7 +44,7 @@ std::size_t skip_comment(std::string_view text, std::size_t i) {
   return i;
 }
 
-// Converts increasing offsets to locations.
+// Converts offsets to locations. Offsets must be passed in increasing order.
 class Lines {
  public:
   Lines(std::string_view text, std::uint16_t layer) : text_(text), layer_(layer) {}
@@ -112,7 +113,7 @@ class Handler {
   const Place &error_place() const noexcept { return error_place_; }
 
  private:
-  // Returns the start of the most recently read token. White space, comments and punctuation
+  // Returns the start of the token that was read last. Only white space, comments and punctuation
   // separate it from the previous token.
   std::size_t token_start() const {
     std::size_t i = end_;
@@ -166,7 +167,7 @@ class Handler {
                     "more than " + std::to_string(kProfileDepth) + " nested objects and arrays",
                     "too_large");
     open_.push_back(last_);
-    end_ = start_ + 1;  // the reader has not consumed the bracket yet
+    end_ = start_ + 1;  // the reader has not yet consumed the bracket
     return true;
   }
 
@@ -224,8 +225,8 @@ class Handler {
   Place error_place_;
 };
 
-// Returns the offset of a number that RapidJSON 1.1.0 must not parse, or npos. (CVE-2024-38517
-// involves a long exponent; long digit sequences are slow.)
+// Returns the offset of the first number that RapidJSON 1.1.0 must not parse, or npos. A long
+// exponent triggers CVE-2024-38517, and long digit sequences are slow to parse.
 std::size_t oversized_number(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
@@ -263,7 +264,7 @@ constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseVa
 bool parse_json(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                 Node *out, Diagnostics &diagnostics) {
   std::string_view text = layer.text;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // written by some editors
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
   const auto report = [&](std::size_t offset, const std::string &what) {
     diagnostics.error(Lines(text, index).place(offset), "", "not valid JSON: " + what,
                       "invalid_json");

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kDotsPerLine = 100;
 
 // Returns the first line with too many dots outside strings and comments, or 0. toml++ does not
-// limit the length of dotted keys and recurses once for each part. This check only produces a
-// better message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
+// limit the length of dotted keys and recurses once for each part. The check only produces a better
+// message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;
@@ -43,7 +43,7 @@ std::uint32_t overlong_key_line(std::string_view text) {
   return 0;
 }
 
-// Removes the text that toml++ quotes, because it may be an unquoted credential.
+// Removes the text that toml++ quotes in its messages because it may be an unquoted credential.
 std::string without_values(std::string_view text) {
   std::string out;
   std::size_t i = 0;
@@ -97,7 +97,7 @@ class Converter {
       member.place = place(key.source());
       if (!convert(value, &member.value, depth + 1)) return false;
     }
-    // toml++ sorts by name, but messages use file order.
+    // toml++ sorts members by name, but messages list them in file order.
     std::sort(out->members.begin(), out->members.end(), [](const Member &a, const Member &b) {
       return std::tie(a.place.line, a.place.column, a.name) <
              std::tie(b.place.line, b.place.column, b.name);

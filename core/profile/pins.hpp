@@ -1,5 +1,5 @@
-// Approved tool definitions, and different definitions that were observed later. A definition is
-// approved by a user or on first use. These are plain values; core/route/pins.hpp compares them.
+// Defines pins: the approved definitions of tools, and later definitions that differ from them. A
+// definition is approved by a user or on first use. core/route/pins.hpp compares definitions.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +19,35 @@ struct PinRules {
   bool operator==(const PinRules &) const = default;
 };
 
-// One tool of a server in the profile. Hashes are 32 hex digits. A shape is the hash of the
-// definition without the tool's name, and is used to detect renamed tools.
+// The pin of one tool of a server. Hashes are 32 hex digits. A shape is the hash of the definition
+// without the tool's name; it is used to detect renamed tools.
 struct ToolPin {
-  std::string server, tool;      // the server's name in the profile, the tool's original name
-  std::string hash, shape;       // approved definition; empty if never approved
-  std::string seen, seen_shape;  // current definition if it differs; otherwise empty
-  std::string renamed_from;      // of an unapproved tool: the tool that had this definition
+  std::string server, tool;      // server name in the profile, and original tool name
+  std::string hash, shape;       // the approved definition; empty if no definition was approved
+  std::string seen, seen_shape;  // the current definition if it differs; otherwise empty
+  // For an unapproved tool: the tool that previously had this definition.
+  std::string renamed_from;
   bool approved() const { return !hash.empty() && seen.empty(); }
   bool operator==(const ToolPin &) const = default;
 };
 
-// A new or changed pin, with the tool's definition for the hash `seen`, or for `hash` if `seen` is
-// empty. The definition is JSON as the server sent it; empty if longer than
-// max_pin_definition_bytes.
+// A new or changed pin. `definition` is the tool's definition as JSON text, as the server sent it.
+// The hash of this text is `seen`, or `hash` if `seen` is empty. `definition` is empty if the text
+// is longer than max_pin_definition_bytes.
 struct PinNews {
   ToolPin pin;
   std::string definition;
 };
 
-inline constexpr std::size_t most_pins = 10'000;         // for all servers of a profile
-inline constexpr std::size_t max_pin_name_bytes = 512;   // longer names are never approved
-inline constexpr std::size_t max_pin_text_bytes = 2048;  // of a stored description
-inline constexpr std::size_t max_pin_definition_bytes = 32u << 10;  // a longer one is not stored
-inline constexpr std::size_t max_pins_told = 512;  // in one message between processes
+// Maximum number of pins for all servers of a profile.
+inline constexpr std::size_t most_pins = 10'000;
+// Tools with longer names are never approved.
+inline constexpr std::size_t max_pin_name_bytes = 512;
+// Maximum size of a stored description.
+inline constexpr std::size_t max_pin_text_bytes = 2048;
+// Longer definitions are not stored.
+inline constexpr std::size_t max_pin_definition_bytes = 32u << 10;
+// Maximum number of pins in one message between processes.
+inline constexpr std::size_t max_pins_told = 512;
 
 }  // namespace bulkhead

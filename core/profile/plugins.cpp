@@ -1,4 +1,4 @@
-// Reads the plugin instance tables: [transports.ID], [tools.ID], [policies.ID] ...
+// Reads the tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +33,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kMaxPolicies = 8;
-// A group of plugin tables, with its list in the profile.
+// A group of plugin tables, and the member of the profile into which it is read.
 struct Group {
   std::string_view name;
   std::vector<PluginUse> Profile::*uses;
@@ -97,12 +97,12 @@ unsigned set_of(std::string_view group) {
   return 0;
 }
 
-// Reads one instance. Keys unknown to the host belong to the plugin.
+// State while one instance is being read. Keys that the host does not know belong to the plugin.
 struct PluginReader {
   const unsigned group;
   PluginUse use{};
   bool enabled = true;
-  std::string with_rules{};  // replaces the plugin if the profile has rules
+  std::string with_rules{};  // plugin to use instead if the profile has rules
   Node config{Kind::table, {}};
 
   operator PluginUse &() { return use; }
@@ -110,7 +110,6 @@ struct PluginReader {
 };
 using PluginKey = Key<PluginReader>;
 
-// Returns the name or path of a plugin.
 std::optional<std::string> plugin_name(const KeyValue &input) {
   auto text = input.diagnostics().string(input.value(), input.path);
   if (text && text->find('/') != std::string::npos)
@@ -129,7 +128,7 @@ void read_with_rules(const PluginKey &, const KeyValue &input, PluginReader &rea
 }
 
 void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
-  // Only checks the type; give_rules() uses the value.
+  // Checks only the type. give_rules() uses the value.
   input.diagnostics().boolean(input.value(), input.path);
 }
 
@@ -183,7 +182,8 @@ void read_grants(const PluginKey &, const KeyValue &input, PluginReader &reader)
 
 struct HostKey {
   PluginKey key;
-  unsigned groups = kAnyGroup;  // in other groups, the key belongs to the plugin
+  // The groups in which the host reads the key. In other groups, the key belongs to the plugin.
+  unsigned groups = kAnyGroup;
 };
 constexpr HostKey kHostKeys[] = {
     {custom<PluginReader>("plugin", read_plugin_name)},
@@ -264,7 +264,8 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// The highest layer's policies replace those of lower layers. They are evaluated in file order.
+// Removes the policies of all layers except the highest one that has any, and sorts the remaining
+// policies in file order, in which they are evaluated.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

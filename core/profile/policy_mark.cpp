@@ -17,8 +17,8 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Writes objects with their members sorted by name, so file order does not matter. kProfileDepth
-// limits the recursion.
+// Sorts the members of objects by name, so that their order in the file does not matter.
+// kProfileDepth limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
   if (node.kind == Kind::table) {
     std::vector<const Member *> members;
@@ -55,7 +55,8 @@ std::string canonical(const Node &node) {
   return out;
 }
 
-// The configuration of one policy: its rules and settings by path, and the plugin's own keys.
+// The configuration of one policy: rules and settings by path, and the text of the plugin's own
+// keys.
 struct Contents {
   std::map<std::string, std::string> rules, settings;
   std::string own;
@@ -121,7 +122,7 @@ Contents contents_of(const PluginUse &use) {
   std::vector<ProfileLayer> layers(1);
   layers[0].text = use.config_json;
   ParseOptions options;
-  // Each rule key occurs a second time with its line number.
+  // Each rule key occurs twice: with its value and with its line number.
   options.max_values = 4 * kProfileValues;
   Diagnostics diagnostics(layers);
   Node config;
@@ -133,7 +134,7 @@ Contents contents_of(const PluginUse &use) {
   return out;
 }
 
-// Returns the plugin with the conditions under which it runs.
+// Returns the plugin and the conditions under which it runs, as text.
 std::string terms_of(const PluginUse &use) {
   std::string out;
   for (const std::string &text : {use.id, use.plugin, use.sha256, use.compartment}) {
@@ -160,7 +161,7 @@ PolicyMark mark_of(const std::vector<PluginUse> &policies) {
     all += terms_of(use) + contents.own + '\n';
     append_entries(all, contents.rules);
     append_entries(all, contents.settings);
-    // Each policy receives all rules, unless it has rules = false.
+    // All policies receive the same rules, except those with rules = false.
     mark.rules = std::max(mark.rules, static_cast<std::uint32_t>(contents.rules.size()));
   }
   mark.digest = blake3_hex(all).substr(0, kDigestDigits);

@@ -1,8 +1,8 @@
-// A digest of a profile's policies and rules, and a text that lists the differences between two
+// Computes a digest of a profile's policies and rules, and describes the differences between two
 // profiles. Two processes can compare their digests.
 //
 // Rules are not interpreted. A rule is a named table in a rule section (rule_sections.hpp) of any
-// layer; everything else in these sections is a setting.
+// layer. Everything else in these sections is a setting.
 //
 // Thread-safe.
 #pragma once
@@ -15,18 +15,18 @@
 namespace bulkhead {
 
 // Returns a mark with generation 1 and no changes. The digest covers the policy plugins, their
-// order and their configuration. It does not cover the files and lines of the configuration, or
-// values whose names look like a credential.
+// order and their configuration. It does not cover the locations of keys, or the values of keys
+// whose names suggest a credential.
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
-// Returns the mark of the policies that replace `was`: `mark` itself if nothing differs, otherwise
-// `mark` with the next generation. Its `changes` list the differences: "3 rules added",
-// "policies.lists: configuration changed".
+// Returns the mark for `is`, the policies that replace `was`. If nothing differs, returns `mark`
+// unchanged. Otherwise, the returned mark has the next generation, and its `changes` list the
+// differences, for example "3 rules added" and "policies.lists: configuration changed".
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 
-// Returns a summary such as "3 rules added, 1 rule removed; in force now: 5 rules", or an empty
-// string for the first generation.
+// Returns a summary, for example "3 rules added, 1 rule removed; in force now: 5 rules". Returns an
+// empty string for the first generation.
 std::string describe_changes(const PolicyMark &mark);
 
 }  // namespace bulkhead

@@ -42,7 +42,7 @@ TEST_CASE("the digest covers the rules, but not their locations in files") {
   CHECK(mark.changes.empty());
   CHECK(describe_changes(mark).empty());
   CHECK(first_policy_mark(policies("\n# note\n" + b + "\n" + a)).digest == mark.digest);
-  // Another layer may have a different priority, so the rule differs.
+  // The same rule in another layer may have a different priority, so it counts as a different rule.
   CHECK(first_policy_mark(policies(a + b, "user")).digest != mark.digest);
   CHECK(first_policy_mark(policies(a)).digest != mark.digest);
   CHECK(first_policy_mark(policies("")).rules == 0);
@@ -72,7 +72,7 @@ TEST_CASE("changes of a policy itself are listed") {
   CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
   CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
   CHECK(changes(lists + more, more + lists) == Lines{"the order of the policies changed"});
-  // Each of the policies receives the rules, but the change is reported once.
+  // Both policies receive the rules, but the change is reported only once.
   const std::string both = lists + "[policies.second]\nplugin = \"other\"\n";
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }

@@ -1,7 +1,8 @@
-// The profile: the configuration of a process, read from TOML or JSON. The reader is strict and
-// reports all errors with their locations. Each value records the layer from which it came.
+// Defines the profile: the configuration of a process, which is read from TOML or JSON. The reader
+// is strict and reports all errors with their locations. Each value records the layer from which it
+// came.
 //
-// Used only on the control thread. The functions declared here do not use the network or start
+// Must be used on the control thread. The functions declared here do not use the network or start
 // processes.
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace bulkhead {
 
-// The location at which a value was written. `line` is 0 if the value did not come from a file.
+// The location of a value. `line` is 0 if the value does not come from a file.
 struct Origin {
   std::string layer;  // "builtin", "user", "file", "project", "command line"
   std::string file;
@@ -29,9 +30,9 @@ struct ProfileError {
   std::string file;
   std::uint32_t line = 0;    // 0: unknown
   std::uint32_t column = 0;  // 0: unknown
-  std::string path;          // "mcpServers.github.env.TOKEN"
-  std::string what;          // the error and the allowed values; contains no credential
-  // An identifier for programs: "file_not_found", "unreadable", "too_large", "invalid_json",
+  std::string path;          // for example, "mcpServers.github.env.TOKEN"
+  std::string what;          // the error and the allowed values; never contains a credential
+  // An error code for programs: "file_not_found", "unreadable", "too_large", "invalid_json",
   // "invalid_toml", "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or
   // "plugin_config".
   std::string code;
@@ -42,14 +43,14 @@ std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
-// How a server obtains MCP roots. off: the capability is not declared. static_list: the gateway
-// answers roots/list with ServerDef::root_folders. per_client: the client answers, and clients that
-// declare roots have separate connections.
+// How a server obtains MCP roots. off: the gateway does not declare the capability. static_list:
+// the gateway responds to roots/list with ServerDef::root_folders. per_client: the client responds,
+// and each client that declares roots has its own connection.
 enum class RootsMode : std::uint8_t { off, static_list, per_client };
-std::string_view to_string(RootsMode mode) noexcept;  // as in the profile
+std::string_view to_string(RootsMode mode) noexcept;  // in profile syntax
 
-// The MCP revision that a server is opened with. automatic: the gateway finds out which one the
-// server supports.
+// The MCP revision with which a server connection is opened. automatic: the gateway detects which
+// revision the server supports.
 enum class ProtocolPin : std::uint8_t {
   automatic,
   v2024_11_05,
@@ -58,75 +59,77 @@ enum class ProtocolPin : std::uint8_t {
   v2025_11_25,
   v2026_07_28
 };
-std::string_view to_string(ProtocolPin pin) noexcept;  // as in the profile
+std::string_view to_string(ProtocolPin pin) noexcept;  // in profile syntax
 
-// Sandbox of a server's child process. The modes are specified in docs/profile.md.
+// How a server's child process is sandboxed. docs/profile.md specifies the modes.
 enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
-std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
+std::string_view to_string(SandboxMode mode) noexcept;  // in profile syntax
 
 struct SandboxRules {
   SandboxMode mode = SandboxMode::home_read_only;
-  std::vector<std::string> read, write;  // additional paths, absolute
+  std::vector<std::string> read, write;  // additional absolute paths
   bool network = true;
   std::uint64_t memory_bytes = 0;                  // 0: no separate limit
-  std::uint32_t processes = 1024;                  // including threads
-  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of the server's caches on disk; 0: no limit
-  bool host_ipc = false;  // shares the machine's System V IPC and POSIX message queues
+  std::uint32_t processes = 1024;                  // counts threads, too
+  std::uint64_t cache_bytes = 10u * (1ull << 30);  // disk space of the server's caches; 0: no limit
+  // Whether the server shares the machine's System V IPC objects and POSIX message queues.
+  bool host_ipc = false;
   bool operator==(const SandboxRules &) const = default;
 };
 
-// One upstream server with resolved references (${env:..}).
+// One upstream server. References such as ${env:NAME} are resolved.
 struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
   std::string type;  // "stdio", "http", "sse", or a type from [connectors]
   bool disabled = false;
-  std::string disabled_reason;  // shown to users; empty: disabled by the profile
-  bool unmet = false;           // disabled because of a missing or invalid variable
+  std::string disabled_reason;  // shown to users; empty: the profile disables the server
+  bool unmet = false;           // disabled because a variable is unset or its value is invalid
   // stdio
   std::string command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
-  std::string cwd;  // empty: the gateway's folder
+  std::string cwd;  // empty: the gateway's working directory
   SandboxRules sandbox;
-  bool lazy = false;               // started by the first call
-  std::uint64_t idle_stop_ms = 0;  // stopped after this time without calls; 0: never
-  std::uint32_t pool_size = 1;     // child processes that share the calls of pool_safe_tools
+  bool lazy = false;               // the first call starts the server
+  std::uint64_t idle_stop_ms = 0;  // the server is stopped after this time without calls; 0: never
+  // Number of child processes that share the calls of pool_safe_tools.
+  std::uint32_t pool_size = 1;
   std::vector<std::string> pool_safe_tools;
   // http, sse
   std::string url;
   std::map<std::string, std::string> headers;
-  // both
+  // all types
   std::optional<std::vector<std::string>> allow_tools;  // set but empty: no tool is allowed
   std::vector<std::string> deny_tools;
-  std::optional<std::uint64_t> timeout_ms;                // for each call
-  std::map<std::string, std::uint64_t> tool_timeouts_ms;  // by original tool name
+  std::optional<std::uint64_t> timeout_ms;                // time-out of each call
+  std::map<std::string, std::uint64_t> tool_timeouts_ms;  // time-outs by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
   ProtocolPin protocol = ProtocolPin::automatic;
   SessionScope session = SessionScope::shared;
-  std::optional<RootsMode> roots;         // not set: see roots_mode()
+  std::optional<RootsMode> roots;         // unset: see roots_mode()
   std::vector<std::string> root_folders;  // for static_list: absolute paths
   std::uint32_t max_in_flight = 256;
   std::string compartment;  // "own" or a shared name; empty: its connector's compartment
   Origin origin;
-  std::string source;  // the plugin that added it, shown to users; empty: the profile
-  // Additional members for the output of to_json(), set by the core ("stderr_file"): name -> value
-  // as JSON text.
+  std::string source;  // the plugin that added the server, shown to users; empty: the profile
+  // Members that the core adds to the output of to_json(), for example "stderr_file". The values
+  // are JSON text.
   std::map<std::string, std::string> extra;
-  KeptLists kept;  // of a lazy server
-  // Number of restarts requested while the gateway has been running (`bulkhead mcp restart`). If
-  // the number changes, a new connection is required. Not part of to_json().
+  KeptLists kept;  // stored lists, if the server is lazy
+  // How often `bulkhead mcp restart` has restarted this server since the gateway started. A
+  // different number requires a new connection. Not part of to_json().
   std::uint64_t restarts = 0;
 
-  // If `roots` is not set, returns per_client if each client has its own connection, and off
-  // otherwise.
+  // Returns `roots` if it is set. Otherwise, returns per_client if each client has its own
+  // connection, and off if not.
   RootsMode roots_mode() const noexcept {
     const bool own = session == SessionScope::per_client;
     return roots.value_or(own ? RootsMode::per_client : RootsMode::off);
   }
 
-  // Returns the definition for the connector: one JSON object with type, command, args, env, cwd,
-  // sandbox or url, headers, connect_timeout_ms and the members of `extra`. Empty values are
-  // omitted. Contains credentials.
+  // Returns the definition for the connector. It is a JSON object with type, command, args, env,
+  // cwd, sandbox or url, headers, connect_timeout_ms and the members of `extra`. Empty values are
+  // omitted. The object contains credentials.
   std::string to_json() const;
 
   bool operator==(const ServerDef &) const = default;
@@ -134,20 +137,21 @@ struct ServerDef {
 
 struct Naming {
   std::string separator = "__";
-  bool prefix = true;               // "always"; false: "never"
-  std::string scheme = "bulkhead";  // of composed resource URIs
-  bool shorten = true;              // if false, names over max_length are errors
+  bool prefix = true;               // true: "always", false: "never"
+  std::string scheme = "bulkhead";  // scheme of composed resource URIs
+  bool shorten = true;              // false: a name longer than max_length is an error
   std::uint32_t max_length = 64;
-  // Server names must match ^[a-z][a-z0-9-]*$, and more names are reserved.
+  // If set, server names must match ^[a-z][a-z0-9-]*$, and additional names are reserved.
   bool strict_names = false;
-  bool bad_names_error = false;  // false: a server with an invalid name is skipped, with a note
-  // Tool aliases: accepted name -> listed name. At most max_aliases.
+  // Whether an invalid server name is an error. If not, the server is skipped with a note.
+  bool bad_names_error = false;
+  // Tool aliases, at most max_aliases: alternative name -> listed name.
   std::map<std::string, std::string, std::less<>> aliases;
   static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
 };
 
-// The features of the merged servers that clients can use. A disabled feature is not announced, and
+// The features of the merged servers that clients can use. A disabled feature is not declared, and
 // requests for it fail with error -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
@@ -155,7 +159,7 @@ struct Expose {
   bool operator==(const Expose &) const = default;
 };
 
-// All gateway limits. docs/limits.md must list the same limits.
+// The limits of the gateway. docs/limits.md must list the same limits.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -167,50 +171,54 @@ struct Limits {
   std::uint64_t request_read_ms = 30'000;
   std::uint64_t shutdown_grace_ms = 3'000;
   std::uint64_t connect_timeout_ms = 10'000;
-  std::uint64_t call_timeout_ms = 300'000;     // tools/call
-  std::uint64_t request_timeout_ms = 60'000;   // all other requests
-  std::uint64_t timeout_ceiling_ms = 300'000;  // longer configured time-outs are reduced to this
-  std::uint64_t ask_timeout_ms = 600'000;      // for the client's answer to an elicitation
+  std::uint64_t call_timeout_ms = 300'000;    // tools/call
+  std::uint64_t request_timeout_ms = 60'000;  // all other requests
+  // Configured time-outs that exceed this value are reduced to it.
+  std::uint64_t timeout_ceiling_ms = 300'000;
+  std::uint64_t ask_timeout_ms = 600'000;  // for a client's response to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
-  std::uint64_t grace_ms = 3'000;  // how long a lost server's tools stay listed
-  std::uint64_t drain_ms = 5'000;  // for in-flight calls when a reload removes their server
+  std::uint64_t grace_ms = 3'000;  // how long the tools of a disconnected server stay listed
+  // How long in-flight calls of a server that a reload removes may continue.
+  std::uint64_t drain_ms = 5'000;
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
-  std::uint32_t queued_per_server = 1024;  // calls that wait for max_in_flight or for a start
+  // Calls that wait because max_in_flight has been reached or the server has not started.
+  std::uint32_t queued_per_server = 1024;
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
   std::uint32_t listens_per_client = 8;     // open subscriptions/listen requests
-  std::uint32_t items_per_server = 10'000;  // of each kind
+  std::uint32_t items_per_server = 10'000;  // limit for each kind of item
   std::uint64_t list_bytes_per_server = 32ull << 20;
-  std::uint32_t page_items = 1000;          // in one page of a list
-  std::uint64_t idle_view_ms = 300'000;     // for lanes that no client uses
-  std::uint64_t policy_timeout_ms = 5'000;  // for one decision of a policy
+  std::uint32_t page_items = 1000;          // items in one page of a list
+  std::uint64_t idle_view_ms = 300'000;     // how long lanes that no client uses are kept
+  std::uint64_t policy_timeout_ms = 5'000;  // for one policy decision
   std::uint64_t policy_waiting_bytes = 256ull << 20;
-  std::uint64_t approval_timeout_ms = 120'000;  // for the approval of a call
-  std::uint32_t approvals_waiting = 256;        // calls that wait for approval
+  std::uint64_t approval_timeout_ms = 120'000;  // how long a call waits for approval
+  std::uint32_t approvals_waiting = 256;        // number of calls that wait for approval
   std::uint32_t approvals_per_session = 128;
   std::uint64_t approvals_bytes = 64ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
-  std::uint64_t stderr_bytes = 1ull << 20;  // a child process's log before it is rotated
+  std::uint64_t stderr_bytes = 1ull << 20;  // size at which a child process's stderr log is rotated
 };
 
-// The plugin's library file at the time when the profile was read. Set by the program; the profile
-// text has no key for it.
+// The library file of a plugin when the profile was read. The program sets it; the profile has no
+// key for it.
 struct PluginFile {
-  std::string mark;        // changes when the file changes; empty: unknown, or pinned by digest
-  bool exclusive = false;  // from the manifest; not compared
+  std::string mark;        // changes with the file; empty if unknown or if a digest pins the file
+  bool exclusive = false;  // from the manifest; comparison ignores it
   bool operator==(const PluginFile &other) const noexcept { return mark == other.mark; }
 };
 
-// One plugin instance of the profile.
+// One plugin instance.
 struct PluginUse {
-  std::string id;           // the instance: "transport-http", "files"
+  std::string id;           // the instance's name: "transport-http", "files"
   std::string plugin;       // the library's name, or a path with a slash
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
-  bool required = true;     // if false, the program runs without it when it fails to load
-  // "own", a shared name, or "endpoint" (only for policies and telemetry). Empty: the default.
+  bool required = true;     // if false, the program starts even if the plugin cannot be loaded
+  // "own", a shared name, or "endpoint" (for policies and telemetry only). If empty, the default
+  // applies.
   std::string compartment;
   // Optional permissions: "control", "network[:PORT]".
   std::vector<std::string> grants;
@@ -219,62 +227,65 @@ struct PluginUse {
   bool operator==(const PluginUse &) const = default;
 };
 
-// Returns the port of a network grant: PORT for "network:PORT", or 0 (any port) for "network".
-// Returns nullopt for other grants.
+// Returns the port of a network grant: PORT for "network:PORT", and 0 for "network", which allows
+// any port. Returns nullopt for other grants.
 std::optional<std::uint16_t> granted_port(std::string_view grant);
 
-// Identifies the current policies and rules; see profile/policy_mark.hpp.
+// Identifies the policies and rules that are in force; see profile/policy_mark.hpp.
 struct PolicyMark {
-  std::uint64_t generation = 0;      // starts at 1 in each run of the gateway; 0: unknown
-  std::string digest;                // equal in two processes if their policies and rules are equal
-  std::uint32_t rules = 0;           // named rules in all layers of the profile
+  std::uint64_t generation = 0;  // starts at 1 when the gateway starts; 0: unknown
+  // Equal in two processes if their policies and rules are equal.
+  std::string digest;
+  std::uint32_t rules = 0;           // number of named rules in all layers
   std::vector<std::string> changes;  // differences from the previous generation, as text
   bool operator==(const PolicyMark &) const = default;
 };
 
-// Isolation requirements.
 struct Isolation {
-  bool require = false;  // false: start even if the kernel lacks a feature, and report it
+  // If false, the gateway starts even if the kernel lacks a feature, and reports the missing
+  // feature.
+  bool require = false;
 };
 
-// The approvers of calls, in addition to a terminal that watches approvals.
+// The approvers of calls, in addition to a terminal that watches approval requests.
 struct Approvers {
-  bool elicitation = false;  // the client itself, if it supports MCP elicitation
-  bool api = false;          // the service API, even without a watcher
+  bool elicitation = false;  // the client itself, through MCP elicitation
+  bool api = false;          // the service API, even if no terminal is watching
   bool operator==(const Approvers &) const = default;
 };
 
-// The gateway's owner, for the session database. Set by the loader; the profile has no key for it.
+// The owner of the gateway, as stored in the session database. The loader sets it; the profile has
+// no key for it.
 struct Identity {
   std::string profile, user;
 };
 
-// A part of the profile that some sources cannot set. The corporation's layer protects it from
-// higher layers, or a layer with editable.mcpServers = false protects it from servers added by
-// plugins.
+// Protects a part of the profile. The corporation's layer protects parts from higher layers. A
+// layer with editable.mcpServers = false protects mcpServers from servers that plugins add.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top level; "*": any key
-  bool forbids = false;           // true: the part must not exist; false: it cannot be changed
-  std::string says;               // layer and location of the hold, as text
+  bool forbids = false;           // true: the part must not exist; false: it must not be changed
+  std::string says;               // the layer and location that define the hold, as text
 };
-// Returns the first hold on this path ({"mcpServers", "github"}) or on one of its parents, or null
-// if there is none.
+// Returns the first hold that applies to a path, such as {"mcpServers", "github"}, or to one of its
+// parents. Returns null if there is none.
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
-// How requests to a server are handled if their params have members that are not in the MCP schema.
+// What happens to request params that are not in the MCP schema: they are forwarded, they are
+// dropped, or the request is rejected.
 enum class UnknownParams : std::uint8_t { forward, drop, refuse };
-std::string_view to_string(UnknownParams value) noexcept;  // as in the profile
+std::string_view to_string(UnknownParams value) noexcept;  // in profile syntax
 
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
-  std::vector<PluginUse> tools;     // each is a server, named by its instance id
-  std::vector<PluginUse> policies;  // in the order of evaluation
+  std::vector<PluginUse> tools;     // each instance is a server with the instance's name
+  std::vector<PluginUse> policies;  // in evaluation order
   std::vector<PluginUse> telemetry;
-  std::vector<PluginUse> services;                    // loaded at first use
-  std::map<std::string, std::string> connectors;      // server type -> plugin name or path
-  std::map<std::string, PluginFile> connector_files;  // server type -> file of its plugin
+  std::vector<PluginUse> services;                    // loaded on first use
+  std::map<std::string, std::string> connectors;      // plugin name or path by server type
+  std::map<std::string, PluginFile> connector_files;  // plugin file by server type
   std::vector<std::string> plugin_dirs;
   Naming naming;
   Expose expose;
@@ -284,23 +295,25 @@ struct Profile {
   PinRules pins;
   Identity identity;
   std::string server_name = "bulkhead";  // serverInfo.name
-  std::string metrics_listen;            // IP:PORT of /metrics over TCP; empty: not served
+  // IP:PORT on which /metrics is served; empty: not served over TCP.
+  std::string metrics_listen;
   UnknownParams unknown_params = UnknownParams::forward;
-  std::string state_dir;  // logs, secrets and plugin folders; empty: ~/.local/state/bulkhead
-  std::vector<std::string> own_paths;  // files and folders of the gateway, hidden from all servers
-  std::vector<std::string> notes;      // warnings for the operator, in order
+  // The folder of logs, secrets and plugin data. Empty: ~/.local/state/bulkhead.
+  std::string state_dir;
+  std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
+  std::vector<std::string> notes;      // warnings for the operator, in order of occurrence
 
-  // The corporation's holds on mcpServers. They apply to servers added at run time.
+  // The corporation's holds on mcpServers, which also apply to servers that are added at run time.
   std::vector<ProfileHold> server_holds;
 
-  // Known tool definitions of `servers`. They do not come from the profile's files.
+  // The known tool definitions of `servers`. They do not come from the profile's files.
   std::vector<ToolPin> pinned;
 
-  // The mark of `policies`, set by the process that has all policy configurations. If the
-  // generation is 0, the host computes the mark from its own profile.
+  // The mark of `policies`. It is set by the process that has the configurations of all policies.
+  // If the generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // Every leaf value with the layer from which it came, for `profile show --origin`. Credentials
+  // All leaf values with the layer from which they came, for `profile show --origin`. Credentials
   // are masked.
   struct Shown {
     std::string path, value;

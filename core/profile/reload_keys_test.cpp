@@ -1,5 +1,5 @@
-// Tests that, for every profile key, a reload either applies and reports the new value or reports
-// that a restart is needed.
+// Tests every profile key: a reload must either apply and report the new value or report that a
+// restart is needed.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// Returns the report from a reload that adds `more` to the base profile.
+// Returns the lines that a reload reports if `more` is added to the base profile.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);
@@ -45,7 +45,7 @@ bool names_it(const std::vector<std::string> &lines, const std::string &section,
   });
 }
 
-// Returns the keys of a section as the loader lists them in an error.
+// Returns the known keys of a section, as listed in the error for an unknown key.
 std::set<std::string> known_keys(const std::string &section) {
   const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
   constexpr std::string_view before = "Known keys: ";
@@ -97,8 +97,7 @@ const std::map<std::string, Values> &values() {
   return all;
 }
 
-// A section whose members can have any name, with an example and the line with which the reload
-// reports it.
+// A section with arbitrary member names, an example, and the line that a reload reports for it.
 struct Whole {
   std::string section, example, line;
 };
@@ -165,7 +164,7 @@ TEST_CASE("a reload reports every plugin whose file has changed, and keeps the r
                                           "connectors.odd: file changed; needs a restart"});
   CHECK(next.transports == now.transports);
   CHECK(next.connector_files == now.connector_files);
-  // The file cannot be read during the reload.
+  // The file cannot be read during the reload, so its mark is empty.
   next = with_mark("");
   CHECK(keep_fixed(now, &next).empty());
   CHECK(next.policies == now.policies);
@@ -198,7 +197,7 @@ TEST_CASE("a reload reports every changed section") {
   for (const auto &[section, keys] : values()) covered.insert(section);
   for (const Whole &each : wholes()) {
     INFO(each.section);
-    // Top-level keys precede all sections.
+    // Top-level keys must precede all sections.
     Profile next = good({file(each.example + std::string(kBase))});
     const std::vector<std::string> lines = keep_fixed(loaded(""), &next);
     CHECK(std::any_of(lines.begin(), lines.end(),
@@ -211,9 +210,9 @@ TEST_CASE("a reload reports every changed section") {
   CHECK(keep_fixed(loaded(""), &next) ==
         std::vector<std::string>{"connectors.odd: needs a restart"});
   covered.insert("connectors");
-  // Servers and tools plugins are compared individually during the reload. [policy], [corp],
-  // [profiles] and [default] are read into `policies`. The other sections control how the files
-  // themselves are read.
+  // These sections are not compared here. A reload compares servers and tools plugins individually.
+  // [policy], [corp], [profiles] and [default] are read into `policies`. The others control how the
+  // files themselves are read.
   for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
                               "schema", "id", "revision", "editable", "detect_servers"})
     covered.insert(section);

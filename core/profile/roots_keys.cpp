@@ -1,4 +1,4 @@
-// Reads a server's keys for MCP roots.
+// Reads the keys of a server that configure MCP roots.
 #include <filesystem>
 #include <utility>
 
@@ -40,7 +40,7 @@ void ServerReader::read_root_folders(const Member &folders) {
   }
 }
 
-// root_folders is required if roots is "static", and invalid otherwise.
+// Checks that root_folders is set if roots is "static", and only then.
 void ServerReader::check_roots() {
   const Member *folders = find("root_folders");
   const Member *roots = find("roots");

@@ -1,4 +1,4 @@
-// Tests the rule sections that a policy plugin receives.
+// Tests which rule sections a policy plugin receives.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -101,7 +101,7 @@ default = "block"
   CHECK(good({base, {"file", "a.toml", "[policies.mine]\nplugin = \"x\"\n"}}).policies.size() == 1);
 }
 
-TEST_CASE("rules that no policy evaluates are an error") {
+TEST_CASE("rules that no policy receives are an error") {
   const auto errors =
       bad({base, {"file", "a.toml", "[policies.x]\nplugin = \"x\"\nrules = false\n[security]\n"}});
   REQUIRE(errors.size() == 1);

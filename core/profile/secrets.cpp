@@ -13,7 +13,7 @@ constexpr std::string_view kNameParts[] = {
     "private", "credential", "authori", "bearer", "signature",  "webhook",
 };
 
-// Words that match only as the last word of a name, or as the entire name.
+// Matched only as the last word of a name or as the entire name.
 constexpr std::string_view kLastWords[] = {"pat", "auth", "pass", "pw", "jwt", "dsn"};
 
 constexpr std::string_view kValueStarts[] = {
@@ -22,7 +22,8 @@ constexpr std::string_view kValueStarts[] = {
     "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
 };
 
-// Returns true if a ':' is not followed by a port, as in "user:pass" in "user:pass/word@host".
+// Returns true if a ':' is not followed by a port. The authority is then incomplete because the
+// password contains a slash, as in "//user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
   const std::size_t colon = authority.find(':');
   return colon != std::string_view::npos && !authority.starts_with('[') &&
@@ -30,7 +31,7 @@ bool half_userinfo(std::string_view authority) {
          authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
 }
 
-// Returns the end of "//user:password@" in a URL, or npos if there is none.
+// Returns the position of the '@' that ends "user:password@" in a URL, or npos if there is none.
 std::size_t userinfo_end(std::string_view url, std::size_t authority) {
   std::size_t end = url.find_first_of("/?#", authority);
   if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
@@ -58,7 +59,7 @@ std::string masked_query(std::string_view query) {
     const std::string_view pair = query.substr(0, end);
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos) {
-      out += kMask;  // "?TOKEN" without a name
+      out += kMask;  // a value without a name ("?TOKEN")
     } else {
       const std::string_view value = pair.substr(equals + 1);
       const bool reference = value.starts_with("${") && value.find('}') == value.size() - 1 &&
@@ -101,7 +102,7 @@ bool credential_name(std::string_view name) {
     if (!word.ends_with(last)) continue;
     if (word.size() == last.size()) return true;
     const std::size_t at = word.size() - last.size();
-    const bool camel = name[at] != word[at] && name[at - 1] == word[at - 1];  // "dbPass"
+    const bool camel = name[at] != word[at] && name[at - 1] == word[at - 1];  // as in "dbPass"
     if (camel || std::string_view("_-.").find(name[at - 1]) != std::string_view::npos) return true;
   }
   return false;
@@ -144,7 +145,7 @@ std::string masked_url(std::string_view original) {
 
 namespace {
 
-// Returns true if the argument is JSON in which a name or string looks like a credential.
+// Returns true if the argument is JSON that contains a name or string that looks like a credential.
 bool json_credential(std::string_view arg) {
   if (!arg.starts_with('{') && !arg.starts_with('[')) return false;
   while (true) {
@@ -160,7 +161,7 @@ bool json_credential(std::string_view arg) {
 
 std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   std::vector<std::string> out;
-  bool next = false;  // whether the previous argument was an option with a credential
+  bool next = false;  // whether the previous argument was an option whose value is a credential
   for (const std::string &arg : args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');

@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kSchema = "bulkhead.profile/1";
-// A file with more unknown keys than this is assumed to belong to another program.
+// If a file has more unknown keys than this, it is assumed to belong to another program.
 constexpr std::size_t kForeignKeys = 8;
 
 void read_schema(const Node &node, Context &context) {
@@ -59,7 +59,7 @@ void read_plugin_dirs(const Node &array, Context &context) {
   if (!dirs) return;
   context.profile.plugin_dirs.clear();
   for (std::size_t i = 0; i < dirs->size(); ++i) {
-    // The items may come from different layers.
+    // The items may come from different layers, so each has its own location.
     const std::string &dir = (*dirs)[i];
     const Place &place = array.items[i].place;
     if (dir.empty())
@@ -80,12 +80,11 @@ void read_state_dir(const Node &text, Context &context) {
 
 struct Section {
   std::string_view name;
-  // Null if the section is read elsewhere.
+  // null if the section is read later, because it depends on other sections
   void (*read)(const Node &node, Context &context) = nullptr;
 };
 
-// Messages list the sections in this order. Sections without a reader here depend on other sections
-// and are read later.
+// All sections, in the order in which messages list them.
 constexpr Section kSections[] = {
     {"schema", read_schema},
     {"gateway", read_gateway},
@@ -115,7 +114,7 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
-// Reports unknown sections. An editor's settings file causes one message instead of a hundred.
+// Reports unknown sections. A settings file of another program results in a single error.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)

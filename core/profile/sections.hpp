@@ -1,5 +1,4 @@
-// Reads the sections of a merged profile, using one reader per section. Internal to the profile
-// libraries.
+// Reads the merged profile, with one reader for each section. Internal to the profile libraries.
 #pragma once
 
 #include <span>
@@ -21,37 +20,38 @@ struct Context {
   const ProfileEnvironment &environment;
   Diagnostics &diagnostics;
   Profile &profile;
-  bool literal = false;  // ${...} in server values is literal text
+  bool literal = false;  // if true, ${...} in server values is literal text
 };
 
-// The top-level keys of a canonical layer: sections, and keys outside any section.
+// Returns the allowed top-level keys of a layer: sections, and keys outside any section.
 std::span<const std::string_view> section_names();
 bool known_section(std::string_view name);
 
 // Reads a merged tree into context.profile. `rules` contains the rules of all layers.
 void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context &context);
 
-// The groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
+// Returns the groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-// Returns the keys in these tables that the host reads. All other keys belong to the plugin.
+// Returns the keys in plugin tables that the host reads. All other keys belong to the plugin.
 std::vector<std::string_view> plugin_keys();
-// `rules` is true if the profile has rules.
+// Reads the plugin instances of one group. `rules` is true if the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
-// Called after naming, limits, connectors and plugins have been read. `tools` is the tools plugins
-// table, or null.
+// Reads the mcpServers section. Must be called after naming, limits, connectors and plugins have
+// been read. `tools` is the table of the tools plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Returns the reason why a name is invalid for a server, or an empty string. `builtin_too` permits
-// "builtin".
+// Returns the reason why a server name is invalid, or an empty string. `builtin_too` permits the
+// name "builtin".
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
-// Reads "own" or a shared name of [a-z0-9-]{1,32}, except "endpoint" and "supervisor".
+// Reads a compartment name into *out: "own", or a shared name that matches [a-z0-9-]{1,32}. Rejects
+// "endpoint" and "supervisor".
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// Resolves a path in the profile. "~/" is the home folder; a relative path starts at the folder of
-// the file that contains it.
+// Resolves a path in the profile. "~/" is the home directory. A relative path starts at the folder
+// of the file that contains it.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

@@ -13,7 +13,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kHeaders = 100;
-constexpr std::size_t kHeaderBytes = 16 * 1024;  // of one header value
+constexpr std::size_t kHeaderBytes = 16 * 1024;  // maximum size of one header value
 
 bool header_name(std::string_view name) {
   if (name.empty() || name.size() > 256) return false;
@@ -104,7 +104,7 @@ void ServerReader::read_switches() {
   }
 }
 
-// Reads the type, or derives it from the command or the URL.
+// Reads the type. If it is not set, the presence of a command or URL determines it.
 void ServerReader::read_type() {
   const Member *command = find("command");
   const Member *url = find("url");
@@ -170,7 +170,7 @@ void ServerReader::reject_env_file(const Member &file) {
          "gateway");
 }
 
-// Expands ${input:...}. No other references are expanded in arguments.
+// Expands ${input:...} in arguments. Other references in arguments are not expanded.
 void ServerReader::expand_inputs(std::vector<std::string> *args) {
   if (context_.literal) return;
   for (std::string &arg : *args) {
@@ -207,8 +207,8 @@ void ServerReader::read_env(const Member &env) {
   }
 }
 
-// Resolves references, except those of a disabled server, which may be disabled because its
-// variables are not set.
+// Resolves the references in a value, unless the server is disabled. It may be disabled because its
+// variables are unset.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {
@@ -231,15 +231,15 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
   return std::nullopt;
 }
 
-// Returns false for values in the corporation's layer: if one of its variables is unset, the
-// gateway does not start.
+// Returns true if an unset variable disables only this server. In the corporation's layer, an unset
+// variable prevents the gateway's start.
 bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
-// Reports an unusable value as an error in the file. If the value comes from the environment, only
-// this server is disabled, as for a missing variable.
+// Reports an invalid value. If the value comes from the environment, only this server is disabled,
+// as with an unset variable. Otherwise, it is an error in the file.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
@@ -248,7 +248,7 @@ void ServerReader::reject_value(const Value &value, const Place &place, const st
     diagnostics_.error(place, path, what);
 }
 
-// Disables only this server if it lacks a value from the environment.
+// Disables the server if values from its environment are missing.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
@@ -335,7 +335,7 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Reads Codex syntax: a variable name without a default.
+// Reads a variable in Codex's syntax: only its name, without a default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";
@@ -412,7 +412,7 @@ std::optional<std::uint64_t> ServerReader::milliseconds(const Member &member,
   return clamped(*value, member, path);
 }
 
-// Codex writes fractional seconds.
+// Codex uses fractional seconds.
 std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
   double seconds = 0;
   const std::string &text = member.value.text;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t max_number_bytes = 64;
 
-// Returns true for members that are dropped: the name, which is stored separately, and API lists
-// that have no effect if empty.
+// Returns true for members that are dropped: "id", which is stored separately, and two lists of the
+// API that have no effect if empty.
 bool drops(const Member &member) {
   const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
   return member.name == "id" ||
@@ -38,7 +38,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
 }
 
-// Builds a tree from the list.
+// Builds a tree from a list of nodes in preorder.
 class TreeReader {
  public:
   explicit TreeReader(const std::vector<ServerEntry::Value> &values) : values_(values) {}

@@ -1,5 +1,6 @@
-// A server's definition as values. The process that parses a request sends these values to the
-// process that has the profile, so the text is not parsed again.
+// Defines a server's definition in a form that can be sent between processes. The process that
+// parses a request sends the parsed values to the process that has the profile, so the text is
+// parsed only once.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,17 @@ namespace bulkhead {
 struct ServerEntry {
   static constexpr std::size_t max_values = 10'000;
 
-  // One node of the tree; nodes are in preorder.
+  // One node of the tree. Nodes are listed in preorder.
   struct Value {
     std::uint8_t kind = 0;   // a profiles::Kind
-    bool flag = false;       // of a boolean
+    bool flag = false;       // value of a boolean
     std::uint32_t size = 0;  // number of direct items or members
-    std::string name;        // of a table's member
-    std::string text;        // of a string or number
+    std::string name;        // member name, if the node is a member of a table
+    std::string text;        // value of a string or number
   };
 
   std::string id;             // the server's name
-  std::vector<Value> values;  // the table of its members
+  std::vector<Value> values;  // the server's members: a tree whose root is a table
 };
 
 template <class Ar>
@@ -39,8 +40,9 @@ void archive(Ar &ar, ServerEntry &v) {
 }
 
 // Reads a JSON object with "id" (the server's name) and the members of an mcpServers entry.
-// "allowed_tools" means allowTools, except that an empty list allows all tools. Returns
-// BH_E_INVALID if the text is not such an object. load_profile() validates the server.
+// "allowed_tools" is an alias of allowTools, but an empty list allows all tools. Returns
+// BH_E_INVALID if the text is not such an object. Does not validate the server; load_profile()
+// does.
 Result<ServerEntry> read_server_entry(std::string_view json);
 
 }  // namespace bulkhead

@@ -6,8 +6,9 @@
 
 namespace bulkhead::profiles {
 
-// Converts the definition to a table. The entry may come from a compromised process. Returns false
-// if the entry is not a tree, is deeper than kProfileDepth, or has more than max_values values.
+// Converts the definition to a table. Validates the entry, which may come from a compromised
+// process: returns false if it is not a tree, is deeper than kProfileDepth, or has more than
+// max_values values.
 bool to_tree(const ServerEntry &entry, Node *out);
 
 }  // namespace bulkhead::profiles

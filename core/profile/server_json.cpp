@@ -7,7 +7,7 @@ namespace {
 
 using bh::json::Writer;
 
-// Omits empty strings, lists and maps.
+// Omits the member if the value is empty.
 template <class T>
 void write_member(Writer &json, std::string_view name, const T &value) {
   if (!value.empty()) json.member(name, value);

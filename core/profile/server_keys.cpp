@@ -1,4 +1,4 @@
-// Server keys: one row for each, with its aliases, reader and limits.
+// Defines the keys of a server: one row for each key, with its aliases, reader and limits.
 #include <algorithm>
 
 #include "profile/keys.hpp"
@@ -11,11 +11,12 @@ namespace {
 enum class Needs : std::uint8_t { nothing, command, url };
 
 struct ServerKey {
-  Key<ServerReader> key;         // has no reader if it is read before the others
+  Key<ServerReader> key;         // without a reader if the key is read before the others
   std::string_view others;       // aliases that other programs use
-  Needs needs = Needs::nothing;  // the member that the server must have
-  std::string_view noun = "";    // completes the error "only a server with a command has NOUN"
-  bool listed = true;            // false: the key is always rejected, with a specific reason
+  Needs needs = Needs::nothing;  // the member that the server must also have
+  // Completes the error message "only a server with a command has NOUN".
+  std::string_view noun = "";
+  bool listed = true;  // false: the key is always rejected with a specific reason
 };
 
 template <auto method>
@@ -36,7 +37,7 @@ constexpr Word kProtocols[] = {{"auto", static_cast<int>(ProtocolPin::automatic)
                                {"2025-11-25", static_cast<int>(ProtocolPin::v2025_11_25)},
                                {"2026-07-28", static_cast<int>(ProtocolPin::v2026_07_28)}};
 
-// The order in which messages list the keys and in which values are read.
+// The keys, in the order in which messages list them and in which their values are read.
 constexpr ServerKey kKeys[] = {
     {{"type"}, "transport transportType transport_type"},
     {read_with<&ServerReader::read_command>("command"), ""},

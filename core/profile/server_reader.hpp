@@ -1,4 +1,4 @@
-// Reads a single mcpServers entry. Internal to core/profile.
+// Reads one mcpServers entry. Internal to core/profile.
 #pragma once
 
 #include <map>
@@ -11,19 +11,20 @@
 
 namespace bulkhead::profiles {
 
-inline constexpr std::size_t kServerEntries = 1000;  // in args, env and each tool list
+// Maximum number of entries in args, in env and in each tool list.
+inline constexpr std::size_t kServerEntries = 1000;
 
 class ServerReader {
  public:
   ServerReader(const Member &entry, Context &context);
-  // Adds the server to the profile, or reports its errors.
+  // Reads the server and adds it to the profile, or reports its errors.
   void read();
 
   // The objects into which the keys are read.
   operator ServerDef &() { return server_; }
   operator SandboxRules &() { return server_.sandbox; }
 
-  // Each function reads one key; see server_keys.cpp.
+  // The readers of the individual keys; see server_keys.cpp.
   void read_command(const Member &command);
   void read_args(const Member &args);
   void read_cwd(const Member &cwd);
@@ -48,11 +49,12 @@ class ServerReader {
   void reject_env_file(const Member &file);
 
  private:
-  // A value with resolved references.
+  // A value after references have been resolved.
   struct Value {
     std::string text;
-    bool referred = false;    // comes partly or completely from the environment
-    bool unresolved = false;  // still contains references, because the server is disabled
+    bool referred = false;  // at least part of the value comes from the environment
+    // The text still contains references because the server is disabled.
+    bool unresolved = false;
   };
 
   const Member *find(std::string_view key) const;
@@ -92,9 +94,9 @@ class ServerReader {
   const std::string path_;
   std::map<std::string_view, const Member *> members_;  // by the canonical name of the key
   ServerDef server_;
-  std::vector<std::string> unmet_;  // values that the environment lacks
-  bool custom_type_ = false;        // a type that is only in [connectors]
-  const Member *ipc_ = nullptr;     // the member "ipc" of the table "sandbox"
+  std::vector<std::string> unmet_;  // reasons why values from the environment are missing
+  bool custom_type_ = false;        // the type is defined only in [connectors]
+  const Member *ipc_ = nullptr;     // the member "ipc" in the "sandbox" table
 };
 
 }  // namespace bulkhead::profiles

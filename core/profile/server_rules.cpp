@@ -1,4 +1,4 @@
-// Rules for server values: other programs' keys, types, headers, URLs.
+// Validates server values: keys of other programs, types, headers and URLs.
 #include <algorithm>
 #include <charconv>
 
@@ -46,8 +46,7 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Headers that belong to the connection. Setting them in the configuration would break framing or
-// sessions.
+// Headers that belong to the connection. A configured value would break framing or sessions.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",     "mcp-session-id", "last-event-id",
     "host",       "content-length", "transfer-encoding",
@@ -57,8 +56,8 @@ constexpr std::string_view kReservedHeaders[] = {
     "expect",
 };
 
-// Checks "host", "host:port" or "[v6]:port". Returns the reason why it is invalid, or an empty
-// string.
+// Checks "host", "host:port" or "[v6]:port". Returns the reason why the text is invalid, or an
+// empty string.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
     return "the url must not contain user:password@; use headers (Authorization)";

@@ -1,4 +1,4 @@
-// Reads the mcpServers section: names, and conflicts with tools plugins.
+// Reads the mcpServers section: checks names and resolves conflicts with tools plugins.
 #include <string_view>
 #include <unordered_map>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Places = std::unordered_map<std::string_view, Place>;
 
-// Returns the enabled tools plugins with their locations.
+// Returns the locations of the enabled tools plugins.
 Places places_of(const Node *tools, const Profile &profile) {
   Places all, out;
   if (tools != nullptr)
@@ -19,8 +19,9 @@ Places places_of(const Node *tools, const Profile &profile) {
   return out;
 }
 
-// Resolves a conflict between a server and a tools plugin with the same name. The server replaces a
-// tools plugin of a lower layer; in the same layer, the name is an error.
+// Resolves a conflict between a server and a tools plugin with the same name. A server in a higher
+// layer replaces the tools plugin. In the same layer, the conflict is an error. Returns false if
+// the server must be skipped.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
@@ -43,7 +44,7 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
   return true;
 }
 
-// Adds an invalid server from a lenient layer as a disabled server, with the error as the reason.
+// Lists an invalid server from a lenient layer as disabled, with the error as the reason.
 void add_invalid(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;

@@ -69,7 +69,7 @@ std::string refused_listen(const std::string &address) {
              : "must be an IP address and a port, e.g. 127.0.0.1:9464 or [::1]:9464";
 }
 
-// These rows are documented in docs/limits.md; a test compares them.
+// docs/limits.md must list these limits; a test compares them.
 constexpr Key<Limits> kLimits[] = {
     number<&Limits::message_bytes>("message_bytes", 1024, kGiB),
     number<&Limits::header_bytes>("header_bytes", 1024, 1ull << 20),
@@ -162,7 +162,7 @@ constexpr Key<PinRules> kPins[] = {
     choice<&PinRules::accept_new>("new_tools", kNewTools),
 };
 
-// Applies the ceiling to the gateway's default time-outs.
+// Reduces the gateway's default time-outs to the ceiling.
 void clamp_timeouts(const Node &table, Context &context) {
   Limits &limits = context.profile.limits;
   for (auto member : {&Limits::call_timeout_ms, &Limits::request_timeout_ms}) {

@@ -24,9 +24,9 @@ std::span<const Key<Limits>> limit_keys();
 
 struct Setting {
   std::string_view section, key;
-  std::optional<std::string> value;  // in the syntax of the profile; nullopt: not a single value
+  std::optional<std::string> value;  // in profile syntax; nullopt if not a single value
 };
-// Returns every key in these sections with its value in this profile.
+// Returns every key of these sections with its value in the profile.
 std::vector<Setting> settings_of(const Profile &profile);
 
 }  // namespace bulkhead::profiles

@@ -5,7 +5,7 @@
 
 namespace bulkhead {
 
-// Returns 64 lower-case hexadecimal digits.
+// Returns the hash as 64 lowercase hexadecimal digits.
 std::string sha256_hex(std::string_view text);
 
 }  // namespace bulkhead

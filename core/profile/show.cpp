@@ -37,8 +37,8 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // Shows the settings of a plugin or of the gateway. `secret` is set if a parent's name looks like
-  // a credential.
+  // Shows a setting of a plugin or of the gateway. `secret` is true if the name of a parent
+  // suggests a credential.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)
@@ -59,7 +59,8 @@ class ShownWriter {
       add(node.place, path, text && !plain ? masked_url(node.text) : text_of(node));
   }
 
-  // Numbers and booleans are not credentials ("max_tokens = 5", "keys = true").
+  // Returns true if the member's name suggests a credential. Numbers and booleans are not
+  // credentials ("max_tokens = 5", "keys = true").
   static bool hides(const Member &member) {
     const Kind kind = member.value.kind;
     return kind != Kind::number && kind != Kind::boolean && member.name != "sha256" &&
@@ -86,7 +87,7 @@ class ShownWriter {
     };
     for (const Member &member : table.members) {
       const std::string_view key = server_key(member.name);
-      if (key.empty()) continue;  // an ignored key of another program
+      if (key.empty()) continue;  // a key of another program, which is ignored
       const std::string here = join(path, member.name);
       const auto row = std::find_if(std::begin(kWriters), std::end(kWriters),
                                     [&](const KeyWriter &writer) { return writer.key == key; });
@@ -127,7 +128,8 @@ class ShownWriter {
       if (setting.value)
         missing(root.find(setting.section), setting.section, setting.key,
                 *std::move(setting.value));
-    missing(&root, "", "state_dir", "");  // the loader's caller chooses the default
+    // Shown as empty because the loader's caller chooses the default.
+    missing(&root, "", "state_dir", "");
   }
 
   Context &context_;

@@ -1,4 +1,4 @@
-// Reads the keys for stdio servers: sandbox, start and idle stop.
+// Reads the keys of stdio servers: sandbox, lazy start and idle stop.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -9,14 +9,14 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kPaths = 100;  // in each list of sandbox_paths
+constexpr std::size_t kPaths = 100;  // maximum number of paths in each list of sandbox_paths
 
 constexpr Word kModes[] = {{"home-read-only", static_cast<int>(SandboxMode::home_read_only)},
                            {"strict", static_cast<int>(SandboxMode::strict)},
                            {"off", static_cast<int>(SandboxMode::off)}};
 
-// Returns the server key that corresponds to a member of the "sandbox" table, or an empty view if
-// there is none. (A "network" table belongs to VS Code.)
+// Returns the server key that should be used instead of a member of the "sandbox" table, or an
+// empty view if there is none. (VS Code has a "network" table here.)
 std::string_view key_beside(const Member &member) {
   static constexpr std::pair<std::string_view, std::string_view> kStdioKeys[] = {
       {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
@@ -40,8 +40,9 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
     server_.sandbox.mode = static_cast<SandboxMode>(*value);
 }
 
-// Reads a word, or a table with "mode" and "ipc". VS Code has a different table with this name. A
-// member that would restrict the server is an error; the message names the correct key.
+// Reads a string, or a table with "mode" and "ipc". VS Code has a different table with the same
+// name. If a member of that table would restrict the server, it is an error, and the message names
+// the key to use instead.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
     if (find("command") == nullptr)
@@ -120,7 +121,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
-// Reports keys that have no effect without a sandbox.
+// Reports keys that have no effect if the sandbox is off.
 void ServerReader::check_sandbox() {
   if (server_.sandbox.mode != SandboxMode::off) return;
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {

@@ -1,4 +1,4 @@
-// Parses addresses: "127.0.0.1:9464", "[::1]:9464".
+// Parses TCP addresses such as "127.0.0.1:9464" and "[::1]:9464".
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace bulkhead {
 
-// Returns the bytes of a sockaddr, or nullopt if the text is not an IPv4 address, or an IPv6
-// address in brackets, with a port above 0.
+// Returns the bytes of a sockaddr. Returns nullopt unless the text is an IPv4 address, or an IPv6
+// address in brackets, followed by a port other than 0.
 std::optional<std::string> tcp_sockaddr(std::string_view text);
 
 }  // namespace bulkhead

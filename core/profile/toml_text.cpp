@@ -16,7 +16,7 @@ std::size_t skip_toml_string(std::string_view text, std::size_t i) {
       return i + 1;
     } else if (many && text.substr(i, 3) == three) {
       i += 3;
-      // One or two quotes just before the end of a multi-line string are part of its text.
+      // A multi-line string can end with one or two quotes that belong to its text.
       for (int more = 0; more < 2 && i < text.size() && text[i] == quote; ++more) ++i;
       return i;
     }
@@ -24,7 +24,8 @@ std::size_t skip_toml_string(std::string_view text, std::size_t i) {
   return text.size();
 }
 
-// TOML has the same escapes as JSON. append_json_string() escapes all control characters.
+// append_json_string() escapes all control characters, and JSON's escape sequences are also valid
+// in TOML.
 std::string toml_string(std::string_view text) {
   std::string out;
   append_json_string(out, text);

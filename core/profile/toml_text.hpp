@@ -8,14 +8,16 @@
 
 namespace bulkhead::profiles {
 
-// Returns the position after the single-line or multi-line string that begins at `i`. An
+// Returns the position after the single-line or multi-line string that starts at `i`. An
 // unterminated string ends at the end of its line or of the text.
 std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
-std::string toml_string(std::string_view text);  // on one line
-std::string toml_key(std::string_view name);     // unquoted if possible
-// Formats the value on one line, using inline tables. Returns an empty string if TOML cannot
-// represent the value (null, or a table that contains null).
+// Formats a string on one line.
+std::string toml_string(std::string_view text);
+// Formats a key, without quotes if possible.
+std::string toml_key(std::string_view name);
+// Formats a value on one line, with inline tables. Returns an empty string if TOML cannot represent
+// the value (null, or a table that contains null).
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

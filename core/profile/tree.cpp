@@ -67,8 +67,8 @@ void merge_tables(Node &base, Node &&over) {
   }
 }
 
-// Does not use the SDK's writer: rule digests are computed from this text, so its escaping must not
-// change.
+// Does not use the SDK's JSON writer: rule digests are computed from this text, so the escape
+// sequences must not change.
 void append_json_string(std::string &out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';

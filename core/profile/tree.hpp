@@ -1,5 +1,5 @@
-// The document tree of a profile, for TOML and JSON. Each value has a location. Internal to the
-// profile libraries.
+// Defines the document tree of a profile, for both TOML and JSON. Each value has a location.
+// Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace bulkhead::profiles {
 
 struct Place {
-  std::uint16_t layer = 0;  // index into the layers of the load
+  std::uint16_t layer = 0;  // index of the layer
   std::uint32_t line = 0, column = 0;
 };
 
@@ -21,13 +21,14 @@ struct Member;
 
 struct Node {
   Kind kind = Kind::null;
-  bool flag = false;  // of a boolean
+  bool flag = false;  // value of a boolean
   Place place;
-  std::string text;             // of a string; of a number as written (in JSON syntax)
-  std::vector<Node> items;      // of an array
-  std::vector<Member> members;  // of a table, in file order; names are unique
+  std::string text;             // value of a string; for a number, its text in JSON syntax
+  std::vector<Node> items;      // elements of an array
+  std::vector<Member> members;  // members of a table, in file order; names are unique
 
-  // Defined after Member, which is incomplete here.
+  // These functions are defined after Member because Node cannot be copied or destroyed while
+  // Member is incomplete.
   Node() noexcept;
   Node(Kind k, Place p) noexcept;
   Node(const Node &);
@@ -40,18 +41,19 @@ struct Node {
 
 struct Member {
   std::string name;
-  Place place;  // of the name
+  Place place;  // location of the name
   Node value;
 };
 
 // Returns true for a server or a plugin with `disabled = true` or `enabled = false`.
 bool is_disabled(const Node &entry);
 
-// Merges the table `over` into the table `base`: members that are tables in both are merged, and
-// others are replaced.
+// Merges the table `over` into the table `base`. If a member is a table in both, the tables are
+// merged. Other members of `over` replace those of `base`.
 void merge_tables(Node &base, Node &&over);
 
-// Appends JSON. Tree readers limit the depth (kProfileDepth).
+// Appends a node as JSON. The recursion depth is limited because the readers that build trees limit
+// it (kProfileDepth).
 void append_json(std::string &out, const Node &node);
 void append_json_string(std::string &out, std::string_view text);
 

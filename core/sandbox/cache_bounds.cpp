@@ -19,7 +19,8 @@
 namespace bulkhead {
 namespace {
 
-// Server names do not begin with either prefix.
+// Name prefixes of the mark files and of the folders to be removed. They cannot collide with a
+// cache because a server whose name starts with a dot has no cache.
 constexpr std::string_view mark_name = ".over-", trash_name = ".old-";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -49,13 +50,13 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// Gives the owner access to a folder so that the folder can be emptied. Does not follow symbolic
-// links.
+// Makes a folder accessible to its owner so that it can be emptied. Does not follow symbolic links.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes a folder's files and moves its subfolders to `top`, so the nesting depth never grows.
+// Removes the files in the folder `name` and moves its subfolders up to `top`, so removal never
+// descends more than one level.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -141,7 +142,7 @@ void CacheBounds::make_room(const std::string &server) {
   const std::lock_guard lock(mutex_);
   const auto at = watched_.find(server);
   if (at != watched_.end() && at->second.running != 0)
-    return;  // the cache is emptied when no process of the server is running
+    return;  // the server still has a running process
   const std::string away = options_.folder + "/" + std::string(trash_name) +
                            std::to_string(::getpid()) + "-" + std::to_string(++moved_aside_);
   const std::string cache = options_.folder + "/" + server;
@@ -181,7 +182,7 @@ void CacheBounds::ended(const std::string &server) {
   changed_.notify_all();
 }
 
-// The thread blocks all signals because signal handlers expect to run on the program's own threads.
+// The new thread blocks all signals because signal handlers must run on the program's own threads.
 bool CacheBounds::start_thread() {
   if (has_thread_) return true;
   sigset_t all, before;
@@ -198,7 +199,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// Finds folders that an earlier process moved aside but did not remove before it exited.
+// Queues folders for removal that an earlier process moved aside but did not remove.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {
@@ -249,7 +250,8 @@ void CacheBounds::measure(std::unique_lock<std::mutex> &lock, const std::string 
   lock.unlock();
   const CacheSize size = measure_folder(options_.folder + "/" + server, ending_);
   lock.lock();
-  // If make_room() moved this cache aside during the measurement, the result is obsolete.
+  // If make_room() moved the cache aside during the measurement, it also cleared measuring_, and
+  // the result is obsolete.
   if (!ending_ && measuring_ == server) mark(server, size, bound);
   measuring_.clear();
 }
@@ -257,7 +259,7 @@ void CacheBounds::measure(std::unique_lock<std::mutex> &lock, const std::string 
 void CacheBounds::mark(const std::string &server, const CacheSize &size, std::uint64_t bound) {
   const std::string mark = mark_of(server);
   if (size.bytes <= bound && size.complete) {
-    ::unlink(mark.c_str());  // the server has removed files itself
+    ::unlink(mark.c_str());  // the cache is within its limit again
     return;
   }
   if (::access(mark.c_str(), F_OK) == 0) return;

@@ -1,11 +1,12 @@
-// Limits the disk space of server caches (cache/SERVER in the state folder) without a kernel quota.
-// Each cache is measured after its server starts, at intervals while the server runs, and after the
-// server ends. A cache that exceeds its limit is logged, marked with a file, and emptied before the
-// server's next start. Between two measurements, a server can still fill the disk.
+// CacheBounds limits the disk space of server caches (cache/SERVER in the state folder) without a
+// kernel quota. It measures a cache after the server starts, at intervals while the server runs,
+// and after the server exits. If a cache exceeds its limit, CacheBounds logs a warning, marks the
+// cache with a file, and empties it before the server's next start. Between two measurements, a
+// server can still fill the disk.
 //
-// A private thread, started with the first server, measures and removes caches. Internal to
-// core/sandbox. Owner: a Spawner. The public functions are called on one thread; `log` is called on
-// that thread and on the private thread.
+// A private thread measures and removes caches. It is started together with the first server.
+// Internal to core/sandbox. Owner: a Spawner. The public functions must be called on one thread.
+// `log` is called on that thread and on the private thread.
 #pragma once
 
 #include <pthread.h>
@@ -23,26 +24,27 @@
 
 namespace bulkhead {
 
-// The disk usage of all files in a folder and its subfolders. A file with n hard links counts as
-// 1/n for each link.
+// The disk usage of a folder and its subfolders. A file with n hard links counts as 1/n of its size
+// for each link.
 struct CacheSize {
   std::uint64_t bytes = 0;
-  bool complete = true;  // false if the limit on counted entries or nesting depth was reached
+  bool complete = true;  // false if the measurement reached one of the limits below
 };
 inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;
-// Measures a folder without following symbolic links. Stops when `stop` becomes true.
+// Measures a folder without following symbolic links. Returns early, with a partial result, if
+// `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
-// Removes a folder and its contents at any depth and with any permissions, without following
-// symbolic links. Returns false if anything remains.
+// Removes a folder and its contents, whatever their depth and permissions, without following
+// symbolic links. Returns false if it could not remove everything.
 bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
 
 class CacheBounds {
  public:
   struct Options {
-    std::string folder;  // the parent of all caches; may not exist yet
+    std::string folder;  // the parent folder of all caches; need not exist
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // `settle` is the delay between a server's start or end and the measurement. `interval` is the
+    // `settle` is the delay between a server's start or exit and the measurement. `interval` is the
     // time between two measurements of a running server.
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
@@ -52,8 +54,8 @@ class CacheBounds {
   CacheBounds(const CacheBounds &) = delete;
   CacheBounds &operator=(const CacheBounds &) = delete;
 
-  // Called before a process of this server starts. If the server's cache is marked as too large and
-  // no process of the server is running, moves the cache aside for removal.
+  // Must be called before a process of this server starts. If the server's cache is marked as too
+  // large and the server has no running process, the cache is moved aside for removal.
   void make_room(const std::string &server);
   // `bytes` is the cache limit; 0 means no limit.
   void started(const std::string &server, std::uint64_t bytes);

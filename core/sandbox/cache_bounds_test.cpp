@@ -35,7 +35,7 @@ void put_file(const std::string &path, std::size_t bytes) {
   std::ofstream(path) << std::string(bytes, 'x');
 }
 
-// Creates nested folders whose path is longer than the maximum path length.
+// Creates nested folders whose total path is longer than PATH_MAX.
 void dig(const std::string &top, int depth) {
   fs::create_directories(top);
   int at = ::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -116,7 +116,7 @@ TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outs
   CHECK(remove_folder(folder / "cache", never_stop));
   CHECK_FALSE(fs::exists(folder / "cache"));
   CHECK(fs::exists(folder / "outside/file"));
-  CHECK(remove_folder(folder / "cache", never_stop));  // the folder no longer exists
+  CHECK(remove_folder(folder / "cache", never_stop));  // a nonexistent folder counts as removed
 }
 
 TEST_CASE("a cache above its limit is emptied before its server's next start") {
@@ -155,7 +155,8 @@ TEST_CASE("a cache moved aside during its measurement is not marked") {
     w.bounds->ended("s");  // starts a measurement that outlasts the next two lines
     w.bounds->make_room("s");
     REQUIRE_FALSE(fs::exists(w.folder / "s"));
-    REQUIRE(becomes_true([&] { return !w.trash(); }));  // removed after the measurement
+    // The cache is removed after the measurement.
+    REQUIRE(becomes_true([&] { return !w.trash(); }));
     CHECK_FALSE(w.marked());
   }
 }
@@ -173,7 +174,7 @@ TEST_CASE("the next process handles marks and caches that were not removed") {
   CHECK_FALSE(fs::exists(w.folder / "s"));
 }
 
-TEST_CASE("a cache that no longer exceeds its limit is kept") {
+TEST_CASE("a cache that is within its limit again is kept") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);

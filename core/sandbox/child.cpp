@@ -1,7 +1,7 @@
-// The code that runs between clone and exec: system calls only, no allocation, no locks. It runs in
-// the memory of the parent, whose calling thread waits (CLONE_VM | CLONE_VFORK). Copying page
-// tables would take longer than everything else, and no copy of the gateway's memory may remain in
-// the sandbox.
+// This file contains the code that a new child runs between clone() and exec(). It makes system
+// calls only: no allocation, no locks. The child uses the memory of its parent, whose calling
+// thread is suspended (CLONE_VM | CLONE_VFORK). This avoids copying page tables, which would take
+// longer than everything else, and leaves no copy of the gateway's memory in the sandbox.
 //
 // Without CLONE_VFORK, the child would share errno with a running thread and oom_score_adj with the
 // gateway. Under memory pressure, the kernel could then kill both together.
@@ -39,7 +39,8 @@
 namespace bulkhead {
 namespace {
 
-// Makes the kernel kill servers before it kills the gateway under memory pressure.
+// The oom_score_adj of servers. Under memory pressure, the kernel kills a server before it kills
+// the gateway.
 constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -55,8 +56,8 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
-// Closes the parent's other descriptors immediately. Copies in this process would keep connections
-// open after the parent closes them.
+// Closes all descriptors that the child does not need. If this process kept a copy of a connection,
+// the connection would stay open after the parent closes it.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
   for (std::size_t i = 0; i < plan.kept_count; ++i) {
@@ -82,8 +83,8 @@ bool write_file(const char *path, const char *text) {
   return write_at(AT_FDCWD, path, text);
 }
 
-// Returns the pid as the parent sees it. In a PID namespace, only the parent's /proc, which is
-// still mounted, shows this pid.
+// Returns this process's pid as the parent sees it. The parent's /proc, which is still mounted,
+// shows that pid even if this process is in a new PID namespace.
 pid_t pid_for_parent() {
   char text[16];
   const ssize_t size = ::readlink("/proc/self", text, sizeof text);
@@ -92,9 +93,10 @@ pid_t pid_for_parent() {
   return pid;
 }
 
-// Maps the user's own id, and no other id, into the user namespace. The process shares the
-// gateway's memory, and the /proc files of a non-dumpable process belong to root. It is therefore
-// made dumpable while the id maps are written.
+// Maps the user's own user and group ID, and no other ID, into the user namespace. The /proc files
+// of a non-dumpable process belong to root, so the process is made dumpable while it writes the
+// maps. The flag is restored because it belongs to the memory that the process shares with the
+// gateway.
 void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
@@ -113,7 +115,8 @@ void map_identity(ChildPlan *plan) {
 int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_NO_SYMLINKS;  // opens the planned file, not a link that has replaced it
+  // fails if a symbolic link has replaced a component of the planned path
+  how.resolve = RESOLVE_NO_SYMLINKS;
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
@@ -161,12 +164,12 @@ bool place(int tree, const char *path) {
 }
 
 bool cover_file(const char *path) {
-  // Reads return end-of-file, and written data is discarded.
+  // Masks the file with /dev/null: reads return end-of-file, and written data is discarded.
   const int tree = open_tree_of("/dev/null");
   return tree >= 0 && place(tree, path);
 }
 
-// Allows the child to write to a newly mounted folder.
+// Allows the server to write to a folder that the child has just mounted.
 void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights) {
   if (plan.landlock < 0) return;
   const int fd = ::open(path, O_PATH | O_CLOEXEC);
@@ -220,13 +223,13 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // Read-only, because this process owns /proc/sys in the user namespace.
+  // Makes /proc read-only. Otherwise, the server could write to /proc/sys, which its user owns in
+  // the user namespace.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
-// Shows one entry of the mirrored folder after everything has become read-only. Entries that were
-// removed, have changed type, or are unreachable (on a network file system whose server is down)
-// are skipped without an error.
+// Mounts one visible entry in a mirror. Skips the entry, without an error, if it was removed, has
+// changed its type, or is unreachable (on a network file system whose server is down).
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -283,7 +286,8 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   return false;
 }
 
-// Makes everything read-only except the copies taken earlier, which are mounted again afterwards.
+// Builds the file system view: clones the sources of the planned mounts, makes everything
+// read-only, and then mounts the clones.
 void build_view(ChildPlan *plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     child_failed(plan, SpawnStep::mounts);
@@ -299,7 +303,7 @@ void build_view(ChildPlan *plan) {
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
     if (apply(plan, mount) || mount.optional) continue;
-    // A path that was removed does not need to be masked and cannot be exposed.
+    // If the path does not exist, there is nothing to mask or expose.
     if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
@@ -339,8 +343,9 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit. For each user, the kernel counts the descriptors in flight on
-// sockets across all processes; at the limit, none can be sent.
+// Well below the gateway's own limit. For each user, the kernel counts the descriptors that are in
+// transit over sockets. While this count exceeds the limit of a process, that process cannot send
+// descriptors. A server is therefore blocked long before the gateway is.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -348,10 +353,11 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
-  // Counted per user namespace. Without a user namespace, the limit would count all of this user's
-  // processes.
+  // RLIMIT_NPROC counts the user's processes in one user namespace. Without a private user
+  // namespace, it would count all processes of this user.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
-  // EINVAL: beyond the last capability. EPERM, outside a namespace: the bounding set is empty.
+  // The loop stops with EINVAL after the last capability, or with EPERM if the process may not
+  // change the bounding set.
   for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
   }
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -365,17 +371,18 @@ void drop_privileges(ChildPlan *plan) {
     errno = error;
     if (error != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Applies to both processes, so a server gains nothing by compromising the first process.
+  // Applies to the first process and to the server, so a server gains nothing by compromising the
+  // first process.
   if (plan->filter != nullptr &&
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
     child_failed(plan, SpawnStep::filter);
   }
 }
 
-// Enters the control groups before starting the processes that they count. Runs as the user who
-// created the parent groups; the user namespace maps this id to itself. The kernel may take
-// milliseconds (an RCU grace period) and blocks all other group changes during that time; parallel
-// starts wait together.
+// Enters the control groups before the server's process is created, so that they count it. Runs as
+// the user who created the parent groups; the user namespace maps this user's ID to itself. A
+// change can take the kernel milliseconds (an RCU grace period) and blocks all other group changes,
+// so parallel starts wait for it together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;
@@ -388,28 +395,28 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // This process must end with the first process. In a PID namespace, the kernel ensures that.
+  // The server must not outlive the first process. In a PID namespace, the kernel ensures this.
   if (!plan->namespaces) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != plan->pid) ::_exit(127);  // the first process has already ended
+    if (::getppid() != plan->pid) ::_exit(127);  // the first process has already exited
   }
   ::setsid();
-  // Changes to the folder by path because the view may hide the inherited folder.
+  // Changes to the working directory by path because the view may hide the inherited one.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Restricts this process again, in a nested Landlock domain: a process may inspect only processes
-  // in its own domain or in domains nested in it. Otherwise, this process could inspect the first
-  // process while the first process still uses the gateway's memory, before it executes
-  // child_init.c.
+  // Enters a nested Landlock domain. A process can inspect only processes in its own domain or in
+  // nested domains. In the same domain, the server could inspect the first process while that
+  // process still uses the gateway's memory, before it executes child_init.c.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Also affects descriptors that other code opened without O_CLOEXEC.
+  // Closes all other descriptors on exec, including descriptors that other code opened without
+  // O_CLOEXEC.
   ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   ::sigemptyset(&none);
@@ -418,8 +425,9 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// Uses unshare() instead of clone() so that if one namespace is not available, the others can still
-// be created. The kernel removes IPC segments and queues with the namespace's last process.
+// Creates each namespace with a separate unshare() call, so that one can be created even if the
+// other is unavailable. The kernel removes the IPC segments and queues when the last process in the
+// namespace exits.
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
@@ -428,7 +436,6 @@ void unshare_kernel_objects(ChildPlan *plan) {
   child_failed(plan, SpawnStep::ipc);
 }
 
-// Sets up the user namespace and the file system view.
 void enter_namespaces(ChildPlan *plan) {
   map_identity(plan);
   plan->pid = pid_for_parent();
@@ -451,7 +458,7 @@ void write_number(long number, char *out) {
   if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
   ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
   static char name[] = "bulkhead-init";
-  char pid[24];  // not static, because several threads may run this code at the same time
+  char pid[24];  // not static: starts on several threads share the gateway's memory
   write_number(server, pid);
   char *const argv[] = {name, plan->namespaces ? nullptr : pid, nullptr};
   static char *const envp[] = {nullptr};
@@ -461,19 +468,20 @@ void write_number(long number, char *out) {
 
 BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // The parent's signal handlers must not run here, so signals stay blocked until all dispositions
-  // are reset to the default.
+  // Signals stay blocked until all dispositions are reset, because the parent's signal handlers
+  // must not run here.
   default_signals();
   close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
-  // The parent may have ended before prctl(). (In a PID namespace, getppid() is 0; the server then
-  // reads the end of its standard input.)
+  // The parent may have exited before prctl(). In a PID namespace, getppid() always returns 0; the
+  // server then reads end-of-file from its standard input.
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
   ::setsid();
   if (plan->namespaces) {
     enter_namespaces(plan);
   } else {
-    // Adopts processes of the server that move to other sessions.
+    // Makes this process the parent of orphaned descendants of the server, including those in other
+    // sessions.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     plan->pid = ::getpid();
     reach(plan, SpawnPhase::identified);
@@ -505,7 +513,8 @@ bool enter_group(const ChildGroup &group) noexcept {
 
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
   plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
-  // After `over`, the waiting thread may have freed the plan; waking an unused address is harmless.
+  // Once the phase is `over`, the waiting thread may have freed the plan. Waking an unused address
+  // is harmless.
   ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -517,13 +526,13 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
-// Waits until no process of this start uses the gateway's memory: each has executed its program or
+// Waits until the second process does not use the gateway's memory: it has executed its program or
 // exited.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);
     if (second == 0) return;
-    // Not FUTEX_WAIT_PRIVATE: the kernel's wake-up at the end of the process uses a shared futex.
+    // Not FUTEX_WAIT_PRIVATE: the kernel wakes this futex (CLONE_CHILD_CLEARTID) as a shared futex.
     ::syscall(SYS_futex, &plan.second, FUTEX_WAIT, second, nullptr, nullptr, 0);
   }
 }

@@ -18,14 +18,14 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_X86_64;
-constexpr std::uint32_t x32_calls = 0x40000000;  // x86-64 calls with x32 numbers
+constexpr std::uint32_t x32_calls = 0x40000000;  // set in the call numbers of the x32 ABI
 #elif defined(__aarch64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #else
 #error "child_filter.cpp does not support this processor"
 #endif
 
-// Calls that are always rejected. Their numbers are the same on every architecture.
+// System calls that are always rejected. All supported architectures have them.
 constexpr long refused_everywhere[] = {
     // Mounts
     SYS_mount,
@@ -86,7 +86,7 @@ constexpr long refused_when_strict[] = {
 
 constexpr std::uint32_t at_number = offsetof(seccomp_data, nr);
 constexpr std::uint32_t at_processor = offsetof(seccomp_data, arch);
-// Returns the offset of the low half of an argument; both supported processors are little-endian.
+// Returns the offset of an argument's low half. Both supported processors are little-endian.
 constexpr std::uint32_t at_argument(unsigned n) {
   return offsetof(seccomp_data, args) + 8 * n;
 }
@@ -104,8 +104,8 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // A filter cannot read the flags of clone3 because they are in memory. After ENOSYS, libc
-      // uses clone instead.
+      // The flags of clone3() are in memory, which a filter cannot read. After ENOSYS, libc falls
+      // back to clone().
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));
@@ -124,9 +124,9 @@ class Program {
   const sock_fprog &whole() const noexcept { return whole_; }
 
  private:
-  // Allows only certain socket families, because some ignore the network namespace: vsock reaches
-  // the hypervisor and other guests from any namespace. getaddrinfo() and similar functions need
-  // netlink to query routes and addresses.
+  // Allows only socket families that are confined by the network namespace. Others bypass it:
+  // vsock, for example, reaches the hypervisor and other guests from any namespace. Netlink is
+  // needed by getaddrinfo() and similar functions, which query routes and addresses.
   void restrict_socket_families() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
     constexpr std::uint8_t count = sizeof families / sizeof *families;

@@ -12,7 +12,7 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-// Embeds the linked program into this library.
+// Embeds the linked child_init.c program in this library.
 __asm__(
     ".pushsection .rodata\n"
     ".balign 16\n"
@@ -33,15 +33,14 @@ namespace bulkhead {
 
 Result<OwnedFd> child_init_image() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // Kernels before 6.3 do not support MFD_EXEC; on these kernels, memory files are always
-  // executable.
+  // Kernels before 6.3 reject MFD_EXEC; their memory files are always executable.
   OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
   if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
   const bool good =
       file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
-      // A process that executes a file it cannot read is not dumpable, so the server can neither
-      // inspect nor trace it.
+      // Execute permission only: a process that cannot read its own program is not dumpable, so the
+      // server can neither inspect nor trace it.
       ::fchmod(file.get(), 0111) == 0 &&
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;

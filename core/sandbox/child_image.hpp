@@ -1,4 +1,4 @@
-// The program of child_init.c as an executable file descriptor.
+// Provides the child_init.c program as an executable file descriptor.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -6,8 +6,8 @@
 
 namespace bulkhead {
 
-// Creates a sealed, close-on-exec memory file. Returns BH_E_IO if the kernel cannot create an
-// executable memory file.
+// Creates a sealed memory file that contains the program. The descriptor is close-on-exec. Returns
+// BH_E_IO if the kernel cannot create an executable memory file.
 Result<OwnedFd> child_init_image();
 
 }  // namespace bulkhead

@@ -1,16 +1,16 @@
-/* The first process of a started server, as a separate program. It waits for the server, reaps
- * orphans and forwards signals. When the server ends, it kills the remaining processes and exits.
+/* This program is the first process of a started server. It waits for the server, reaps orphans and
+ * forwards signals. After the server exits, it kills the remaining processes and exits as well.
  *
  * Without arguments, it is the first process of a PID namespace, in which the server is process 2.
- * When it exits, the kernel kills all other processes. With the server's pid as an argument, there
- * is no PID namespace, and this process is a child subreaper: orphaned descendants of the server,
- * in any session, become its children and are killed here, one generation after another. The signal
- * end_all then replaces SIGKILL.
+ * When it exits, the kernel kills all other processes in the namespace. With the server's pid as
+ * an argument, there is no PID namespace, and this process is a child subreaper: orphaned
+ * descendants of the server, in any session, become its children. It kills them, one generation
+ * after another. In this mode, the signal end_all replaces SIGKILL.
  *
- * It is a separate program because a process that continued to run the gateway's code would keep a
- * copy of the gateway's memory, including secrets, within reach of the server. One process runs per
- * server; without libc, its overhead is small. Descriptor 0 is an eventfd that receives the
- * server's wait status plus 1.
+ * This is a separate program because a process that continued to run the gateway's code would keep
+ * a copy of the gateway's memory, including secrets, within reach of the server. Every server needs
+ * one such process; without libc, its overhead is small. Descriptor 0 is an eventfd that receives
+ * the server's wait status plus 1.
  */
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -50,15 +50,17 @@ static long call(long number, long a, long b, long c, long d) {
 #error "child_init.c does not support this processor"
 #endif
 
-/* Limits the wait for remaining processes: a process blocked on a broken disk does not end. */
+/* Limits on the wait for the remaining processes. A process that is blocked on a broken disk does
+ * not exit. */
 enum { pause_ms = 10, most_pauses = 500, most_rounds = 100000 };
 
 static long server = 2;
 static long self;
 static int alone = 1; /* whether this is the first process of a PID namespace */
-static int ended;     /* whether the server has ended */
+static int ended;     /* whether the server has exited */
 
-/* Reaps all ended children and reports the server's status. Returns 0 if no children are left. */
+/* Reaps all children that have exited and reports the server's status. Returns 0 if no children are
+ * left. */
 static int reap(void) {
   int status = 0;
   long pid;
@@ -107,7 +109,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Kills all children. Only this process reaps them, so their pids cannot be reused before that. */
+/* Kills all children. Only this process reaps them, so none of their pids can be reused before. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);
@@ -137,11 +139,11 @@ __attribute__((noreturn)) static void end(void) {
   for (;;) call(SYS_exit_group, 0, 0, 0, 0);
 }
 
-/* All signals are blocked, so awaited signals stay pending until they are fetched. `start` points
- * to the number of arguments, followed by pointers to the arguments. */
+/* All signals are blocked and stay pending until this process fetches them. `start` points to the
+ * number of arguments, followed by pointers to the arguments. */
 __attribute__((used, noreturn)) void run(long *start) {
-  /* The image is executable but not readable, so the process is never dumpable; see
-   * child_image.cpp. This call handles file systems that ignore the mode. */
+  /* The program file is executable but not readable, so the process is not dumpable (see
+   * child_image.cpp). This call is for file systems that ignore file modes. */
   call(SYS_prctl, set_dumpable, 0, 0, 0);
   uint64_t set =
       1u << (sig_hup - 1) | 1u << (sig_int - 1) | 1u << (sig_term - 1) | 1u << (sig_chld - 1);

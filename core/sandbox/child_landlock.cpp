@@ -36,13 +36,14 @@ bool is_bind(const ViewStep &step) {
   return step.kind == ViewStep::Kind::bind || step.kind == ViewStep::Kind::entry;
 }
 
-// Returns true if the step reduces these rights.
+// Returns true if the step hides its path or makes it read-only although `rights` include writing.
 bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
-// Adds rules for everything in `top` and its subfolders, except the paths that other steps hide.
+// Adds rules for `folder` and everything in it, except paths that other steps hide or restrict.
+// `top` is the path of the step for which the rules are added.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
                 const ChildView &view, Rules *rules) {
   bool whole = true;
@@ -58,8 +59,8 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
   }
 }
 
-// Returns true if the view shows or hides a path in this folder that a rule for the entire folder
-// would affect.
+// Returns true if a rule for the entire folder would also grant access to a path in it that another
+// step hides or restricts.
 bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
     return reduces_rights(step, ll_read_write) && step.path != folder &&
@@ -79,8 +80,8 @@ void add_devices(Rules *rules) {
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache) {
   Rules rules;
   rules.rules.fs = ll_write | device_nodes;
-  // Network rules filter only ports. A server without network access has an empty network namespace
-  // instead.
+  // Landlock's network rules filter only ports, so they are not used. A server without network
+  // access has an empty network namespace instead.
   rules.rules.net = 0;
   if (!mounts) rules.rules.fs |= ll_read_execute;
   for (const ViewStep &step : view.steps) {

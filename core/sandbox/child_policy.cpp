@@ -7,7 +7,7 @@
 namespace bulkhead {
 namespace {
 
-// Numbers are kept as text so that RapidJSON's number parser does not process untrusted input.
+// Numbers are parsed as text so that RapidJSON's number parser does not process untrusted input.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -66,7 +66,7 @@ bool read_mode(const Value &object, ChildPolicy::Mode *out) {
   return true;
 }
 
-// Returns the name of the first invalid member, or null.
+// Returns the name of the first invalid member, or null if all are valid.
 const char *read_sandbox(const Value &sandbox, ChildPolicy *out) {
   if (!sandbox.IsObject()) return "sandbox";
   if (!read_mode(sandbox, &out->mode)) return "sandbox.mode";

@@ -26,14 +26,16 @@ constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted as a whole, even if a definition names them.
+// Folders that are never granted as a whole, even if a definition names them. The folders in
+// closed_roots are closed together with their contents, those in closed_tops without.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
                                             "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
 
-// Cache folders in the home folder, and the parts of them that remain readable. Each server has
-// private caches so that it cannot plant a program in another server's cache.
+// Cache folders in the home directory. Each server has private caches so that it cannot plant a
+// program in another server's cache. `own` is the name of the private cache. `kept` lists the parts
+// of the original folder that remain readable.
 struct Cache {
   std::string_view at, own;
   std::array<std::string_view, 3> kept;
@@ -46,11 +48,13 @@ constexpr Cache caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
-constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
-constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
+// Maximum number of entries of a folder that are shown individually.
+constexpr std::size_t most_kept = 64;
+// Maximum number of visible entries in a mirrored folder.
+constexpr std::size_t most_mirrored = 4096;
 
-// Creates a mount target in the server's private folder. Links are not followed because the server
-// can write there.
+// Creates a mount target in the server's private folder. Does not follow links, because the server
+// can write to that folder.
 void make_place(const std::string &own, const std::string &below, bool folder) {
   constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   OwnedFd at(::open(own.c_str(), O_PATH | quietly));
@@ -117,7 +121,7 @@ class Planner {
     return std::any_of(homes_.begin(), homes_.end(),
                        [&](const std::string &home) { return is_within(path, home); });
   }
-  // Returns true if the path is a home folder or contains one.
+  // Returns true if the path is a home directory or contains one.
   bool holds_home(const std::string &path) const { return holds_any(path, homes_); }
 
   void put(Kind kind, const std::string &path) {
@@ -139,7 +143,8 @@ class Planner {
     step.folder = is_folder(from);
   }
 
-  // Used only for paths that every view looks up.
+  // Returns the real path, from the look-up cache if there is one. Must only be used for paths that
+  // every view looks up.
   std::string real_place(const std::string &path) const {
     return request_.places == nullptr ? real_path(path) : request_.places->real(path);
   }
@@ -150,7 +155,7 @@ class Planner {
     add_cover(real);
   }
 
-  // Also hides a path that does not yet exist or is replaced later; see mirror_folders().
+  // Hides a path, even if it is created or replaced later; see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -160,8 +165,7 @@ class Planner {
     cover(path);
   }
 
-  // Returns the location of a path after resolving the symbolic links in its parent folders. The
-  // path itself may not exist.
+  // Resolves the symbolic links in a path's parent folders. The path itself need not exist.
   std::string place_of(const std::string &path) const {
     std::string above = parent_of(path), rest(base_of(path));
     for (; above != "/"; above = parent_of(above)) {
@@ -171,8 +175,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // Returns the step that currently determines what is visible at this path: the path's own step or
-  // that of its nearest parent.
+  // Returns the step that currently determines whether this path is visible: the step of the path
+  // itself or of its nearest parent. Returns null if there is none.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -180,7 +184,7 @@ class Planner {
     }
   }
 
-  // Returns true if a previously added step hides this path.
+  // Returns true if a step that was added before hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
     if (step == nullptr || step->kind == Kind::mirror) return false;
@@ -189,8 +193,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Also applies to a home folder that `strict` covers, because the definition may name a folder
-  // inside it.
+  // Hides the secrets even if `strict` hides the entire home directory, because the definition may
+  // grant a folder in it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -237,8 +241,8 @@ class Planner {
     hide_host_keys();
   }
 
-  // Hides the gateway's own folders last so that no granted path uncovers them. Only the server's
-  // own part of the caches is shown again.
+  // Hides the gateway's own folders. This runs last, so no granted path uncovers them. Only the
+  // server's own part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
@@ -262,7 +266,8 @@ class Planner {
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      if ((real.empty() ? place_of(at) : real) != at) continue;  // the user has moved the cache
+      // A cache that the user has moved elsewhere is not replaced.
+      if ((real.empty() ? place_of(at) : real) != at) continue;
       add_cache(cache, at);
       placed_.push_back(at);
     }
@@ -298,8 +303,8 @@ class Planner {
     }
   }
 
-  // Shows the file at the named location. If that location is reached through a symbolic link, the
-  // file is also shown at its real location.
+  // Shows a program file, with its package, at the given path. If that path contains a symbolic
+  // link, the file is also shown at its real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
     const std::string root = code_root(file, homes_), real = real_path(root);
@@ -309,7 +314,7 @@ class Planner {
     show(root, false, real);
   }
 
-  // Name service files may be symbolic links into a covered folder.
+  // These files may be symbolic links into a hidden folder.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
       const std::string real = real_place(path);
@@ -328,8 +333,7 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // HOME and similar variables give the location of the home folder but do not grant access to
-    // all of it.
+    // A variable such as HOME names the home directory but does not grant access to all of it.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -349,8 +353,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // Returns false if the server can write to the link's location. The server could redirect the
-  // link before its next start, and the user did not name the link's target.
+  // Returns false if the server can write to the folder that contains the named path. The server
+  // could then replace the path with a link to a file that the user did not name.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -381,7 +385,7 @@ class Planner {
     if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // If possible, grants the file's folder because editors and databases create files beside the
+  // Grants the file's folder if possible, because editors and databases create files next to the
   // named file and rename them over it.
   void grant_file(const std::string &named, const std::string &real) {
     const std::string folder = parent_of(real);
@@ -396,7 +400,7 @@ class Planner {
                      "move the file to a separate folder if the server needs that");
   }
 
-  // Grants the folder in which the server creates the file.
+  // Grants the folder in which the server will create the file.
   void grant_new_file(const std::string &named) {
     const std::string folder = real_path(parent_of(named));
     if (folder.empty() || is_closed(folder)) return;
@@ -405,8 +409,8 @@ class Planner {
                        shared_because + "create the file, or name one in a separate folder");
   }
 
-  // Returns true if a folder may be granted because of a file in it. The folder must not be shared
-  // by other programs, contain a hidden path, or be inside one.
+  // Returns true if a folder may be granted because the definition names a file in it. The folder
+  // must not be shared by several programs, contain a hidden path, or be inside a hidden path.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
@@ -423,8 +427,8 @@ class Planner {
     });
   }
 
-  // Returns the paths hidden so far, and the folders that programs share. The gateway's own files
-  // are added later, because they exist and are covered at any location.
+  // Returns the paths hidden so far and the folders that several programs share. The gateway's own
+  // files are not included: cover_own() hides them even in a granted folder.
   const std::set<std::string> &excluded_places() {
     if (!excluded_places_.empty()) return excluded_places_;
     excluded_places_ = hidden_;
@@ -458,8 +462,8 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere, mirrors only the
-  // nearest parent of a hidden path. Folders that were granted completely or are hidden are not
+  // Mirrors every folder in the home directory that contains a hidden path. Elsewhere, mirrors only
+  // the nearest parent of a hidden path. Folders that are granted as a whole or hidden are not
   // mirrored.
   void mirror_folders() {
     std::set<std::string> folders;
@@ -474,7 +478,8 @@ class Planner {
       }
     };
     for (const std::string &place : hidden_) add_above(place);
-    // The mount target of a missing cache is created in a mirror, never in the home folder.
+    // If a cache does not exist, its mount target is created in a mirror, never in the home
+    // directory.
     for (const std::string &place : placed_) add_above(place);
     std::vector<std::string> mirrors;
     for (const std::string &folder : folders) {
@@ -511,13 +516,13 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Parents precede their contents. The secrets in a completely granted folder therefore stay
-  // hidden, and a path granted in a covered folder is visible.
+  // Orders the steps so that parents precede their contents. Secrets in a granted folder therefore
+  // stay hidden, and a path granted in a hidden folder is visible.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
-    std::map<std::string, std::size_t> places;  // indexes of the steps in the view
+    std::map<std::string, std::size_t> places;  // step indexes in the view, by path
     for (auto &[path, step] : steps_) {
       std::size_t above_at = ViewStep::no_mirror;
       for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
@@ -545,12 +550,13 @@ class Planner {
   const ViewRequest &request_;
   const ChildPolicy &policy_;
   const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
-  std::vector<std::string> homes_;  // all home folders whose secrets are hidden
-  // The number of these folders that do not come from the server's definition.
+  std::vector<std::string> homes_;  // all home directories whose secrets are hidden
+  // The number of elements of homes_ that do not come from the server's definition. These elements
+  // come first.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
-  std::map<std::string, ViewStep> steps_;  // sorted, so parents come first
-  std::set<std::string> hidden_;           // hidden paths, existing or not
+  std::map<std::string, ViewStep> steps_;  // sorted by path, so parents come first
+  std::set<std::string> hidden_;           // hidden paths, which may not exist
   std::vector<std::string> placed_;        // mount targets of caches
   std::vector<std::string> ignored_, notes_;
 };

@@ -1,19 +1,19 @@
-// A sandboxed server's view of the file system, planned before the server starts.
+// Plans a sandboxed server's view of the file system before the server starts.
 //
-// Modes: `home_read_only` shows everything that the user may read, except credentials, other
-// programs' secrets and the gateway's own files. The view is read-only except for a scratch /tmp,
-// private caches and granted paths. `strict` shows only the system folders, the program and granted
-// paths.
+// There are two modes. `home_read_only` shows everything that the user may read, except
+// credentials, other programs' secrets and the gateway's own files. The view is read-only except
+// for a scratch /tmp, private caches and granted paths. `strict` shows only the system folders, the
+// program and granted paths.
 //
 // A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, with bind
-// mounts of the visible entries that exist at the start. Entries created later, including new
-// credentials and replaced files, are therefore not visible. Nothing is created in the folder
-// itself. The home folder is always mirrored.
+// mounts of the visible entries that exist at the start. Entries created later, such as new
+// credentials and replaced files, are not visible. Nothing is created in the folder itself. The
+// home directory is always mirrored.
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
-// and in sandbox_paths. If a file is granted, its folder is granted as well unless it contains
-// hidden paths or other programs' files. Therefore, `npx -y @modelcontextprotocol/server-filesystem
-// /some/path` works without further configuration.
+// and in sandbox_paths. If a file is granted, its folder is granted as well unless the folder
+// contains hidden paths or other programs' files. Therefore, `npx -y
+// @modelcontextprotocol/server-filesystem /some/path` works without additional configuration.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +28,8 @@
 namespace bulkhead {
 
 struct ViewStep {
-  // In the order of ChildMount::Kind. `mirror` is an empty folder, mounted over the original
-  // folder, that contains steps of type `entry` and `link`.
+  // In the order of ChildMount::Kind. `mirror` is an empty folder that is mounted over the original
+  // folder and filled by steps of kind `entry` and `link`.
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,
@@ -44,36 +44,36 @@ struct ViewStep {
   static constexpr std::size_t no_mirror = static_cast<std::size_t>(-1);
   Kind kind = Kind::bind;
   std::string path;      // absolute, without symbolic links
-  std::string source;    // for bind: the source; for link: the text of the link
-  bool instead = false;  // for bind: the source is a different folder, mounted over this one
+  std::string source;    // for bind: the path to mount; for link: the target of the link
+  bool instead = false;  // for bind: the source is a different folder, mounted over `path`
   bool writable = false;
   bool folder = true;
-  bool make = false;               // the target is in a folder that an earlier step covers
+  bool make = false;               // the target is in a folder that an earlier step hides
   bool holds = false;              // for empty_folder: later steps create entries in it
-  std::size_t mirror = no_mirror;  // for entry: index of its folder's step
+  std::size_t mirror = no_mirror;  // for entry: index of the mirror that contains it
 };
 
 struct ChildView {
-  std::vector<ViewStep> steps;       // parents precede their content
+  std::vector<ViewStep> steps;       // parents precede their contents
   std::vector<std::string> ignored;  // named paths that are not granted, each with a reason
-  std::vector<std::string> notes;    // additional notes for the operator, as complete sentences
+  std::vector<std::string> notes;    // notes for the operator, as complete sentences
 };
 
 struct ViewRequest {
   const ChildPolicy *policy = nullptr;
   std::string program;  // the file to execute
-  std::string home;     // the gateway's HOME, which contains its user's caches; may be empty
-  std::vector<std::string> homes;  // additional home folders whose secrets are hidden
-  std::string cache;               // an existing private folder of the server; may be empty
+  std::string home;     // the gateway's HOME, which contains its user's caches; empty: none
+  std::vector<std::string> homes;  // additional home directories whose secrets are hidden
+  std::string cache;               // an existing private folder of the server; empty: none
   uid_t user = 0;
-  // The gateway's own files and folders. They are hidden from every server even if a definition
+  // The gateway's own files and folders. They are hidden from every server, even if a definition
   // names them.
   std::vector<std::string> own;
   KnownPlaces *places = nullptr;  // null: look-ups are not cached
 };
 
-// Plans the view from the file system's current state (links, existence). Creates folders in
-// `cache` but changes nothing else.
+// Plans the view from the current state of the file system. Creates folders in `cache` but changes
+// nothing else.
 ChildView plan_view(const ViewRequest &request);
 
 }  // namespace bulkhead

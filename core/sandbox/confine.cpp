@@ -53,7 +53,7 @@ std::uint64_t rights_of(PathRule::Access access) noexcept {
   return 0;
 }
 
-// The state of one confine() call: the requested confinement and the steps taken so far.
+// The state of one confine() call.
 class ConfineRun {
  public:
   explicit ConfineRun(const Confinement &confinement) : confinement_(confinement) {}
@@ -116,8 +116,8 @@ class ConfineRun {
     return rules;
   }
 
-  // Opens the paths before anything else changes, because the process may later have a different
-  // user id and different namespaces.
+  // Opens the paths first, because the process may later have a different user ID and different
+  // namespaces.
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
     std::vector<OwnedFd> opened;
@@ -133,8 +133,9 @@ class ConfineRun {
     }
     note_landlock(wanted, landlock_abi());
     auto ruleset = landlock_ruleset(wanted);
-    // Landlock is unavailable, or is older than all features that this role requests. (Linux 6.1
-    // has neither TCP rules nor scopes.) The missing features have already been noted.
+    // The kernel supports neither Landlock nor any of the requested features. (Linux 6.1, for
+    // example, has neither TCP rules nor scopes.) note_landlock() has recorded the missing
+    // features.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
     if (!ruleset)
       return fail(ruleset.error().code, confinement_.role + ": " + ruleset.error().text);
@@ -156,7 +157,7 @@ class ConfineRun {
     };
     lower(RLIMIT_NOFILE, confinement_.descriptors);
     lower(RLIMIT_FSIZE, confinement_.file_bytes);
-    // A write beyond the limit must fail rather than terminate the process.
+    // A write beyond the limit must fail instead of terminating the process.
     if (confinement_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
     if (confinement_.memory_bytes != 0) {
       note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, confinement_.memory_bytes) == 0);
@@ -174,11 +175,12 @@ class ConfineRun {
 
   void limit_processes() {
     if (confinement_.processes == 0) return;
-    // The limit applies only if the kernel counts only the processes of this role. An ordinary
-    // user's other programs would also be counted, except in a user namespace. A role that starts
-    // third-party programs does not get a user namespace for this: files of root appear to belong
-    // to user 65534 in it, which ssh and others reject. The namespace is created first because its
-    // own limit is derived from the current limit.
+    // Sets the limit only if the kernel counts only this role's processes. For an ordinary user,
+    // the kernel counts all of the user's programs, except in a user namespace. A role that starts
+    // third-party programs does not get a user namespace for this purpose: in it, files of root
+    // appear to belong to user 65534, and ssh and other programs reject such files. The user
+    // namespace is created before the limit is set because the kernel derives the namespace's own
+    // limit from the current limit.
     bool alone = own_user_namespace_ || (::geteuid() == 0 && confinement_.ids);
     if (!alone && ::geteuid() != 0 && !confinement_.exec) alone = steps::own_user_namespace() == 0;
     note("process-limit", alone && steps::limit(RLIMIT_NPROC, confinement_.processes) == 0);
@@ -202,8 +204,8 @@ class ConfineRun {
       }
       done("user");
     }
-    // Root needs this capability to create user namespaces for child processes. Executed programs
-    // do not inherit it.
+    // Root needs CAP_SETFCAP to create user namespaces for child processes. Executed programs do
+    // not inherit it.
     const bool root_with_children = confinement_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
     if (const int error = steps::drop_capabilities(keep); error != 0) {
@@ -215,7 +217,7 @@ class ConfineRun {
 
   void close_doors() {
     if (sanitized) {
-      missing("not-dumpable");  // the leak checker attaches as a debugger
+      missing("not-dumpable");  // LeakSanitizer attaches as a debugger
     } else {
       note("not-dumpable", ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
     }
@@ -228,7 +230,7 @@ class ConfineRun {
       missing("seccomp");
       return;
     }
-    // Only a role that may write files needs to clone files.
+    // Only roles that may write files may clone files.
     const bool writes = std::any_of(
         confinement_.paths.begin(), confinement_.paths.end(),
         [](const PathRule &rule) { return rule.access == PathRule::Access::read_write; });

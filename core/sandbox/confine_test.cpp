@@ -1,5 +1,5 @@
-// Tests what confine() reports and what works afterwards. breakout_test.cpp tests that the
-// confinement cannot be bypassed.
+// Tests confine(): which parts it reports, and what a confined process can still do.
+// breakout_test.cpp tests that the confinement cannot be bypassed.
 #include "sandbox/confine.hpp"
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs `body` in a child process and returns its result, or "exit N" if the child ended
-// differently.
+// Runs `body` in a child process and returns its result. If the child fails, the result starts with
+// "exit STATUS".
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -111,7 +111,8 @@ TEST_CASE("threads, memory, name resolution and socket pairs work in a confined 
         }) == "thread memory pair name ");
 }
 
-// Returns true if this build omits the step because it is incompatible with the sanitizer run-time.
+// Returns true if confine() reports this step as missing: in a sanitizer build, or if the kernel
+// does not support it.
 bool lacks_step(const char *step) {
   Confinement confinement = reactor_role();
   confinement.memory_bytes = 64U << 20;
@@ -146,8 +147,7 @@ TEST_CASE("only a role that writes files may clone files") {
   std::ofstream(from) << "content";
   const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  // Independent of whether the file system supports cloning: the filter rejects the call with
-  // EPERM.
+  // The filter rejects the call with EPERM, whether or not the file system supports cloning.
   const auto clone = [&]() -> std::string {
     return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
                                                                                : "asked";
@@ -187,7 +187,8 @@ TEST_CASE("the environment is cleared, including in /proc") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // The kernel shows the strings from the process's start, so the test reads its own environment.
+  // /proc/self/environ shows the strings with which this test was started, so the child tests its
+  // own environment.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -201,7 +202,8 @@ TEST_CASE("the environment is cleared, including in /proc") {
 TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Keeps every descriptor but one, whatever numbers in_child() and the test runner use.
+          // Keeps every descriptor except `drop`, whatever numbers in_child() and the test runner
+          // use.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -246,7 +248,7 @@ TEST_CASE("a launcher can create namespaces with mounts for its children") {
   confinement.role = "launcher";
   confinement.network = confinement.exec = confinement.namespaces = true;
   confinement.hide = {"/etc/passwd"};
-  // Runs as the current user. Root stays root and must be able to map itself.
+  // Runs as the current user. Root stays root and must be able to map its own ID.
   CHECK(confined(confinement, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";

@@ -34,7 +34,8 @@ bool unshared(int flags) noexcept {
 }
 
 bool can_mount() noexcept {
-  // Some systems create the namespace but grant no privileges inside it.
+  // Some systems create the namespace but grant no privileges in it, so this also tries to change a
+  // mount.
   return unshared(CLONE_NEWNS) && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 

@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the account's home folder from the user database, or an empty string if there is none.
+// Returns the account's home directory from the user database, or an empty string if there is none.
 std::string home_of_account() {
   std::array<char, 16'384> buffer;
   passwd entry{};
@@ -20,8 +20,8 @@ std::string home_of_account() {
   return known ? found->pw_dir : "";
 }
 
-// Returns the home folder for the user's programs. If the environment does not name a usable folder
-// (cron, services), this is the account's home folder.
+// Returns the value of HOME, or `account` if HOME does not name an existing folder (for example, in
+// cron jobs and services).
 std::string home_of_user(const std::string &account) {
   struct stat status{};
   const char *home = std::getenv("HOME");

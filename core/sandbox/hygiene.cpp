@@ -1,4 +1,4 @@
-// Removes inherited state (descriptors and the environment) before a process is confined.
+// Removes inherited descriptors and environment variables before a process is confined.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,8 +16,7 @@ namespace {
 void close_from_to(unsigned first, unsigned last) {
   if (first > last) return;
   if (::syscall(__NR_close_range, first, last, 0U) == 0) return;
-  // Fallback for kernels before 5.9 or when a filter rejects the call: closes every possible
-  // descriptor of this process.
+  // Fallback if close_range() does not exist (before Linux 5.9) or a filter rejects it.
   const long most = ::sysconf(_SC_OPEN_MAX);
   const unsigned end = most > 0 ? static_cast<unsigned>(most) : 65'536U;
   for (unsigned fd = first; fd <= last && fd < end; ++fd) ::close(static_cast<int>(fd));
@@ -38,7 +37,8 @@ void close_other_descriptors(std::span<const int> keep) {
 }
 
 void clear_environment() {
-  // The kernel shows the original strings in memory, whatever `environ` points to.
+  // /proc/PID/environ shows the original strings even if `environ` points elsewhere, so the strings
+  // themselves are overwritten.
   for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     ::explicit_bzero(*entry, std::strlen(*entry));
   }

@@ -26,7 +26,7 @@ struct PortAttr {
 constexpr int rule_path = 1, rule_port = 2;
 constexpr unsigned ask_version = 1U << 0;
 
-// The numbers are the same on every architecture, but old headers do not define them.
+// System call numbers, which are the same on every architecture. Old headers do not define them.
 constexpr long nr_create_ruleset = 444, nr_add_rule = 445, nr_restrict_self = 446;
 
 constexpr std::uint64_t file_rights =
@@ -57,7 +57,7 @@ int add_path(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept {
   struct stat status{};
   if (::fstat(path_fd, &status) != 0) return errno;
   if (!S_ISDIR(status.st_mode)) rights &= file_rights;
-  if (rights == 0) return 0;  // the kernel rejects an empty rule, and there is nothing to allow
+  if (rights == 0) return 0;  // the kernel rejects a rule without rights
   const PathAttr attr{rights, path_fd};
   return ::syscall(nr_add_rule, ruleset_fd, rule_path, &attr, 0U) == 0 ? 0 : errno;
 }
@@ -65,7 +65,6 @@ int add_path(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept {
 }  // namespace
 
 int landlock_abi() noexcept {
-  // Constant for the lifetime of the process.
   static const long abi =
       ::syscall(nr_create_ruleset, nullptr, static_cast<std::size_t>(0), ask_version);
   return abi < 0 ? 0 : static_cast<int>(abi);

@@ -1,8 +1,8 @@
-// Low-level Landlock interface: detects the kernel's features, builds a ruleset and applies it.
+// Wraps the Landlock system calls: detects the kernel's features, builds a ruleset and applies it.
 //
 // The constants are defined here because the headers of the oldest supported systems end at ABI 2.
-// A ruleset handles only those requested rights that the running kernel supports. All other rights
-// are unfiltered; landlock_missing() lists them.
+// A ruleset restricts only those requested rights that the running kernel supports. All other
+// rights are unrestricted; landlock_missing() lists them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace bulkhead {
 
-// LANDLOCK_ACCESS_FS_*
+// Equal to LANDLOCK_ACCESS_FS_*.
 inline constexpr std::uint64_t ll_execute = 1ULL << 0;
 inline constexpr std::uint64_t ll_write_file = 1ULL << 1;
 inline constexpr std::uint64_t ll_read_file = 1ULL << 2;
@@ -32,7 +32,7 @@ inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
 inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
 inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
 
-// Groups of rights, for use in rules. None of them includes device nodes.
+// Groups of rights for use in rules. None of them allows device nodes to be created.
 inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
 inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
 inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |
@@ -40,16 +40,16 @@ inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_rem
                                           ll_make_sym | ll_refer | ll_truncate;
 inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
 
-// LANDLOCK_ACCESS_NET_*, ABI 4
+// Equal to LANDLOCK_ACCESS_NET_* (ABI 4).
 inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
 inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
 
-// LANDLOCK_SCOPE_*, ABI 6: reject connections to abstract Unix sockets and signals to processes
-// outside the domain and its subdomains.
+// Equal to LANDLOCK_SCOPE_* (ABI 6). They reject connections to abstract Unix sockets and signals
+// to processes outside the domain and its subdomains.
 inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
 inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
 
-// Returns the ABI version of the running kernel, or 0 without Landlock. The call is inexpensive.
+// Returns the ABI version of the running kernel, or 0 without Landlock. The result is cached.
 int landlock_abi() noexcept;
 
 struct LandlockPath {
@@ -61,8 +61,9 @@ struct LandlockPort {
   std::uint64_t rights = 0;  // ll_tcp_*
 };
 
-// Rights in `fs`, `net` and `scope` are rejected unless the rules allow them. The kernel does not
-// let a domain with any `fs` right mount or change mounts, regardless of its capabilities.
+// The rights in `fs`, `net` and `scope` are denied except where a rule grants them. A process in a
+// domain that restricts any `fs` right cannot mount or change mounts, regardless of its
+// capabilities.
 struct LandlockRules {
   std::uint64_t fs = ~0ULL;
   std::uint64_t net = ll_tcp_bind | ll_tcp_connect;
@@ -71,22 +72,22 @@ struct LandlockRules {
   std::vector<LandlockPort> ports;
 };
 
-// Creates a ruleset for landlock_restrict_self(). The descriptor is close-on-exec. Omits rights
-// that this kernel does not support, and folder rights in a rule for a regular file. Returns
-// BH_E_UNSUPPORTED without Landlock, or BH_E_IO if the kernel rejects a rule; the error message
-// names the rule.
+// Creates a ruleset for landlock_restrict_self(). The descriptor is close-on-exec. Rights that this
+// kernel does not support are omitted. In a rule for a regular file, folder rights are omitted as
+// well. Returns BH_E_UNSUPPORTED without Landlock, or BH_E_IO if the kernel rejects a rule; the
+// error message names the rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
-// Adds a rule to a ruleset that has not yet been applied. `rights` must be included in the
-// ruleset's LandlockRules::fs. Async-signal-safe, for a child between fork and exec that has just
-// mounted a folder. Returns 0 or an errno value.
+// Adds a rule to a ruleset that has not been applied. `rights` must be included in the ruleset's
+// LandlockRules::fs. Async-signal-safe, so that a child between fork and exec can add a rule for a
+// folder that it has just mounted. Returns 0 or an errno value.
 int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
 
 // Restricts the calling thread and its children permanently. Requires no_new_privs or
 // CAP_SYS_ADMIN. Async-signal-safe. Returns 0 or an errno value.
 int landlock_restrict_self(int ruleset_fd) noexcept;
 
-// Returns the requested rights that a kernel with this ABI does not filter. They are stable
+// Returns the requested features that a kernel with this ABI does not support, as stable
 // identifiers for `status`.
 std::vector<std::string> landlock_missing(const LandlockRules &rules, int abi);
 

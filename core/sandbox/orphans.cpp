@@ -19,8 +19,9 @@
 namespace bulkhead {
 namespace {
 
-// Reads the parent's pid from /proc/PID/stat: "PID (name) state PARENT ...", where the name may
-// contain any character. /proc/PID/task/TID/children is not available in every kernel.
+// Returns a process's parent from /proc/PID/stat: "PID (name) state PARENT ...", where the name may
+// contain any character. /proc/PID/task/TID/children would be simpler but is not available in every
+// kernel.
 pid_t parent_process_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
@@ -42,8 +43,8 @@ std::vector<pid_t> children() {
   return out;
 }
 
-// Kills and reaps a child. Its pid cannot be reused before that, because only this function reaps
-// it.
+// Kills and reaps a child. Returns false if the child does not exit in time. The pid cannot be
+// reused before the child is reaped, and only this function reaps it.
 bool end(pid_t pid) {
   const OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ::kill(pid, SIGKILL);

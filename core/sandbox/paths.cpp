@@ -21,7 +21,8 @@ std::string parent_of(const std::string &path) {
 }
 
 std::string_view base_of(std::string_view path) noexcept {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: the entire path
+  // Without a slash, rfind() returns npos, and npos + 1 is 0.
+  return path.substr(path.rfind('/') + 1);
 }
 
 std::string normal_path(const std::string &path) {
@@ -70,7 +71,7 @@ std::string KnownPlaces::real(const std::string &path) {
   return found;
 }
 
-// Resolves one component at a time so that shared parents are looked up only once.
+// Resolves one component at a time so that each shared parent is looked up only once.
 std::string KnownPlaces::look_up(const std::string &path) {
   const std::string above = parent_of(path);
   const std::string folder = above == "/" ? above : real(above);
@@ -78,7 +79,7 @@ std::string KnownPlaces::look_up(const std::string &path) {
   std::string at = joined(folder, base_of(path));
   char link[1];
   if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
-  return errno == EINVAL ? at : std::string();  // EINVAL: it exists and is not a link
+  return errno == EINVAL ? at : std::string();  // EINVAL: the path exists and is not a link
 }
 
 }  // namespace bulkhead

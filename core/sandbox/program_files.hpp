@@ -1,4 +1,4 @@
-// Recognizes program files by their paths. Thread-safe.
+// Recognizes program files and finds the folders that they need. Thread-safe.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace bulkhead {
 
-// Returns true for a program file or a script, which a server may read but not change.
+// Returns true for an executable file or a script. A server may read such a file but not change it.
 bool is_code(const std::string &path);
 
-// Returns the folder that a program file needs: its package, including the modules that it imports.
-// The folder does not contain any of the home folders.
+// Returns the folder that a program file needs at run time: its package, including the modules that
+// it imports. The search for the package stops at the home directories.
 std::string code_root(const std::string &file, const std::vector<std::string> &homes);
 
 }  // namespace bulkhead

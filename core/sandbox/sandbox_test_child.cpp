@@ -1,5 +1,5 @@
-// A server that attempts operations. Each argument is one attempt, "what" or "what:on", and the
-// server prints "attempt ok" or "attempt ERRNO" for it. Each line of input is another attempt.
+// A test server that attempts operations. Each argument and each line of input is one attempt:
+// "what" or "what:on". For each attempt, the server prints "attempt ok" or "attempt ERRNO".
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -97,7 +97,8 @@ bool kernel_call(long result) {
 }
 
 bool in_new_user_namespace(const std::string &path) {
-  // Unmounts the mount that covers a path. This must fail even for the owner of a new namespace.
+  // Tries to unmount the mount that hides a path. This must fail even for the owner of a new
+  // namespace.
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::umount2(path.c_str(), MNT_DETACH) == 0;
 }
@@ -130,8 +131,8 @@ bool use_memory(const std::string &megabytes) {
   return true;
 }
 
-// Starts a daemon. It has its own session, its parent has exited, and all inherited descriptors are
-// closed.
+// Starts a daemon: a process in its own session, whose parent has exited and which has closed all
+// inherited descriptors.
 bool start_daemon(const std::string &path) {
   const pid_t pid = ::fork();
   if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
@@ -179,8 +180,8 @@ bool read_mapped(const std::string &pid) {
   return ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0) == 1;
 }
 
-// Creates sockets of all families, trying each type and the first few protocols. Returns true if
-// the list of successful families, such as "+1+2", equals `expected`.
+// Tries to create a socket of every family, with each type and the first few protocols. Returns
+// true if the list of families that succeeded, such as "+1+2", equals `expected`.
 bool socket_families(const std::string &expected) {
   static constexpr int kinds[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_RDM};
   std::string made;
@@ -214,7 +215,7 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"queue", [](const std::string &name) { return queue(name, 0); }},
     {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
     {"namespace",
-     // For "ipc=ipc:[1]", returns true if the namespace is different.
+     // For "ipc=ipc:[1]": true if this process is in a different IPC namespace.
      [](const std::string &name_and_id) {
        const std::size_t at = name_and_id.find('=');
        char id[64]{};

@@ -1,9 +1,9 @@
-// System-call filters, assembled without a library.
+// Assembles system call filters without libseccomp.
 //
-// libseccomp is not used: the required part takes only 150 lines, every compartment would map the
-// library (about 0.2 MB of dirty memory and a millisecond of start time each), and its database
-// covers only calls known at its release. The kernel caches which calls are always allowed, so a
-// filter has no overhead for calls whose arguments it does not check.
+// Only a small part of libseccomp would be needed, and it takes 150 lines here. With the library,
+// every compartment would map about 0.2 MB of dirty memory and start a millisecond later, and the
+// library's database covers only calls known at its release. The kernel caches which calls are
+// always allowed, so a filter has no overhead for calls whose arguments it does not check.
 #pragma once
 
 #include <linux/filter.h>
@@ -27,13 +27,13 @@ struct SeccompOptions {
   bool clones_files = false;
 };
 
-// Returns a role's filter. A role that does not start programs gets an allow-list. Other calls fail
-// with EPERM. Calls newer than this list fail with ENOSYS so that libraries fall back to older
-// calls. clone3 also fails with ENOSYS because a filter cannot read its arguments. Calls that use
-// another architecture's calling convention terminate the process.
+// Returns the filter of a role. A role that does not start programs gets an allow-list. Calls that
+// are not on the list fail with EPERM. Calls newer than the list fail with ENOSYS, so that
+// libraries fall back to older calls. clone3() also fails with ENOSYS because a filter cannot read
+// its arguments. A call that uses another architecture's calling convention terminates the process.
 std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 
-// Applies the filter permanently to all threads; requires no_new_privs. Async-signal-safe. Returns
+// Applies the filter permanently to all threads. Requires no_new_privs. Async-signal-safe. Returns
 // 0 or an errno value.
 int seccomp_install(const sock_filter *program, std::size_t n) noexcept;
 

@@ -43,11 +43,12 @@ sock_filter answer(Answer a) {
   return plain(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
-// If a condition is false, execution continues with the code that follows.
+// Adds code that allows the call if all conditions hold. Otherwise, execution continues with the
+// code that follows.
 void add_all_of(Code &code, const AllOf &all) {
   Code body;
   for (auto condition = all.rbegin(); condition != all.rend(); ++condition) {
-    // Built from the end, so that the distance to the end (body and final answer) is known.
+    // Starts with the last condition, so that each jump's distance to the end is known.
     const std::size_t past = body.size() + 1;
     Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));
@@ -95,13 +96,12 @@ std::vector<Segment> segments(const CallList &list) {
   return out;
 }
 
-// Generates a binary search over the segments.
 Code tree(const std::vector<Segment> &all, std::size_t from, std::size_t to) {
   if (to - from == 1) return leaf(all[from].verdict);
   const std::size_t middle = from + (to - from) / 2;
   const Code low = tree(all, from, middle), high = tree(all, middle, to);
-  // A conditional jump can skip at most 255 instructions, but an unconditional jump can skip any
-  // number.
+  // A conditional jump can skip at most 255 instructions, so an unconditional jump skips the low
+  // half.
   Code code{jump(BPF_JGE, all[middle].first, 0, 1),
             plain(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(low.size()))};
   code.insert(code.end(), low.begin(), low.end());
@@ -133,7 +133,7 @@ std::vector<sock_filter> assemble(const CallList &list) {
       load(offsetof(seccomp_data, nr)),
   };
 #if defined(__x86_64__)
-  // The x32 ABI has the same architecture value but different call numbers.
+  // Calls of the x32 ABI have the same architecture value but numbers from 0x40000000.
   code.push_back(jump(BPF_JGE, 0x4000'0000U, 0, 1));
   code.push_back(plain(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 #endif

@@ -13,7 +13,7 @@ int seccomp_install(const sock_filter *program, std::size_t n) noexcept {
   const long rc =
       ::syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &code);
   if (rc == 0) return 0;
-  return rc > 0 ? ESRCH : errno;  // above 0: the id of a thread that could not be synchronized
+  return rc > 0 ? ESRCH : errno;  // positive: the ID of a thread that could not be synchronized
 }
 
 }  // namespace bulkhead

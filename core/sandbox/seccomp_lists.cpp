@@ -1,5 +1,6 @@
-// System call lists by role. The first list contains calls used by the program and its libraries:
-// the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
+// Defines the system call list of each role. The allow-list contains the calls used by the program
+// and its libraries: the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium,
+// SQLite.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -21,14 +22,14 @@ namespace {
 using seccomp::Answer;
 using seccomp::CallList;
 
-// Call numbers that the oldest supported headers do not define. They are the same on every
-// architecture.
+// Call numbers, which are the same on every architecture. The oldest supported headers do not
+// define them.
 constexpr long nr_cachestat = 451, nr_map_shadow_stack = 453, nr_last_known = 462;
 
 constexpr std::uint32_t namespace_flags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                           CLONE_NEWNET | CLONE_NEWTIME;
-constexpr std::uint32_t socket_type_mask = 0xf;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
+constexpr std::uint32_t socket_type_mask = 0xf;  // excludes SOCK_CLOEXEC and SOCK_NONBLOCK
 
 seccomp::Condition is(unsigned argument, std::uint32_t value) {
   return {argument, ~0U, value};
@@ -51,8 +52,8 @@ std::vector<seccomp::AllOf> any_of_values(unsigned argument,
 }
 
 void add_files(CallList &list, const SeccompOptions &options) {
-  // Landlock checks paths and rights. Calls that Landlock does not filter are not included: chmod,
-  // chown, utimensat and setxattr by path.
+  // Landlock checks the paths and rights of these calls. Calls that Landlock does not check are
+  // omitted: chmod, chown, utimensat and setxattr by path.
   list.allow(
       {__NR_openat,    __NR_openat2,         __NR_close,           __NR_close_range, __NR_read,
        __NR_write,     __NR_readv,           __NR_writev,          __NR_pread64,     __NR_pwrite64,
@@ -70,10 +71,10 @@ void add_files(CallList &list, const SeccompOptions &options) {
               __NR_unlink, __NR_rename, __NR_link, __NR_symlink, __NR_dup2, __NR_pipe,
               __NR_getdents});
 #endif
-  // These commands select which process receives readiness signals. Other fcntl commands are
-  // harmless.
+  // Rejects the commands that select which process receives readiness signals. Other fcntl commands
+  // are harmless.
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
-  // Only the variant that futimens() uses, which has no path.
+  // Allows only the variant without a path, which futimens() uses.
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
@@ -150,9 +151,9 @@ void add_memory_and_threads(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_arch_prctl});
 #endif
-  // The memory limit would not count anonymous shared memory.
+  // Rejects anonymous shared memory, which the memory limit does not count.
   list.allow_if(__NR_mmap, {{lacks_bits(3, MAP_SHARED | MAP_ANONYMOUS)}});
-  // Allows threads created by pthread_create(), but not processes.
+  // Allows pthread_create() to create threads, but does not allow new processes.
   list.allow_if(__NR_clone,
                 {{bits(0, CLONE_THREAD | CLONE_VM | namespace_flags, CLONE_THREAD | CLONE_VM)}});
   list.allow_if(__NR_prctl, any_of_values(0, {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG,
@@ -172,9 +173,9 @@ void add_self(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_getpgrp, __NR_getrlimit});
 #endif
-  // Allows a process to read only its own limits.
+  // A process may read only its own limits.
   list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0)}});
-  // Allows a process to send signals only to itself: abort(), raise(), thread cancellation.
+  // A process may send signals only to itself, for abort(), raise() and thread cancellation.
   const auto self = static_cast<std::uint32_t>(::getpid());
   list.allow_if(__NR_kill, {{is(0, self)}});
   list.allow_if(__NR_tgkill, {{is(0, self)}});
@@ -183,18 +184,18 @@ void add_self(CallList &list) {
 void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
-  // Opening a connection by sending data (MSG_FASTOPEN) would bypass Landlock's port check. An
-  // inherited listener that has been shut down could be reused to connect this way.
+  // Rejects MSG_FASTOPEN, which opens a connection by sending data and thereby bypasses Landlock's
+  // port check. Without this rule, a process could shut down an inherited listener and connect with
+  // it.
   list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});
-  // Packet filter programs run in the kernel.
+  // Rejects packet filter programs, which run in the kernel.
   list.allow_if(__NR_setsockopt,
                 {{is_not(1, SOL_SOCKET)},
                  {is_not(2, SO_ATTACH_FILTER), is_not(2, SO_ATTACH_BPF),
                   is_not(2, SO_ATTACH_REUSEPORT_CBPF), is_not(2, SO_ATTACH_REUSEPORT_EBPF)}});
-  // Datagram pairs are rejected because they can be connected to any Unix socket in the file
-  // system.
+  // Rejects datagram pairs, which can be connected to any Unix socket in the file system.
   list.allow_if(__NR_socketpair, {{is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_STREAM)},
                                   {is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_SEQPACKET)}});
   if (!options.network && !options.unix_sockets) return;
@@ -202,8 +203,8 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
   std::vector<seccomp::AllOf> families;
   if (options.network) {
     for (const std::uint32_t family : {AF_INET, AF_INET6}) {
-      // Only TCP (explicit or default) and UDP: Landlock does not filter the ports of other
-      // protocols such as MPTCP and SCTP.
+      // Allows only TCP (explicit or default) and UDP. Landlock does not filter the ports of other
+      // protocols, such as MPTCP and SCTP.
       for (const std::uint32_t protocol : {0, int{IPPROTO_TCP}}) {
         families.push_back(
             {is(0, family), bits(1, socket_type_mask, SOCK_STREAM), is(2, protocol)});
@@ -212,14 +213,15 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
         families.push_back({is(0, family), bits(1, socket_type_mask, SOCK_DGRAM), is(2, protocol)});
       }
     }
-    families.push_back({is(0, AF_NETLINK), is(2, 0)});  // getaddrinfo() uses it to list addresses
+    // getaddrinfo() lists the addresses of the machine through netlink.
+    families.push_back({is(0, AF_NETLINK), is(2, 0)});
   }
   if (options.unix_sockets) families.push_back({is(0, AF_UNIX)});
   list.allow_if(__NR_socket, std::move(families));
 }
 
-// The list for the launcher and, by inheritance, for the third-party servers that it starts. Allows
-// all calls except those that only attacks and debuggers need.
+// The list for the launcher and for the third-party servers that it starts, which inherit the
+// filter. Allows all calls except those that only attacks and debuggers need.
 CallList everything_but_dangerous(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::allow;
@@ -263,7 +265,7 @@ CallList everything_but_dangerous(const SeccompOptions &options) {
   if (!options.debuggers) {
     list.refuse({__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev});
   }
-  // Characters injected into a terminal would be treated as the user's input.
+  // Rejects injecting characters into a terminal, where they would appear as the user's input.
   list.allow_if(__NR_ioctl, {{is_not(1, TIOCSTI), is_not(1, TIOCLINUX)}});
   if (!options.namespaces) {
     list.refuse({__NR_unshare, __NR_setns, __NR_mount, __NR_umount2, __NR_pivot_root,

@@ -1,4 +1,4 @@
-// The rules of the call lists, and the assembler.
+// Defines the rules of system call lists and assembles a list into a filter program.
 #pragma once
 
 #include <linux/filter.h>
@@ -9,8 +9,9 @@
 
 namespace bulkhead::seccomp {
 
-// (argument & mask) == value, or != with `unequal`. Only the low 32 bits are compared: every
-// argument that the lists check is either an int in the kernel or has its flags in these bits.
+// The condition (argument & mask) == value, or != with `unequal`. Only the low 32 bits are
+// compared: every argument that the lists check is either an int in the kernel or has its flags in
+// these bits.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;
@@ -22,11 +23,12 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  // If not empty, the call is allowed only if one of these holds.
+  // If not empty, the call is allowed only if all conditions of one element hold.
   std::vector<AllOf> one_of;
 };
 
-// Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`.
+// Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`; higher
+// numbers are unknown.
 struct CallList {
   std::map<std::uint32_t, Verdict> calls;
   Answer otherwise = Answer::refuse;

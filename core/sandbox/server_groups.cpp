@@ -28,7 +28,7 @@ bool writable(const std::string &path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-// Removes groups bottom-up. A group that contains processes cannot be removed.
+// Removes a group and its subgroups. A group that contains processes cannot be removed and is left.
 void remove_tree(const std::string &path) {
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(path, error)) {
@@ -49,8 +49,8 @@ void remove_leftovers_in(const std::string &parent) {
   }
 }
 
-// Returns this process's group in each hierarchy, keyed by controllers as listed in
-// /proc/self/cgroup. The controller list of version 2 is empty.
+// Returns this process's group in each hierarchy. The keys are lists of controllers, as in
+// /proc/self/cgroup; the key of version 2 is empty.
 std::map<std::string, std::string> own_groups() {
   std::map<std::string, std::string> groups;
   std::ifstream file("/proc/self/cgroup");
@@ -66,16 +66,16 @@ bool has_word(const std::string &list, std::string_view word) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// The folders in which groups can be created: inside this process's group if possible, otherwise
-// beside it. In version 2, a group that contains processes cannot have subgroups with controllers,
-// and the group of a service or session contains processes.
+// The folders in which groups can be created, in order of preference: this process's own group,
+// then its parent. In version 2, a group that contains processes cannot have subgroups with
+// controllers, and the group of a service or session contains processes.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;
 };
 
-// Parses mountinfo: id parent device ROOT MOUNT-POINT options ... - TYPE source SUPER-OPTIONS
-// (proc(5)).
+// Parses /proc/self/mountinfo (proc(5)): id parent device ROOT MOUNT-POINT options ... - TYPE
+// source SUPER-OPTIONS.
 std::vector<Place> find_places() {
   std::vector<Place> places;
   const auto groups = own_groups();
@@ -90,7 +90,7 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
-    // In version 1, each hierarchy has its own controllers. Hierarchies without a required
+    // In version 1, each hierarchy has its own controllers. Hierarchies without the pids or memory
     // controller are skipped.
     if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {

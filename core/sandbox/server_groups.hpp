@@ -1,10 +1,10 @@
-// Control groups for servers. They limit resources that per-process limits cannot: the number of
-// processes of root, and memory that belongs to no single process (shared memory, files in a
-// tmpfs). Used if this user may create groups (cgroups(7)), in version 1 or 2.
+// Creates control groups for servers, in version 1 or 2, if this user may create groups
+// (cgroups(7)). They limit resources that per-process limits cannot: the number of root's
+// processes, and memory that belongs to no single process (shared memory, files in a tmpfs).
 //
-// This process has one folder that contains one group per server. The folder and the groups are
-// removed if possible; remove_leftovers() removes those of processes that have exited. Owner: the
-// Spawner. Used on its thread.
+// This process has one folder in each hierarchy, which contains one group per server. The
+// destructor removes the folder and its groups if possible. remove_leftovers() removes those of
+// processes that have exited. Owner: the Spawner. Must be used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class ServerGroups {
   struct Limits {
     std::uint64_t processes = 0, memory_bytes = 0;  // 0: no limit
   };
-  // The part of a server's group that is in one hierarchy. It does not exist before enter_group().
-  // Paths are relative to `parent`, a folder of this process.
+  // A server's group in one hierarchy. The group does not exist until the child calls
+  // enter_group(). Paths are relative to `parent`, a folder of this process.
   struct Part {
     int parent = -1;
     std::string folder, procs;
@@ -33,7 +33,7 @@ class ServerGroups {
     std::vector<Part> parts;
   };
 
-  // Detects the available hierarchies; there may be none.
+  // Detects the available hierarchies, if any.
   ServerGroups();
   ~ServerGroups();
   ServerGroups(const ServerGroups &) = delete;
@@ -42,14 +42,14 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes the groups of processes that have exited.
+  // Removes the groups that exited gateway processes have left.
   static void remove_leftovers();
 
-  // Plans the next server's group without creating it. The child creates the group because the
-  // kernel serializes all group changes.
+  // Plans the next server's group. The child creates the group itself because the kernel serializes
+  // all group changes, and this thread would have to wait for them.
   Group plan(const Limits &limits);
-  // Removes a group after its last process has exited. If the group is still in use, removal is
-  // retried together with the next group.
+  // Removes a group after its last process has exited. If the group is still in use, the next call
+  // tries again.
   void remove(const std::string &name);
 
  private:

@@ -101,7 +101,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retries without namespaces. Later starts do not use namespaces either.
+  // Retries without namespaces. Later starts do not use namespaces, either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -115,7 +115,8 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
-// Returns true for steps that a kernel or its configuration may reject entirely.
+// Returns true for steps that fail for every server if the kernel or its configuration does not
+// support them.
 bool is_namespace_step(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
@@ -145,7 +146,8 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox(launch.missing_parts));
 }
 
-// Returns true if a reactor can be notified when a start has finished.
+// Returns true if starts can continue on other threads. This requires a reactor, which is notified
+// when a start has finished.
 bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
@@ -155,11 +157,13 @@ bool Spawner::can_start_asynchronously() {
                                                          finished, &watch_) == BH_OK;
 }
 
-// Returns true if the start continues asynchronously after the required steps have succeeded.
+// Begins a start. Returns true if the required steps have succeeded and the start continues on
+// another thread, or false if the start is over.
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
   if (can_start_asynchronously() && starters_->start(&plan)) {
-    // Once a child has completed these steps, the kernel is known to support them.
+    // If an earlier child has completed these steps, the kernel supports them, and the caller need
+    // not wait for them.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
     const SpawnStep failed = plan.failed;
@@ -245,7 +249,7 @@ void Spawner::report_missing_parts(const ChildPlan &plan) {
   if (plan.uts_error != 0) report_missing("uts-namespace", bh::error_name(plan.uts_error));
 }
 
-// Called when a start has finished.
+// Records the result of a finished start.
 void Spawner::settle(Child &child) {
   Launch &launch = *child.launch;
   report_missing_parts(launch.plan);
@@ -253,7 +257,7 @@ void Spawner::settle(Child &child) {
     bh_error why = bh::make_error();
     const bh_status code = failure(launch, &why);
     child.failure = Error{code, std::string(bh::text(why))};
-    may_retry_without_namespaces(launch);  // affects later starts
+    may_retry_without_namespaces(launch);  // may disable namespaces for later starts
   }
   child.launch.reset();
 }
@@ -294,8 +298,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                           std::to_string(static_cast<int>(plan.failed)) + " of its start)");
   }
   if (number == ENOENT) {
-    // The file may exist: it can be a script whose interpreter is missing or is not visible in the
-    // sandbox.
+    // The program may be a script whose interpreter is missing or hidden in the sandbox.
     const bool there = launch.arguments[0].find('/') == std::string::npos ||
                        ::access(launch.program.c_str(), F_OK) == 0;
     return bh::fail(error, BH_E_NOT_FOUND,
@@ -311,11 +314,11 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
 bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   Child *child = children_.get(id);
   if (child == nullptr) return BH_STALE;
-  // If other code has reaped the child, the pid may belong to another process.
+  // Fails if other code has already reaped the child.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  // The first process forwards a signal to the server's process group. In a PID namespace, killing
-  // the first process ends all processes. Otherwise, it receives end_all, which it handles once the
-  // server has started.
+  // The first process forwards signals to the server's process group. It cannot forward SIGKILL. In
+  // a PID namespace, killing the first process kills all processes. Otherwise, the first process
+  // receives end_all, which it handles once the server has started.
   const bool via_init = signal == SIGKILL && !child->namespaces;
   const int sent = via_init ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
@@ -323,9 +326,9 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// Kills a server's remaining processes after its first process was killed and could not kill them.
-// They are children of this process that it did not start. Children in the program's own session
-// belong to the program.
+// Kills the processes that a server left because its first process was killed before it could kill
+// them. They are children of this process that it did not start. Children in this program's own
+// session belong to the program and are not killed.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {
@@ -347,11 +350,12 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
       ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED | WNOHANG);
   if (result == 0 && info.si_pid == 0) return BH_PENDING;
   if (child->launch) {
-    wait_for(child->launch->plan, SpawnPhase::over);  // its thread notices shortly after
+    // Does not wait long because the child has exited.
+    wait_for(child->launch->plan, SpawnPhase::over);
     starters_->forget(&child->launch->plan);
     settle(*child);
   }
-  // ECHILD: the embedding program has already reaped the child, so its status is unknown.
+  // ECHILD: the embedding program has already reaped the child, so the child's status is unknown.
   out->how = BH_CHILD_UNKNOWN;
   out->status = 0;
   std::uint64_t report = 0;

@@ -1,19 +1,19 @@
-// Implements bh.host.spawn/1: sandboxed child processes.
+// Implements bh.host.spawn/1: starts, kills and reaps sandboxed child processes.
 //
 // With user, mount and PID namespaces, a server has its own view of the file system
-// (child_view.hpp). The first process of its PID namespace runs child_init.c; killing that process
+// (child_view.hpp). The first process of its PID namespace runs child_init.c. Killing that process
 // kills all its descendants, whatever sessions and groups they created. Landlock is a second
 // protection against writes, and a filter rejects system calls that no server needs.
 //
-// Without namespaces, either Landlock is the only protection or the start fails, depending on the
-// options. Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts
-// all orphaned descendants and kills them after the server has exited.
+// Without namespaces, the start fails or Landlock is the only protection, depending on the options.
+// Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts all
+// orphaned descendants and kills them after the server has exited.
 //
-// With a reactor, a start completes on a separate thread (starters.hpp) while the caller continues;
-// reap() reports failures after the first steps. Without a reactor, spawn() blocks until the start
-// completes.
+// With a reactor, spawn() waits only for the first steps of a start. The start then continues on a
+// separate thread (starters.hpp), and reap() reports later failures. Without a reactor, spawn()
+// blocks until the start completes.
 //
-// Owner: the host. Runs on the reactor thread, which must live as long as the children.
+// Owner: the host. Must be used on the reactor thread, which must live as long as the children.
 #pragma once
 
 #include <sys/types.h>
@@ -42,23 +42,23 @@ class Reactor;
 class Starters;
 
 struct SpawnOptions {
-  std::string home;              // the home folder whose secrets are hidden; empty: $HOME
+  std::string home;              // the home directory whose secrets are hidden; empty: $HOME
   std::string state_dir;         // contains the caches in cache/SERVER; hidden from servers
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
-  bool require = false;          // reject a start that cannot be confined completely
+  bool require = false;          // reject a start if any part of the sandbox is missing
   bool namespaces = true;        // false: do not use namespaces
-  // Makes this process a child subreaper. It then kills the remaining processes of a server that
-  // has no PID namespace and whose first process was killed externally. Only for programs that do
-  // not themselves start processes in other sessions.
+  // Makes this process a child subreaper, so that it can kill a server's remaining processes if the
+  // server has no PID namespace and its first process was killed externally. Only for programs that
+  // do not themselves start processes in other sessions.
   bool adopt = false;
-  // Control groups created before a confinement that would prevent their creation. If null, they
-  // are created with the first confined child.
+  // Control groups that were created before this process was confined, if its confinement prevents
+  // creating them. If null, they are created with the first confined child.
   std::shared_ptr<ServerGroups> groups;
-  // The size of a server's /tmp.
+  // The size limit of a server's /tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
-  // Called by spawn(), reap() or the event loop when missing() has grown.
+  // Called by spawn(), reap() or the event loop after missing() has grown.
   std::function<void()> on_missing;
   // Logs one line for the operator. The text never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;
@@ -71,27 +71,27 @@ class Spawner {
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
 
-  // These functions behave as specified by bh_host_spawn.
+  // bh_host_spawn specifies these functions.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
   bh_status kill(bh_child_id child, std::int32_t signal);
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
-  // Returns the unavailable parts of a sandbox as stable identifiers. The list grows with the first
-  // child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
-  // landlock-scopes; process-limit for root, whose processes no other limit counts; memory-group
-  // for a server with a memory limit.
+  // Returns the parts of a sandbox that are unavailable, as stable identifiers: namespaces,
+  // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes; process-limit for
+  // root, whose processes no other limit counts; memory-group for a server with a memory limit. A
+  // part is added when the first child needs it.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
   struct Launch;  // a start in progress
   struct Child {
     pid_t pid = -1;       // 0: unknown
-    OwnedFd pidfd;        // a duplicate owned by this class
-    OwnedFd exit_report;  // the exit status of the server
+    OwnedFd pidfd;        // a duplicate of the caller's descriptor
+    OwnedFd exit_report;  // receives the server's exit status
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
-    std::string bounded_cache;       // the server whose cache is monitored; may be empty
+    std::string bounded_cache;       // the server, if its cache has a limit; otherwise empty
     std::unique_ptr<Launch> launch;  // set during the start
     std::optional<Error> failure;    // set if the start failed
     Child();
@@ -129,13 +129,14 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
-  std::unique_ptr<CacheBounds> caches_;  // only with a reactor, that is, in a long-lived process
-  bool proven_ = false;                  // a child has completed its namespace steps
-  bool folder_named_ = false;            // whether the start folder warning was logged
+  // Set only with a reactor, that is, in a long-lived process.
+  std::unique_ptr<CacheBounds> caches_;
+  bool proven_ = false;        // whether a child has completed its namespace steps
+  bool folder_named_ = false;  // whether the start folder warning was logged
   Slots<Child> children_;
-  // Destroyed before children_; its destructor ends the threads.
+  // Must be destroyed before children_: its destructor joins the threads that use the plans.
   std::unique_ptr<Starters> starters_;
-  std::uint64_t watch_ = 0;  // watch for finished starts
+  std::uint64_t watch_ = 0;  // the reactor's watch for finished starts
 };
 
 }  // namespace bulkhead

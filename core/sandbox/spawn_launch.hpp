@@ -1,5 +1,5 @@
-// A start in progress: data that spawn_prepare.cpp prepares before there is a process, and that
-// spawn.cpp uses afterwards. Internal to these two files.
+// Defines the state of a start in progress. spawn_prepare.cpp fills it before there is a process,
+// and spawn.cpp uses it afterwards. Internal to these two files.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace bulkhead {
 
-// Owns everything to which the plan points.
+// Owns everything to which `plan` points.
 struct Spawner::Launch {
   std::string server, program, cwd;
   std::vector<std::string> arguments, environment;
@@ -26,7 +26,7 @@ struct Spawner::Launch {
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
-  std::string missing_parts;  // missing parts of its sandbox, as readable text
+  std::string missing_parts;  // the missing parts of the sandbox, for error messages
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 
@@ -35,8 +35,8 @@ struct Spawner::Launch {
   }
 };
 
-// Returns a descriptor above 2, so that dup2() onto a standard descriptor neither overwrites it nor
-// is a no-op.
+// Moves a descriptor above 2. Otherwise, dup2() onto a standard descriptor could overwrite it or
+// have no effect.
 inline OwnedFd above_standard(int fd) {
   if (fd < 0 || fd > 2) return OwnedFd(fd);
   OwnedFd low(fd);

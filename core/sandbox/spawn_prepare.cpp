@@ -25,11 +25,11 @@ namespace {
 
 using Mode = ChildPolicy::Mode;
 
-// A folder in the server's scratch folder, which is initially empty.
+// A folder in the server's scratch /tmp, which is initially empty.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
-// Makes only the gateway's end non-blocking: O_NONBLOCK is a flag of the open file description, and
-// each end of a pipe has its own.
+// Creates a pipe of which only the gateway's end is non-blocking. Each end has its own O_NONBLOCK
+// flag.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return false;
@@ -47,7 +47,7 @@ std::string own_map(std::uint64_t id) {
 
 std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
   if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
-  if (server.starts_with('.')) return {};  // ".." would be the gateway's own state folder
+  if (server.starts_with('.')) return {};  // ".." would be the state folder
   std::error_code error;
   std::filesystem::create_directories(state_dir, error);
   std::string folder = state_dir;
@@ -58,7 +58,8 @@ std::string make_cache_folder(const std::string &state_dir, const std::string &s
   return real_path(folder);
 }
 
-// Redirects caches through environment variables instead of the mounts in child_view.hpp.
+// Sets variables that redirect caches to the server's private cache folder. Used without
+// namespaces, where child_view.hpp cannot mount private caches.
 void point_caches(const std::string &cache, std::vector<std::string> *environment) {
   static constexpr std::pair<std::string_view, std::string_view> variables[] = {
       {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
@@ -97,8 +98,8 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.make = step.make;
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
-    // If parts of /proc are hidden on this machine (as in a container), /proc cannot be mounted
-    // again.
+    // If parts of /proc are hidden on this machine (as in a container), the kernel rejects a new
+    // /proc mount.
     mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
@@ -194,9 +195,10 @@ void Spawner::choose_folder(Launch &launch) {
     } else {
       const std::string own = make_cache_folder(options_.state_dir, launch.server);
       launch.cwd = make_private_folder(own, "cwd");
-      if (launch.cwd.empty()) launch.cwd = "/";  // contains no repository
+      // "/" contains no project files.
+      if (launch.cwd.empty()) launch.cwd = "/";
     }
-    // Otherwise, Python would search this folder for modules before its own folders.
+    // Prevents Python from searching the working directory for modules before its own folders.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };
@@ -226,7 +228,7 @@ void Spawner::prepare_groups(Launch &launch) {
                    "cannot create a control group, so memory_bytes limits each process of a server "
                    "separately");
   }
-  // One more because the first process of the sandbox belongs to the gateway.
+  // One more than the server's own limit because the first process of the sandbox is also counted.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
   const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
   for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {

@@ -1,6 +1,7 @@
-// Tests started children: what they can see, what they can do, and how they end. The tests run as
+// Tests started children: what they can see, what they can do, and how they exit. The tests run as
 // the current user and, if that user is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is
-// set in the environment, spawn() waits for the start; otherwise, starts complete asynchronously.
+// set in the environment, spawn() blocks until the start completes; otherwise, starts complete
+// asynchronously.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -52,11 +53,11 @@ std::string in_quotes(const std::string &text) {
   return "\"" + text + "\"";
 }
 
-// A home folder with secrets, a project, and the gateway's folders.
+// A temporary home directory with secrets, a project, and the gateway's folders.
 struct World {
   std::string folder, home, project, state;
   std::vector<std::string> log;
-  std::unique_ptr<Reactor> reactor;  // null: spawn() waits
+  std::unique_ptr<Reactor> reactor;  // null: spawn() blocks
   std::unique_ptr<Spawner> spawner;
 
   explicit World(const std::function<void(SpawnOptions &)> &change = {}) {
@@ -155,7 +156,7 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
-  // Makes an attempt in the running child and returns its result.
+  // Sends an attempt to the running child and returns its result.
   const std::string &later(const std::string &attempt) {
     const std::string line = attempt + "\n";
     REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
@@ -310,7 +311,7 @@ TEST_CASE("credentials created or replaced after the start are not visible") {
   }
   if (namespaces) CHECK(run.later("chmod:" + w.home + "/project/old.txt") == "EROFS");
   put_file(w.home + "/later.txt");
-  // Documented behaviour: the new file is not visible until the next start.
+  // Documented limitation: the new file is not visible until the next start.
   CHECK(run.later("read:" + w.home + "/later.txt") != "ok");
   put_file(w.home + "/project/later.txt");
   CHECK(run.later("read:" + w.home + "/project/later.txt") == "ok");
@@ -336,7 +337,7 @@ TEST_CASE("a credential stays hidden after another file replaces it") {
   std::vector<std::string> attempts{"read:" + w.home + "/other"};
   for (const std::string &path : secrets) attempts.push_back("read:" + path);
   Running run(w, R"("command":"server")", attempts);
-  CHECK(run.of("read:" + w.home + "/other") == "ok");  // through the link
+  CHECK(run.of("read:" + w.home + "/other") == "ok");  // readable through the symbolic link
   for (const std::string &path : secrets) {
     INFO(path);
     CHECK(run.of("read:" + path) == "ENOENT");
@@ -355,7 +356,7 @@ TEST_CASE("a start mounts its caches in the home folder and creates nothing ther
   World w;
   fs::remove_all(w.home + "/.npm");
   fs::create_directories(w.home + "/.local/share/uv");
-  put_file(w.state + "/cache/weather/mark");  // the gateway creates its own folder
+  put_file(w.state + "/cache/weather/mark");  // the start would otherwise create this folder
   const auto own = [&](const std::string &path) { return path.starts_with(w.state); };
   std::vector<std::string> before = all_below(w.home);
   const std::vector<std::string> places = {"/.npm/x", "/.cache/x", "/.local/share/uv/tools/x",
@@ -415,7 +416,7 @@ TEST_CASE("a home folder with too many entries is logged, and the same paths are
   Running run(w, R"("command":"server")", {"read:" + w.home + "/.netrc", "list:" + w.home});
   CHECK(run.of("read:" + w.home + "/.netrc") == "ENOENT");
   CHECK(run.of("list:" + w.home) == "ok");
-  REQUIRE(w.log.size() == 2);  // the other line names the start folder
+  REQUIRE(w.log.size() == 2);  // the other line names the working directory
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
 }
 
@@ -472,7 +473,7 @@ TEST_CASE("a server may use the paths that its definition names") {
   CHECK(run.of("write:" + w.project + "/new") == "ok");
   CHECK(run.of("rename:" + w.project + "/new") == "ok");
   CHECK(run.of("write:" + w.folder + "/other/new.db") == "ok");
-  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ok");  // named in the definition
+  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ok");  // the definition names this file
   CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
   CHECK(run.of("write:" + w.folder + "/extra/file") == "ok");
   CHECK(run.of("read:" + w.folder + "/seen/file") == "ok");
@@ -483,7 +484,7 @@ TEST_CASE("a server may use the paths that its definition names") {
   put_file(w.home + "/.ssh/id_rsa");
   CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") == "ENOENT");
   put_file(w.home + "/.aws/config");
-  CHECK(run.later("read:" + w.home + "/.aws/config") == "ENOENT");  // beside the named file
+  CHECK(run.later("read:" + w.home + "/.aws/config") == "ENOENT");  // next to the named file
   put_file(w.project + "/later.txt");
   CHECK(run.later("read:" + w.project + "/later.txt") == "ok");
   CHECK(fs::exists(w.project + "/new2"));
@@ -566,7 +567,7 @@ TEST_CASE("credentials are hidden in the account's, the gateway's and the server
       return step.path == path && step.kind == kind;
     });
   };
-  CHECK(is(own, ViewStep::Kind::bind));  // granted
+  CHECK(is(own, ViewStep::Kind::bind));  // the server's own home directory is granted
   CHECK(is(own + "/.ssh", ViewStep::Kind::empty_folder));
   CHECK_FALSE(is(account, ViewStep::Kind::bind));
   for (const std::string &home : {account, gateway}) {
@@ -650,7 +651,7 @@ TEST_CASE("a strict sandbox shows only the system, the program and granted paths
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("the kernel rejects a hostile server's operations") {
+TEST_CASE("the kernel rejects a malicious server's operations") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string us = std::to_string(::getpid());
@@ -688,7 +689,7 @@ TEST_CASE("the kernel rejects a hostile server's operations") {
                                              "forks:4000"};
   const bool root = ::geteuid() == 0;
   Running run(w, R"("command":"x","sandbox":{"processes":64,"memory_bytes":134217728})", attempts);
-  // Only a control group can count root's processes.
+  // Only a control group can limit root's processes.
   const auto uncounted = [&] {
     const auto &missing = w.spawner->missing();
     return std::find(missing.begin(), missing.end(), "process-limit") != missing.end();
@@ -733,7 +734,7 @@ TEST_CASE("control groups count processes and are removed with their servers") {
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The link shows the path of the folder to which the descriptor refers.
+    // The symbolic link shows the path of the folder.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -788,7 +789,7 @@ TEST_CASE("a server without network access has only a private loopback interface
 
 namespace {
 
-// Kernel objects outside any sandbox. They all have the same name.
+// IPC objects that are created outside any sandbox. All of them have the same name.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -837,7 +838,7 @@ std::string own_namespace(const std::string &name) {
 
 }  // namespace
 
-TEST_CASE("shared memory, semaphores and queues are private to a sandbox and end with it") {
+TEST_CASE("shared memory, semaphores and queues are private to a sandbox and removed with it") {
   if (skip_without_namespaces()) return;
   World w;
   const KernelObjects outside(0), inside(1);
@@ -877,8 +878,9 @@ TEST_CASE("shared memory, semaphores and queues are private to a sandbox and end
 
 namespace {
 
-// Runs in a user namespace that does not permit this type of namespace. Returns the error, or an
-// empty string if no user namespace is available.
+// Starts a server from a user namespace in which no namespace of this kind can be created. Returns
+// the results of its attempts, the missing parts and the error. Returns an empty string if no user
+// namespace is available.
 std::string without_namespaces(const std::string &kind, bool require) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -957,7 +959,7 @@ TEST_CASE("a sandbox's first process has the server's filter and cannot be inspe
   if (namespaces && skip_without_namespaces()) return;
   World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
   INFO(mode << (namespaces ? "" : ", without namespaces"));
-  // The server may run before the first process has executed its program.
+  // The server may run before the first process has executed child_init.c.
   Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}",
               {"open:/proc/1/mem", "write:/dev/null"});
   if (namespaces && landlock_abi() > 0) CHECK(run.of("open:/proc/1/mem") == "EACCES");
@@ -996,7 +998,7 @@ TEST_CASE("a server that is run by package name starts in an empty private folde
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = kind != "no namespaces"; });
-  put_file(w.state + "/cache/weather/cwd/package.json");  // left by an earlier run
+  put_file(w.state + "/cache/weather/cwd/package.json");  // left by an earlier process
   const std::string sandbox =
       kind == "no namespaces" ? "" : R"(,"sandbox":{"mode":")" + kind + "\"}";
   const std::string started_in = "cwd:" + fs::current_path().string();
@@ -1073,7 +1075,7 @@ TEST_CASE("a cache above its limit is emptied when the server starts again") {
   CHECK(again.of("write:" + fresh) == "ok");
 }
 
-TEST_CASE("a server in a cache folder starts and can read named paths there") {
+TEST_CASE("a server in a cache folder starts and can read the named paths there") {
   World w;
   const std::string program = w.home + "/.cache/tool/bin/child";
   put_file(w.home + "/.cache/tool/lib/data.txt");
@@ -1081,7 +1083,7 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
   put_file(w.home + "/.cache/named/data.txt");
   fs::create_directories(w.home + "/.cache/tool/bin");
   fs::copy_file(TEST_CHILD, program);
-  for (int start = 0; start < 2; ++start) {  // the second start uses cached locations
+  for (int start = 0; start < 2; ++start) {  // the second start uses cached look-ups
     Running run(
         w, R"("command":"x","args":[)" + in_quotes(w.home + "/.cache/named") + "]",
         {"read:" + w.home + "/.cache/tool/lib/data.txt",
@@ -1097,8 +1099,8 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
   }
 }
 
-// Returns true if no process holds a lock on this file. A daemon started by the test's child holds
-// a lock until it is killed.
+// Returns true if no process holds a lock on this file. The daemon that the test's child starts
+// holds a lock until it is killed.
 bool no_holder(const std::string &lock) {
   const OwnedFd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
@@ -1106,7 +1108,7 @@ bool no_holder(const std::string &lock) {
   return fd && ::fcntl(fd.get(), F_SETLK, &whole) == 0;
 }
 
-// Waits until the asynchronously started daemon has taken the lock.
+// Waits until the daemon has taken the lock.
 bool gets_holder(const std::string &lock) {
   for (int i = 0; i < 2'000 && no_holder(lock); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -1134,7 +1136,7 @@ TEST_CASE("killing a server kills its processes in other sessions") {
     REQUIRE(w.spawner->kill(run->child.id, SIGKILL) == BH_OK);
   }
   REQUIRE(run->wait_end());
-  CHECK(no_holder(lock));  // killed before the child is reported as ended
+  CHECK(no_holder(lock));  // killed before reap() reports the child's exit
 }
 
 TEST_CASE("only a host with the adopt option kills the orphans of a killed first process") {
@@ -1146,7 +1148,7 @@ TEST_CASE("only a host with the adopt option kills the orphans of a killed first
   if (!adopt) return;
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  // A process that this program started and that is not a server.
+  // A process that this program started and that does not belong to a server.
   const pid_t own = ::fork();
   if (own == 0) {
     for (;;) ::pause();
@@ -1192,7 +1194,7 @@ TEST_CASE("the exit status of a server is reported in every type of sandbox") {
 TEST_CASE("a child leads a session, with default signal handling and no inherited descriptors") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
-  // Opened without O_CLOEXEC, as other code might do.
+  // Without O_CLOEXEC, as other code might open it.
   const int inherited = ::open("/dev/null", O_RDONLY);
   sigset_t pipe_signal, before;
   ::sigemptyset(&pipe_signal);
@@ -1250,7 +1252,7 @@ TEST_CASE("more children than threads can start in parallel without leaking desc
   World w;
   {
     const Running first(w, R"("command":"x")", {"pid:2"});
-  }  // creates objects that exist once per process
+  }  // creates the objects that exist once per process
   if (w.reactor) w.reactor->poll(0);
   const auto before = count_own("fd");
   constexpr std::size_t count = 2 * 16 + 3;
@@ -1317,7 +1319,7 @@ TEST_CASE("a child can be killed during its start, and its input is kept until t
   const bool spawner_goes = GENERATE(false, true);
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
   for (int i = 0; i < 8; ++i) {
-    Running run(w, definition, {});  // does not wait for answers
+    Running run(w, definition, {});  // does not wait for results
     REQUIRE(run.status == BH_OK);
     CHECK(::write(run.child.in, "x", 1) == 1);
     if (spawner_goes) continue;
@@ -1332,7 +1334,7 @@ TEST_CASE("a child can be killed during its start, and its input is kept until t
   }
   std::optional<Running> left(std::in_place, w, definition, std::vector<std::string>{});
   const int ended = ::dup(left->child.pidfd);
-  left->status = BH_STALE;  // closes nothing
+  left->status = BH_STALE;  // prevents ~Running() from closing the descriptors
   w.spawner.reset();
   pollfd ready{ended, POLLIN, 0};
   CHECK(::poll(&ready, 1, 0) == 1);

@@ -14,7 +14,7 @@ namespace {
 
 using Args = std::span<const std::string>;
 
-// Returns true if `word` is in `list`, whose words are separated by single spaces.
+// Returns true if `word` is in `list`, which is separated by single spaces.
 bool is_listed(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -26,12 +26,13 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// A program's options. The words in each list are separated by single spaces. An option that is in
-// none of the lists does not take the next argument as its value.
+// A program's options, as lists separated by single spaces. An option that is in none of the lists
+// does not take the next argument as its value.
 struct Options {
-  std::string_view valued;    // the value is the next argument, unless the option contains '='
-  std::string_view packages;  // like `valued`, with a package as the value
-  std::string_view folder;    // options that depend on the start folder of the program
+  // Options that take the next argument as their value, unless they contain '='.
+  std::string_view valued;
+  std::string_view packages;  // options whose value is a package; otherwise like `valued`
+  std::string_view folder;    // options that make the program depend on its working directory
 };
 
 constexpr Options npm_options{
@@ -60,13 +61,13 @@ constexpr Options pipx_options{
 constexpr Options dotnet_options{"--version --source --add-source --configfile --verbosity -v", "",
                                  ""};
 
-// A command line that runs a package by name. If a program has several entries, the first entry
+// A command line that runs a package by name. If a command has several entries, the first entry
 // with matching words applies.
 struct Runner {
   std::string_view command, words;
   const Options *options;
-  std::string_view needs = {};   // one of these options is required
-  std::string_view origin = {};  // the package name must begin with one of these
+  std::string_view needs = {};   // if not empty, one of these options is required
+  std::string_view origin = {};  // if not empty, the package name must begin with one of these
 };
 
 constexpr Runner runners[] = {
@@ -93,13 +94,14 @@ constexpr Runner runners[] = {
     {"dotnet", "tool execute", &dotnet_options},
 };
 
-// Programs that start the command at the end of their arguments.
+// Programs that run another command, which is at the end of their arguments.
 struct Starter {
   std::string_view command;
-  std::size_t words = 0;            // positional arguments before that command
-  bool assigns = false;             // NAME=value may precede the command
-  std::string_view valued = {};     // see Options::valued
-  std::string_view elsewhere = {};  // options that select the folder or contain the command
+  std::size_t words = 0;         // positional arguments before the command
+  bool assigns = false;          // NAME=value may precede the command
+  std::string_view valued = {};  // see Options::valued
+  // Options that change the working directory or contain the command.
+  std::string_view elsewhere = {};
 };
 
 constexpr Starter starters[] = {
@@ -132,7 +134,7 @@ bool takes_next(const Options &options, const Option &option) {
          (is_listed(options.valued, option.name) || is_listed(options.packages, option.name));
 }
 
-// Returns the index of the first argument at or after `at` that is not an option.
+// Returns the index of the first argument from `at` onwards that is not an option.
 std::size_t next_word(const Options &options, Args args, std::size_t at) {
   for (; at < args.size() && is_option(args[at]); ++at) {
     if (args[at] == "--") return at + 1;
@@ -141,8 +143,9 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
   return std::min(at, args.size());
 }
 
-// Returns the index of the package, or the number of arguments if the package is missing or is
-// named only in an option. Returns nullopt if the words do not match.
+// Returns the index of the package argument. Returns the number of arguments if there is no package
+// argument (an option may name the package). Returns nullopt if the arguments do not match the
+// runner's words.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -163,12 +166,13 @@ bool is_python(std::string_view command) {
   return false;
 }
 
-// Returns the number of arguments up to and including the module of "python -m", or nullopt if
-// Python runs something else.
+// For "python -m MODULE", returns the number of arguments up to and including the module. Returns
+// nullopt if Python runs something else.
 std::optional<std::size_t> words_of_module(Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string &arg = args[i];
-    if (arg.size() < 2 || arg[0] != '-') return std::nullopt;  // a script, or "-"
+    // The argument is a script, or "-" for standard input.
+    if (arg.size() < 2 || arg[0] != '-') return std::nullopt;
     if (arg[1] == '-') continue;
     // Single letters can be combined: -Im MODULE, -mMODULE, -Xdev.
     for (std::size_t at = 1; at < arg.size(); ++at) {
@@ -176,7 +180,7 @@ std::optional<std::size_t> words_of_module(Args args) {
       if (arg[at] == 'c') return std::nullopt;
       if (arg[at] == 'm') return std::min(last ? i + 2 : i + 1, args.size());
       if (arg[at] != 'W' && arg[at] != 'X') continue;
-      if (last) ++i;  // the next argument is its value
+      if (last) ++i;  // the next argument is the option's value
       break;
     }
   }
@@ -194,7 +198,7 @@ bool looks_like_file(std::string_view text) {
                      [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// Example: "Europe/Berlin".
+// Returns true for names like "Europe/Berlin".
 bool is_time_zone(std::string_view text) {
   constexpr std::string_view areas =
       "Africa America Antarctica Arctic Asia Atlantic Australia Etc Europe Indian Pacific";
@@ -203,18 +207,18 @@ bool is_time_zone(std::string_view text) {
 
 enum class Text : std::uint8_t {
   word,     // a path if it contains a slash
-  package,  // probably a package if it contains a slash
+  package,  // a package name, even if it contains a slash
   value,    // the value of an option whose name does not refer to files; treated like a package
 };
 
-// Considers only the form of the text because the folder's contents are not trusted.
+// Checks only the form of the text, because the contents of the working directory are not trusted.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
   if (text.empty() || text[0] == '/' || text[0] == '~' || text[0] == '@') return false;
   if (kind == Text::package || text.find_first_of(" \t\n") != std::string_view::npos) return false;
   const std::size_t slash = text.find('/');
-  if (text.find(':') < slash) return false;  // a URL, github:owner/name, or text with a name
+  if (text.find(':') < slash) return false;  // a URL, github:owner/name, or similar
   if (looks_like_file(text)) return true;
   return slash != std::string_view::npos && kind == Text::word && !is_time_zone(text);
 }
@@ -245,7 +249,7 @@ bool names_files(std::string_view option) {
   return false;
 }
 
-// Returns true for options without a value: the next argument is not part of the option.
+// Returns true for options that take no value.
 bool is_switch(std::string_view option) {
   constexpr std::string_view known =
       "--verbose --debug --quiet --silent --stdio --read-only --readonly --yes --force --help "
@@ -254,7 +258,7 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// Returns how to interpret an option's value. A short option's value may be a path.
+// Returns how to interpret the value of an option. The value of a short option may be a path.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
@@ -278,7 +282,8 @@ bool has_relative_path(Args args) {
   return false;
 }
 
-// Returns true if the program's own options, which precede the package, depend on the folder.
+// Returns true if the program's own options, which precede the package, depend on the working
+// directory.
 bool options_need_folder(const Options &options, Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!is_option(args[i])) continue;
@@ -313,7 +318,7 @@ bool runs_module_alone(Args args) {
 bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
   const Args own = args.first(package);
   if (options_need_folder(*runner.options, own)) return false;
-  if (!runner.needs.empty()) {  // "uv run --with": a program of the package, or a script
+  if (!runner.needs.empty()) {  // "uv run --with" runs a script or a program of the package
     if (!has_option(runner.needs, own) || package == args.size()) return false;
     if (is_python(args[package])) return runs_module_alone(args.subspan(package + 1));
     if (args[package].find('/') != std::string::npos || looks_like_file(args[package]))
@@ -326,7 +331,8 @@ bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
          !has_relative_path(args.subspan(package + 1));
 }
 
-// Returns the command that a starter runs, or an empty list if it is not recognized.
+// Returns the command that a starter runs, with its arguments. Returns an empty list if the command
+// is not recognized.
 Args behind_starter(const Starter &starter, Args args) {
   const Options options{starter.valued, {}, {}};
   std::size_t at = 0;
@@ -342,7 +348,7 @@ Args behind_starter(const Starter &starter, Args args) {
 
 bool runs_package(std::string_view command, Args args) {
   std::string_view name = base_of(command);
-  name = name.substr(0, name.find('@'));  // for example, corepack yarn@4 dlx
+  name = name.substr(0, name.find('@'));  // corepack accepts a version, as in "corepack yarn@4 dlx"
   for (const Starter &starter : starters) {
     if (starter.command != name) continue;
     const Args rest = behind_starter(starter, args);
@@ -370,7 +376,7 @@ std::string make_private_folder(const std::string &parent, const std::string &na
   const std::string path = parent + "/" + name;
   struct stat info{};
   std::error_code error;
-  // Does not follow links because the server may have written to the parent folder.
+  // Does not follow links, because the server may have written to the parent folder.
   if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
     std::filesystem::remove(path, error);
   }

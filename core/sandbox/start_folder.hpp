@@ -1,7 +1,8 @@
-// The start folder of servers without a configured folder. A program that runs a package by name
-// (npx, uvx, python -m ...) first searches its start folder for the package, for settings that
-// select the package source, and for code that it loads. If the gateway were started in a
-// third-party repository, code from that repository would run as one of the user's servers.
+// Selects the servers that start in a private, empty folder instead of the gateway's working
+// directory. A program that runs a package by name (npx, uvx, python -m ...) first searches its
+// working directory for the package, for settings that select the package source, and for code that
+// it loads. If the gateway were started in a third-party repository, code from that repository
+// would run as one of the user's servers.
 #pragma once
 
 #include <string>
@@ -10,16 +11,16 @@
 
 namespace bulkhead {
 
-// Returns true if the server runs a package by name and does not depend on its start folder. This
-// requires that `cwd` is not set and that no argument is a relative path. The recognized commands
-// are npx, npm exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx
-// run, dnx, python -m and similar (table in start_folder.cpp), also after env, nice or corepack.
-// Such a server starts in an empty private directory. Shell commands (sh -c) are not analysed.
+// Returns true if the server runs a package by name and does not depend on its working directory:
+// `cwd` is empty and no argument is a relative path. The recognized commands are npx, npm exec,
+// pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx, python
+// -m and similar (table in start_folder.cpp), also after env, nice or corepack. Shell commands (sh
+// -c) are not analyzed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 
-// Creates the folder NAME in the server's folder `parent`, or empties it if it exists. Returns an
-// empty string on failure.
+// Creates the folder `name` in the server's folder `parent`, or empties it if it exists. Returns
+// the path of the folder, or an empty string on failure.
 std::string make_private_folder(const std::string &parent, const std::string &name);
 
 }  // namespace bulkhead

@@ -36,7 +36,7 @@ TEST_CASE("a server that is run by package name starts in a private folder") {
         "pipx run mcp-server-time", "python -m mcp_server", "python3.12 -m mcp.server --port 80",
         "python3 -u -m pkg", "python3 -Im pkg", "python3 -mpkg", "python3 -X dev -W error -m pkg",
         "pypy3 -m pkg",
-        // Options, with and without values, before the word that names the command
+        // Options, with and without values, before the subcommand
         "npm --silent exec pkg", "npm exec", "npm --registry https://r.example/ exec --yes -- pkg",
         "npm --loglevel=error x @scope/pkg", "npx --registry https://r.example/ owner/name",
         "npx -y -- pkg", "npx --yes --package owner/name tool", "pnpm --silent dlx pkg",

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// The children use their own stacks; this stack needs space for only a few frames and the C
+// The children use separate stacks, so a thread's own stack holds only a few frames and the C
 // library's data.
 constexpr std::size_t thread_stack_bytes = 256u << 10;
 
@@ -40,7 +40,7 @@ bool Starters::start(ChildPlan *plan) {
   return true;
 }
 
-// The threads block all signals because handlers expect to run on the program's own threads.
+// The new threads block all signals because signal handlers must run on the program's own threads.
 bool Starters::add_thread() {
   threads_.reserve(most);
   stacks_.reserve(most);

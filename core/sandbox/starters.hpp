@@ -1,9 +1,10 @@
-// Threads that start children. Each thread waits while one child starts, so the reactor thread does
-// not block and several children can start in parallel.
+// Starts children on separate threads. Each thread waits while one child starts, so the reactor
+// thread does not block and several children can start in parallel.
 //
-// The first child creates the first thread; another is added whenever all threads are busy. All
-// threads are kept as long as there are children, because the kernel ends a child together with the
-// thread that started it. Internal to core/sandbox. Owner: a Spawner. Runs on the reactor thread.
+// The first start creates the first thread. A later start creates another thread if all threads are
+// busy. All threads are kept as long as there are children, because the kernel kills a child when
+// the thread that started it exits. Internal to core/sandbox. Owner: a Spawner. Must be used on the
+// reactor thread.
 #pragma once
 
 #include <pthread.h>
@@ -20,14 +21,14 @@
 
 namespace bulkhead {
 
-// The stacks for a child's two processes while they run the gateway's code.
+// The stacks of a child's two processes while they run the gateway's code.
 class ChildStacks {
  public:
-  // Both processes have shallow call stacks that hold at most one path.
+  // Call stacks are shallow and hold at most one path.
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Sets the upper ends of the stacks. (Calling conventions require 16-byte alignment.)
+  // Sets the upper ends of the stacks, which calling conventions require to be 16-byte aligned.
   void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
@@ -39,11 +40,11 @@ class ChildStacks {
 
 class Starters {
  public:
-  // Maximum number of parallel starts; an additional start waits for one of them to finish.
+  // Maximum number of parallel starts. Additional starts are queued.
   static constexpr std::size_t most = 16;
 
   Starters() = default;
-  ~Starters();  // no start may be in progress; ends all running children
+  ~Starters();  // no start may be in progress; the kernel kills all running children
   Starters(const Starters &) = delete;
   Starters &operator=(const Starters &) = delete;
 
@@ -51,10 +52,11 @@ class Starters {
   bool prepare();
   // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // Queues a plan. The plan is borrowed until it is `over` and stays listed until next_finished()
-  // or forget(). Returns false if no thread is available and none can be created.
+  // Queues a plan and borrows it until it is `over`. The plan stays listed until next_finished()
+  // returns it or forget() removes it. Returns false if no thread is available and none can be
+  // created.
   bool start(ChildPlan *plan);
-  ChildPlan *next_finished() noexcept;  // returns null if none is left
+  ChildPlan *next_finished() noexcept;  // returns null if no finished plan is left
   void forget(ChildPlan *plan) noexcept;
 
  private:

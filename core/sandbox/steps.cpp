@@ -45,7 +45,8 @@ int unshare_as_user(int flags) {
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
   if (::unshare(flags | CLONE_NEWUSER) != 0) return errno;
-  // Makes the process dumpable, because the /proc files of a non-dumpable process belong to root.
+  // The /proc files of a non-dumpable process belong to root, so the process is made dumpable while
+  // it writes them.
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
   int error = write_file("/proc/self/setgroups", "deny");
@@ -84,7 +85,7 @@ int become(uid_t user, gid_t group) {
 int drop_bounding_set() {
   for (unsigned long capability = 0; capability < 64; ++capability) {
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
-    // EINVAL: beyond the last capability. EPERM: the bounding set is empty.
+    // EINVAL: beyond the last capability. EPERM: the process may not change its bounding set.
     return errno == EINVAL || errno == EPERM ? 0 : errno;
   }
   return 0;
