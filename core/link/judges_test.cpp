@@ -1,4 +1,4 @@
-// Tests both ends of a policy link and of a telemetry link. The test acts as the other end.
+// Tests both stubs of a policy link and of a telemetry link. The test acts as the opposite stub.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The other end: stores incoming frames and sends frames for the test.
+// The opposite stub: stores incoming frames, and sends frames for the test.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -244,7 +244,7 @@ TEST_CASE("client stub: a process that does not acknowledge a request in time is
   w.turn();
   CHECK(w.heard.ended.empty());
   w.client.unanswered(2, true);
-  CHECK(w.heard.ended.empty());  // never called from inside the request
+  CHECK(w.heard.ended.empty());  // not called inside the function that makes the request
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   CHECK(w.heard.ended[0] == "policy");
@@ -299,7 +299,7 @@ TEST_CASE("client stub: texts and queued requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // 1 MiB each
-  // These texts exceed the message size limit.
+  // These texts exceed the size limit for messages.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -404,7 +404,7 @@ TEST_CASE(
   const std::uint64_t number = w.judge.asked.back();
   w.peer.got.clear();
   SECTION("once") {
-    w.server->filtered(number, true);  // has the wrong type
+    w.server->filtered(number, true);  // wrong type
     w.server->decided(number, BH_VERDICT_BLOCK, {}, {});
     w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
@@ -538,7 +538,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
-  // All bits are set because the needs are not known yet.
+  // The stub reports all needs because it does not know the plugin's needs yet.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
@@ -773,7 +773,7 @@ TEST_CASE("telemetry: if a plugin commits, its records count as accepted once th
   server.committed(12);
   REQUIRE(w.until([&] { return client.kept() == 1; }));
   CHECK(heard.committed == 12);
-  server.committed(1000);  // a number above the last record
+  server.committed(1000);  // above the number of the last record
   REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(heard.committed == 13);
   CHECK(heard.ended.empty());

@@ -1,5 +1,5 @@
-// Tests tools plugins over a link: which plugin receives a call, both normally and while a reload
-// replaces the server stub's process.
+// Tests which plugin receives a tool call over a link, both normally and while a reload replaces
+// the server stub's process.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -42,7 +42,7 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> began, updates;
 };
 
-// A tools plugin that lists one tool, named like the plugin, and answers every call with that name.
+// A tools plugin with one tool. The tool's name, and the result of every call, is the plugin's ID.
 struct Tool {
   std::string id;
   ServerStub **server = nullptr;
@@ -83,7 +83,7 @@ bh_limits limits_for_tests() {
   return limits;
 }
 
-// One instance of the other process.
+// One process at the other end of the link.
 struct Process {
   std::vector<std::unique_ptr<Tool>> tools;
   std::vector<ServedPlugin> plugins;
@@ -240,7 +240,7 @@ TEST_CASE("an ending process finishes its calls while the next process receives 
   void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
-  // This call is sent before the client stub has learned that the process is draining.
+  // The client stub does not know yet that the process is draining.
   link.call(notes);
   before.server->drain();
   CHECK(!before.server->drained());
