@@ -19,7 +19,7 @@ std::string request(const std::string &method, const std::string &params) {
          R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
 }
 
-// Returns the header that does not match, or an empty string.
+// Returns the fault, which is empty if the headers match.
 HeaderFault check(const std::string &message, const Pairs &pairs) {
   Scan scan;
   ScanError error;
@@ -89,12 +89,12 @@ TEST_CASE("mirrored headers: a missing, doubled, unequal or malformed header is 
       CHECK(with(i, other).text.find("differs from") != std::string::npos);
     }
   }
-  CHECK(with(1, "Tools/Call").header == "Mcp-Method");  // values have a letter case
+  CHECK(with(1, "Tools/Call").header == "Mcp-Method");  // values are case-sensitive
   CHECK(with(2, "FS.read").header == "Mcp-Name");
   CHECK(with(2, "=?base64?ZnMucmVhZA?=").text.find("malformed") != std::string::npos);
   CHECK(with(2, "caf\xC3\xA9").text.find("malformed") != std::string::npos);
   CHECK(with(2, "=?base64?ZnMud3JpdGU=?=").text.find("params.name") != std::string::npos);
-  // Only Mcp-Name can be encoded.
+  // Encoded values are accepted in Mcp-Name only.
   CHECK(with(1, "=?base64?dG9vbHMvY2FsbA==?=").header == "Mcp-Method");
   CHECK(with(0, "=?base64?MjAyNi0wNy0yOA==?=").header == "MCP-Protocol-Version");
 }

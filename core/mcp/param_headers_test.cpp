@@ -167,7 +167,7 @@ TEST_CASE("x-mcp-header: limits") {
   for (const char *broken : {"", "{", R"({"a":})", "{} x", "\xFF", R"({"properties":{"a":{)"}) {
     CHECK(problem(broken).find("not JSON") != std::string::npos);
   }
-  // A text shows at most a part of a name, in one line.
+  // An error message contains only a part of a long name, and is one line.
   const std::string name = "a\\n" + std::string(1000, 'x');
   const std::string shown = problem(schema('"' + name + R"(":{"x-mcp-header":1})"));
   CHECK(shown.size() < 250);
@@ -263,7 +263,7 @@ TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
   }
   CHECK_FALSE(priority("9007199254740993", "9007199254740992"));  // equal as doubles
   CHECK_FALSE(priority("\"42\"", "42.0"));
-  CHECK(priority("\"42\"", "42"));  // the server judges the type
+  CHECK(priority("\"42\"", "42"));  // the server validates the type
   const auto debug = [](const char *argument, const char *header) {
     return check(std::string(R"({"debug":)") + argument + "}", {{"Mcp-Param-Debug", header}})
         .header.empty();
@@ -300,10 +300,10 @@ TEST_CASE("Mcp-Param: an argument with two values is a fault in every form") {
     HeaderList list;
     CHECK(add_param_headers(params, arguments, &list));
   }
-  // The second `at` hides the first one from some readers.
+  // Some parsers use only the second `at`.
   CHECK(check(R"({"at":{"zone":"z"},"at":{}})", {{"Mcp-Param-Zone", "z"}}).text.find("once") !=
         std::string::npos);
-  // An argument without an annotation is no concern of headers.
+  // Arguments without an annotation are not checked.
   CHECK(check(R"({"query":1,"query":2})", {}).header.empty());
 }
 
