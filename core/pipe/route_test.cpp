@@ -68,7 +68,7 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Runs the loop until the condition is true. If it never becomes true, the test times out.
+  // Runs the event loop until the condition is true. If that never happens, the test times out.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -85,7 +85,7 @@ struct World {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   FakeEnds ends;
   Route route;
-  std::size_t opened_before = 0;  // number of lanes when the last lane was lost
+  std::size_t opened_before = 0;  // number of lanes that were opened before the last loss
 };
 
 std::string request(int id, const char *method) {
@@ -228,7 +228,7 @@ TEST_CASE("when stream numbers are exhausted, the message is sent on a new conne
   w.ends.send_error = "used up";
   w.route.from_client(request(2, "tools/list"));
   CHECK(w.ends.closes == 1);
-  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent and is lost
+  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent before the loss
   w.ends.send_status = BH_OK;
   w.ends.sent.clear();
   w.reconnect();
@@ -300,11 +300,12 @@ TEST_CASE("end of input: each answer restarts the time-out") {
     w.route.input_ended();
     std::this_thread::sleep_for(std::chrono::milliseconds(drain_ms / 2));
     w.reactor->poll(0);
-    if (w.ends.dones == 1) continue;  // on a slow machine, the answer would be late
+    if (w.ends.dones == 1) continue;  // too slow: the route has already given up
     const std::uint64_t answered = w.reactor->now_ns();
     w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
     w.until([&] { return w.ends.dones == 1; });
-    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // there is no upper limit
+    // no upper limit, because the machine may be slow
+    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);
     return;
   }
   WARN("this machine was too slow to see it");
@@ -401,7 +402,7 @@ TEST_CASE("a client that does not read its answers pauses the lane and the next 
   w.connect();
   w.route.client_full(true);
   CHECK(w.ends.lane_held);
-  CHECK_FALSE(w.ends.client_held);  // it may still cancel requests and send responses
+  CHECK_FALSE(w.ends.client_held);  // the client may cancel requests and send responses
   w.lose();
   w.ends.lane_held = false;
   w.reconnect();
