@@ -45,8 +45,8 @@ class LinkedPlugin {
   }
   void *self() const noexcept { return plugin_->self; }
 
-  // For host_tables::ReactorTables. Arguments are not validated because the plugin is part of the
-  // program.
+  // The functions that host_tables::ReactorTables needs. check_call() accepts all arguments,
+  // because the plugin is part of the program.
   static LinkedPlugin &of(void *ctx) noexcept { return *static_cast<LinkedPlugin *>(ctx); }
   Reactor &reactor() const noexcept { return reactor_; }
   static bh_status check_call(bool, const char *) noexcept { return BH_OK; }

@@ -129,7 +129,7 @@ void PipeHost::request_stop() noexcept {
   reactor_->wake();
 }
 
-// ---- calls of the transport
+// ---- calls of the transport ------------------------------------------------------------------
 
 bh_status PipeHost::open_session(const bh_peer &peer, bh_session *out) {
   if (std::exchange(session_open_, true)) return BH_E_LIMIT;
@@ -176,7 +176,7 @@ void PipeHost::to_client(std::string_view message) {
   }
 }
 
-// ---- calls to the connector
+// ---- calls to the connector ------------------------------------------------------------------
 
 Result<void> PipeHost::open_lane(bh_lane lane) {
   auto definition = options_.definition(process_name_);

@@ -29,7 +29,7 @@ void Route::start() {
   attempt();
 }
 
-// ---- messages from the client
+// ---- messages from the client ----------------------------------------------------------------
 
 bool Route::from_client(std::string_view text) {
   if (ended_ || input_ended_) return false;
@@ -110,7 +110,7 @@ void Route::client_gone() {
   end({});
 }
 
-// ---- messages from the endpoint
+// ---- messages from the endpoint --------------------------------------------------------------
 
 void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
@@ -143,7 +143,7 @@ void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &e
   check_end();
 }
 
-// ---- responses that the route creates
+// ---- responses that the route creates --------------------------------------------------------
 
 void Route::fail(std::uint64_t exchange, std::string_view reason) {
   const Backlog::Pending *pending = backlog_.find(exchange);

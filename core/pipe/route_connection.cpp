@@ -5,7 +5,7 @@
 
 namespace bulkhead::pipe {
 
-// ---- connections
+// ---- connections -----------------------------------------------------------------------------
 
 void Route::attempt() {
   retry_timer_ = 0;
@@ -97,7 +97,7 @@ void Route::give_up(const Error &error) {
   end(reason);
 }
 
-// ---- shutdown
+// ---- shutdown --------------------------------------------------------------------------------
 
 // After the client's input has ended: closes the sending direction of the connection and waits for
 // responses.

@@ -63,7 +63,7 @@ Result<std::string> audit_key(const std::string &state_dir) {
   return fresh;
 }
 
-// ---- lists of signed statements
+// ---- lists of signed statements --------------------------------------------------------------
 
 std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
