@@ -35,8 +35,8 @@ static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   return code;
 }
 
-/* Writes the text as a JSON string and returns the end of the output. `out` needs up to 6 * n +
- * 2 bytes. */
+/* Writes the text as a JSON string and returns the end of the output. The buffer must be large
+ * enough: each byte needs up to six characters, and the quotes need two. */
 static char *write_quoted(char *out, bh_str text) {
   static const char hex[] = "0123456789abcdef";
   uint64_t i;
