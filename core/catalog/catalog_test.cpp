@@ -248,7 +248,7 @@ TEST_CASE("a URI that several servers list does not resolve, not even through a 
   CHECK_FALSE(both.resolve_uri("r:{x}", Names(bare)).has_value());
 }
 
-TEST_CASE("a name that a server lists twice is offered once") {
+TEST_CASE("a name that a server lists twice is listed once") {
   Tools tools{{"a"}, {list_of(ItemKind::tool, R"([{"name":"x"},{"name":"x"}])")}};
   const Catalogue merged = tools.build({});
   CHECK(merged.count(ItemKind::tool) == 1);

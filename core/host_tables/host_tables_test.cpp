@@ -187,7 +187,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
   }
 }
 
-TEST_CASE("tables: policy and telemetry answers are always posted") {
+TEST_CASE("tables: policy decisions and telemetry acknowledgements are always posted") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;

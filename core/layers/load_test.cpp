@@ -315,7 +315,7 @@ TEST_CASE("variables of a disabled server may be unset") {
   CHECK(profile.notes.size() == 1);
 }
 
-TEST_CASE("time-outs are clamped to the ceiling, with a note") {
+TEST_CASE("timeouts above the maximum are reduced to it, with a note") {
   const Profile profile = good({{"file", "a.toml", R"(
 [limits]
 timeout_ceiling_ms = 1000

@@ -82,7 +82,7 @@ TEST_CASE("F07 an approved project server is an ordinary server") {
   CHECK(profile.notes.empty());
 }
 
-TEST_CASE("F08 the digest is computed from the documented serialisation") {
+TEST_CASE("F08 the digest is computed from the documented serialized form") {
   const auto all = entries(kWeather);
   REQUIRE(all.size() == 1);
   CHECK(all[0].serialisation ==
@@ -97,7 +97,7 @@ TEST_CASE("F08 the digest is computed from the documented serialisation") {
         "\"\\n\\u0001\x7F/\xC3\xBC\\\"\\\\\"]}}");
 }
 
-TEST_CASE("F08 every change except order, white space and format ends the approval") {
+TEST_CASE("F08 any change except order, white space and format revokes the approval") {
   const std::string was = digest(kWeather);
   const auto weather = [](const std::string &members) {
     return R"({"mcpServers": {"weather": {)" + members + "}}}";

@@ -185,7 +185,7 @@ TEST_CASE("client stub: queued events that the policy does not evaluate are allo
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("client stub: unexpected answers and answers of the wrong type are dropped") {
+TEST_CASE("client stub: unexpected verdicts and verdicts of the wrong type are ignored") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -209,7 +209,8 @@ TEST_CASE("client stub: unexpected answers and answers of the wrong type are dro
   CHECK(w.heard.ended.empty());
 }
 
-TEST_CASE("client stub: when a process ends, pending requests are refused and new requests fail") {
+TEST_CASE(
+    "client stub: when a process exits, pending requests are rejected and new requests fail") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -253,7 +254,8 @@ TEST_CASE("client stub: a process that does not acknowledge a request in time is
   REQUIRE(w.until([&] { return w.peer.ended; }));
 }
 
-TEST_CASE("client stub: a protocol violation ends the process and refuses pending requests") {
+TEST_CASE(
+    "client stub: a protocol violation disconnects the process and rejects pending requests") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -369,7 +371,7 @@ struct ServerStubWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("server stub: the plugin's immediate answers are sent") {
+TEST_CASE("server stub: the plugin's immediate verdicts are sent") {
   ServerStubWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
@@ -396,7 +398,7 @@ TEST_CASE("server stub: the plugin's immediate answers are sent") {
 }
 
 TEST_CASE(
-    "server stub: delayed answers of the plugin are sent, and unexpected answers are dropped") {
+    "server stub: the plugin's later verdicts are sent, and unexpected verdicts are ignored") {
   ServerStubWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);

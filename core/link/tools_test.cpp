@@ -232,7 +232,7 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   CHECK(process.tools[0]->cancelled == 0);
 }
 
-TEST_CASE("an ending process finishes its calls while the next process receives all new calls") {
+TEST_CASE("a draining process completes its calls while the next process receives all new calls") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -264,7 +264,7 @@ TEST_CASE("an ending process finishes its calls while the next process receives 
   CHECK(before.tools[0]->calls.size() == 1);
 }
 
-TEST_CASE("if a process ends before its calls, only these calls fail") {
+TEST_CASE("if a process exits before its calls complete, only these calls fail") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -281,7 +281,7 @@ TEST_CASE("if a process ends before its calls, only these calls fail") {
   CHECK(link.heard.errors.size() == 1);
 }
 
-TEST_CASE("the number of ending processes is limited") {
+TEST_CASE("the number of draining processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
@@ -297,7 +297,7 @@ TEST_CASE("the number of ending processes is limited") {
   CHECK(link.heard.errors.size() == lives - 1 - kept);
 }
 
-TEST_CASE("a process counts as drained only after a large answer has been written to the socket") {
+TEST_CASE("a process is drained only after a large response has been written to the socket") {
   Link link;
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;

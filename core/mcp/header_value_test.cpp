@@ -45,7 +45,7 @@ TEST_CASE("header values: printable ASCII is plain, all other text is base64") {
   CHECK(encoded("=?base64?=") == "=?base64?PT9iYXNlNjQ/PQ==?=");
 }
 
-TEST_CASE("header values: what is encoded is a valid header value and decodes to itself") {
+TEST_CASE("header values: encoded text is a valid header value and decodes to the original text") {
   std::string text;
   for (char32_t c = 0; c < 0x3000; ++c) {
     std::string one;

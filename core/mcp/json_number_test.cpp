@@ -6,7 +6,7 @@
 
 using namespace bulkhead::mcp;
 
-TEST_CASE("numbers: all spellings of a value are equal, and no others") {
+TEST_CASE("numbers: equal values are equal in any notation, and different values are not") {
   const std::string many(400, '0');
   const std::vector<std::vector<std::string>> values = {
       {"0", "-0", "0.0", "-0.000", "0e5", "0E-7", "0e99999999999999999999", "0." + many},

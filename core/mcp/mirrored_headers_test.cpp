@@ -64,7 +64,7 @@ TEST_CASE("mirrored headers: a request with equal headers is accepted") {
   CHECK(check(call, {good[0], good[1], {"Mcp-Name", "=?base64?ZnMucmVhZA==?="}}).header.empty());
 }
 
-TEST_CASE("mirrored headers: a missing, doubled, unequal or malformed header is named") {
+TEST_CASE("mirrored headers: a missing, duplicate, unequal or malformed header is reported") {
   const auto with = [](std::size_t i, const std::string &value) {
     Pairs pairs = good;
     pairs[i].second = value;
@@ -99,7 +99,7 @@ TEST_CASE("mirrored headers: a missing, doubled, unequal or malformed header is 
   CHECK(with(0, "=?base64?MjAyNi0wNy0yOA==?=").header == "MCP-Protocol-Version");
 }
 
-TEST_CASE("mirrored headers: a text names both revisions, and no name or URI") {
+TEST_CASE("mirrored headers: error messages contain both revisions, but no name or URI") {
   Pairs pairs = good;
   pairs[0].second = "2025-11-25";
   CHECK(check(call, pairs).text.find("\"2025-11-25\" and \"2026-07-28\"") != std::string::npos);
@@ -149,7 +149,7 @@ TEST_CASE("mirrored headers: the name depends on the method") {
   }
 }
 
-TEST_CASE("mirrored headers: what is composed is accepted") {
+TEST_CASE("mirrored headers: composed headers are accepted") {
   for (const char *name :
        {"fs.read", " padded ", "\\u4e16\\u754c", "\u4e16", "a\\r\\nMcp-Method: x", "",
         "=?base64?SGVsbG8=?=", "\\ud83d\\ude00", "tab\\t", "a\\u0000b"}) {
@@ -164,7 +164,7 @@ TEST_CASE("mirrored headers: what is composed is accepted") {
   }
 }
 
-TEST_CASE("mirrored headers: a body without a value leaves the decision to its other checks") {
+TEST_CASE("mirrored headers: a header is not compared if the body has no value for it") {
   CHECK(check(request("tools/call", R"("arguments":{},)"), {good[0], good[1]}).header.empty());
   CHECK(check(request("tools/call", R"("name":5,)"), {good[0], good[1], {"Mcp-Name", "5"}})
             .header.empty());
@@ -173,7 +173,7 @@ TEST_CASE("mirrored headers: a body without a value leaves the decision to its o
   CHECK(check(bare, {{"Mcp-Method", "tools/call"}}).header == "Mcp-Method");
 }
 
-TEST_CASE("header list: is used again without what it had") {
+TEST_CASE("header list: a cleared list can be reused") {
   HeaderList list;
   list.add("A", "1");
   list.add("B", std::string(1000, 'x'));

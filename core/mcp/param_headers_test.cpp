@@ -77,7 +77,7 @@ TEST_CASE("x-mcp-header: names, paths and types of the annotated properties") {
   is(escaped[0], "Mcp-Param-R", {"r\u00e9\""}, ParamType::string);
 }
 
-TEST_CASE("x-mcp-header: in data, and as the name of a property, it is no annotation") {
+TEST_CASE("x-mcp-header: ignored in data and as a property name") {
   for (const char *text :
        {R"({"type":"object"})", R"({"properties":{"x-mcp-header":{"type":"string"}}})",
         R"({"properties":{"a":{"type":"string","default":{"x-mcp-header":"A"}}}})",
@@ -117,7 +117,7 @@ TEST_CASE("x-mcp-header: an invalid annotation is reported with its property") {
         std::string::npos);
 }
 
-TEST_CASE("x-mcp-header: only properties may lead to it") {
+TEST_CASE("x-mcp-header: the path to an annotation must consist of properties") {
   const std::string annotated = R"({"type":"string","x-mcp-header":"A"})";
   const std::string in = R"({"properties":{"a":)" + annotated + "}}";
   CHECK(problem(in) == "no problem");
@@ -220,7 +220,7 @@ TEST_CASE("Mcp-Param: composed from the arguments") {
   CHECK(priority("3.5") == "3.5");
 }
 
-TEST_CASE("Mcp-Param: what is composed is accepted, and nothing less or else") {
+TEST_CASE("Mcp-Param: composed headers are accepted, and missing or changed headers are not") {
   for (const char *arguments :
        {"", "{}", R"({"region":"us-west1","priority":42,"debug":false,"query":"q"})",
         R"({"at":{"deep":{"zone":"\u4e16"},"zone":" z "},"debug":true})",
@@ -243,7 +243,7 @@ TEST_CASE("Mcp-Param: what is composed is accepted, and nothing less or else") {
   }
 }
 
-TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
+TEST_CASE("Mcp-Param: numbers are compared by value, and other arguments as text") {
   const auto priority = [](const char *argument, const char *header) {
     return check(std::string(R"({"priority":)") + argument + "}", {{"mcp-param-priority", header}})
         .header.empty();
@@ -276,7 +276,7 @@ TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
   CHECK(check(R"({"region":"\u0045U"})", {{"Mcp-Param-Region", "EU"}}).header.empty());
 }
 
-TEST_CASE("Mcp-Param: a header without an argument is rejected, unknown headers are not") {
+TEST_CASE("Mcp-Param: a header without an argument is rejected, and unknown headers are ignored") {
   const Pairs region = {{"Mcp-Param-Region", "eu"}};
   for (const char *arguments :
        {"", "{}", R"({"region":null})", R"({"region":{}})", R"({"region":["eu"]})",

@@ -91,7 +91,7 @@ TEST_CASE("queued messages keep their order, even after a failed send") {
 }
 
 TEST_CASE(
-    "an answer must match a request on this connection, and the oldest requests are dropped") {
+    "a response must match a request on this connection, and the oldest requests are dropped") {
   World w;
   w.backlog.note_question(question("1"));
   w.backlog.note_question(question("\"2\""));

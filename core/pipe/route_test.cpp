@@ -98,7 +98,7 @@ std::string error_of(const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("answers match their requests, and notifications expect no answer") {
+TEST_CASE("responses match their requests, and notifications expect no response") {
   World w;
   w.connect();
   CHECK(w.route.from_client(request(1, "tools/call")));
@@ -170,7 +170,7 @@ TEST_CASE("requests are queued in a short outage and answered immediately in a l
   }
 }
 
-TEST_CASE("the client's handshake is repeated on a new connection and its answer dropped") {
+TEST_CASE("the client's handshake is repeated on a new connection, and its response dropped") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -268,7 +268,7 @@ TEST_CASE("a connection that fails immediately does not flood the log") {
   CHECK(w.ends.logged.size() <= 11);
 }
 
-TEST_CASE("end of input: half-close, answers, end") {
+TEST_CASE("end of input: half-close, responses, shutdown") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -288,7 +288,7 @@ TEST_CASE("end of input: half-close, answers, end") {
   CHECK(w.ends.opened.size() == 1);
 }
 
-TEST_CASE("end of input: each answer restarts the time-out") {
+TEST_CASE("end of input: each response restarts the timeout") {
   constexpr std::uint64_t ms = 1'000'000, drain_ms = 60;
   RouteLimits limits = quick();
   limits.drain_ms = drain_ms;
@@ -338,7 +338,7 @@ TEST_CASE("end of input before the connection is open: requests are still sent")
   CHECK(w.ends.finishes == 1);
 }
 
-TEST_CASE("a request that the client cancels ends without an answer") {
+TEST_CASE("a request that the client cancels receives no response") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -378,7 +378,7 @@ TEST_CASE("messages from a previous lane are ignored") {
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("an answer is sent only on the connection of its request") {
+TEST_CASE("a response is sent only on the connection of its request") {
   World w;
   w.connect();
   const std::string question = request(7, "elicitation/create");
@@ -397,7 +397,7 @@ TEST_CASE("an answer is sent only on the connection of its request") {
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("a client that does not read its answers pauses the lane and the next lane") {
+TEST_CASE("a client that does not read its responses pauses the current lane and the next lane") {
   World w;
   w.connect();
   w.route.client_full(true);

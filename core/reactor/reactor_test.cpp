@@ -234,7 +234,7 @@ TEST_CASE("a descriptor number can be reused for another watch") {
   CHECK(reactor->held(nullptr).watches == 0);
 }
 
-TEST_CASE("wake() from a signal handler ends a wait") {
+TEST_CASE("wake() in a signal handler makes a waiting poll() return") {
   static Reactor *woken;
   auto reactor = make();
   woken = reactor.get();
@@ -419,7 +419,7 @@ TEST_CASE("forget() removes all entries of one owner and no others") {
 }
 
 TEST_CASE(
-    "data owned by a posted task is freed once: after it runs, is forgotten, or the loop ends") {
+    "a posted task's data is freed once: after it runs, is forgotten, or the loop is destroyed") {
   const auto owned = std::make_shared<int>(0);
   auto loop = *Reactor::create();
   const int owner = 0, other = 0;
