@@ -79,10 +79,10 @@ struct HostOptions {
   // Stores session state so that it survives a restart of the process. If null, resumed sessions
   // lose their subscriptions and log level, and the client on standard input must initialize again.
   std::shared_ptr<Ledger> ledger;
-  // If set, the program becomes a child subreaper and kills the orphaned descendants of a server
-  // that has exited. This is needed for servers without a PID namespace whose watching process was
-  // killed. The program kills any orphan that runs in a session of its own, so it must not start
-  // such processes itself.
+  // If set, this process kills the orphaned descendants of a server that has exited, even if the
+  // process that watches the server was killed. This is needed only for servers without a PID
+  // namespace. This process becomes a child subreaper and kills every orphan that leads a session,
+  // so the program must not start such processes itself.
   bool adopt_orphans = false;
   // Services that this process uses in another process.
   HostServices services;

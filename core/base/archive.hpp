@@ -28,7 +28,7 @@ class ArchiveWriter {
  public:
   static constexpr bool reading = false;
   ArchiveWriter() = default;
-  // output is appended to `before`
+  // Appends the output to `before`.
   explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}
   template <class... T>
   void operator()(const T &...values) {

@@ -282,7 +282,7 @@ TEST_CASE("pages neither overlap nor leave gaps") {
 }
 
 TEST_CASE("a page is limited in bytes but has at least one item") {
-  const std::string item = R"({"name":"s__t"})";  // item size in the list: 15 bytes
+  const std::string item = R"({"name":"s__t"})";  // an item in the list is 15 bytes long
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};
   const Catalogue merged = tools.build({});
   const auto items = [&](std::uint32_t first, std::uint32_t count, std::uint64_t bytes) {
@@ -403,7 +403,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The names are cut inside the prefix, whatever the length and characters of the tool's name.
+  // The name is cut inside the prefix for any length and any characters of the tool's name.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);

@@ -57,9 +57,9 @@ class Catalogue {
   // Returns null if the name does not resolve. The pointer is valid while the catalogue exists.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Returns the servers that explain why an unprefixed name does not resolve: the servers that list
-  // it if there are several, the server that listed it before it went down, or none. The views are
-  // valid while the catalogue exists.
+  // Explains why an unprefixed name does not resolve. Returns the servers that list it if there are
+  // several, the server that listed it before it went down, or an empty list. The views are valid
+  // while the catalogue exists.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI. The first match wins:

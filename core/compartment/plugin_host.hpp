@@ -38,7 +38,7 @@ class PluginHost {
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // Applies to lanes that are opened after this call.
+  // Sets the servers' definitions for lanes that are opened after this call.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }

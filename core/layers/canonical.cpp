@@ -69,7 +69,7 @@ class Canonical {
   }
 
  private:
-  // A top-level key of a layer that is translated. `above` is the path that precedes the key.
+  // A top-level key that is translated to the canonical form. `above` is the path that precedes it.
   struct Spelling {
     std::string_view name;
     void (Canonical::*read)(Member &&member, const std::string &above);
@@ -185,8 +185,8 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// Merges tables by name. For two tables with the same name, `whole` decides how: if it returns
-// true, the second table replaces the first; otherwise their keys are merged.
+// Merges tables by name. If `whole` returns true for two tables with the same name, the second
+// table replaces the first. Otherwise their keys are merged.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;

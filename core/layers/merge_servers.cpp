@@ -104,7 +104,7 @@ class Merger {
       merged.state = State::refused;
     } else if (const Node *base = before_.find(server.base);
                base != nullptr && differences_of(*base, *there).empty()) {
-      // the suffix was added because a different server has the original name
+      // the same definition exists under the name without the suffix
       merged.state = State::kept;
       merged.name = server.base;
       here = base;

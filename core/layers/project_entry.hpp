@@ -1,5 +1,5 @@
-// A project server's serialized form and working directory. Display and verification of approvals
-// use the same functions. Internal to core/layers.
+// Computes a project server's serialized form and working directory. The display of a server and
+// the verification of its approval use the same functions. Internal to core/layers.
 #pragma once
 
 #include <string>

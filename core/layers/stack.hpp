@@ -33,7 +33,8 @@ class LayerStack {
 
  private:
   struct Layer {
-    bool readable = false;  // false if the file cannot be read, or belongs to the next layer
+    // false if the file could not be parsed, or was merged into the next layer
+    bool readable = false;
     bool v2 = false;
     Node tree;  // in canonical form
   };

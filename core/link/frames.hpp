@@ -18,7 +18,8 @@ enum FrameKind : std::uint16_t {
   // Trunk, client stub to server stub. These frames identify a plugin by its instance ID, not by
   // its number: during a reload, they may reach the previous process, in which the number belongs
   // to another plugin.
-  // fd: the lane's socket; payload: archived LaneText; value: connection timeout in ms
+  //
+  // fd: the lane's socket; payload: archived LaneText; value: connection timeout in ms.
   lane_open = 1,
   call_begin,   // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,  // exchange

@@ -93,7 +93,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later turn, because the router is inside a table function now.
+    // Reported in a later turn, because the router is calling a table function now.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });
@@ -140,7 +140,8 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   }
 }
 
-// Returns false if the frame is malformed. A verdict without a pending request is ignored.
+// Handles a verdict. Returns false if the frame is malformed. A verdict without a pending request
+// is ignored.
 bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;

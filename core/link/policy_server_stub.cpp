@@ -114,7 +114,7 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       bh::view(verdict.arguments));
 }
 
-// ---- delayed answers of the plugin -----------------------------------------------------------
+// ---- asynchronous verdicts of the plugin --------------------------------------------------------
 
 bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
   const auto at = open_.find(number);

@@ -367,7 +367,8 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   trunk_->send(frame, uri);
 }
 
-// Returns false if the limit for subscriptions has been reached.
+// Records a subscribe or unsubscribe request. Returns false if the limit for subscriptions has been
+// reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
   if (text.method != "resources/subscribe") return true;

@@ -52,9 +52,8 @@ class ServerStub {
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects a client stub that has been started. The lanes and calls of the previous client stub
-  // are closed and cancelled. `on_lost` is called once if the trunk is closed before it is
-  // replaced.
+  // Connects a client stub that has been started. Closes the lanes and cancels the calls of the
+  // previous client stub. `on_lost` is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   void close_lanes();  // asynchronous; lanes() returns the number of lanes that are open
   std::size_t lanes() const noexcept { return lanes_.size(); }

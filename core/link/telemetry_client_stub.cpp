@@ -168,7 +168,8 @@ void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload)
   events_.process_unhealthy(compartment_);
 }
 
-// Returns false if no record with this number has been sent.
+// Acknowledges all records below `number`. Returns false if `number` is invalid because fewer
+// records were sent.
 bool TelemetryClientStub::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;
@@ -197,8 +198,8 @@ void TelemetryClientStub::drop_front() {
   spare_.taken = 0;
 }
 
-// Returns false if the counters are invalid. Counters are kept after the process has exited, so
-// that they can be displayed.
+// Stores the counters that the plugin sent. Returns false if they are invalid. They are kept after
+// the process has exited, so that they can be displayed.
 bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;

@@ -65,7 +65,7 @@ TelemetryServerStub::~TelemetryServerStub() {
 }
 
 void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
-  offer();  // last attempt to store the records of an endpoint that has exited
+  offer();  // last attempt to store the previous endpoint's records
   forget_waiting();
   known_taken_ = std::max(known_taken_, taken_);
   known_committed_ = std::max(known_committed_, committed_);

@@ -73,7 +73,7 @@ class TelemetryServerStub {
   std::size_t waiting_records_ = 0;  // number of records in waiting_ that have not been accepted
   std::uint64_t waiting_bytes_ = 0;  // size of waiting_, at most max_waiting_bytes
   std::vector<bh_record> records_;   // the records of the frame that is being offered
-  // Records below these numbers have been accepted and committed, respectively.
+  // Records below taken_ have been accepted, and records below committed_ have been committed.
   std::uint64_t taken_ = 0, committed_ = 0;
   // The values of taken_ and committed_ for previous endpoints, and the number below which the
   // current endpoint sends records of previous endpoints again.

@@ -46,7 +46,7 @@ inline const char *digits_end(const char *p, const char *end, Fault *fault) noex
 inline const char *number_end(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '-') ++p;
   if (p < end && *p == '0') {
-    ++p;  // no value can continue with another digit, so the caller rejects it
+    ++p;  // another digit is rejected by the caller, because it cannot follow a value
   } else {
     p = digits_end(p, end, fault);
     if (p == nullptr) return nullptr;

@@ -62,7 +62,7 @@ void Decimal::cut_zeros() noexcept {
   if (digits() != 0) return;
   negative_ = false;
   exponent_ = 0;
-  evaluated_ = true;  // zero, whatever the exponent
+  evaluated_ = true;  // zero, regardless of the exponent
 }
 
 bool operator==(const Decimal &a, const Decimal &b) noexcept {

@@ -15,9 +15,9 @@ namespace bulkhead::mcp::json {
 
 // The text must outlive this object. A name with escape sequences is unescaped once, when it is
 // added, so that names can be sorted by their bytes. Needs 16 bytes of memory for each name in the
-// open objects. After the first name with an escape sequence, also reserves as much memory as the
-// text's size, since unescaped names are never longer; pages are used only as they are written.
-// Used on one thread.
+// open objects. The first name with an escape sequence reserves a buffer of the text's size,
+// because unescaped names are never longer; untouched pages of the buffer use no memory. Used on
+// one thread.
 class OpenNames {
  public:
   explicit OpenNames(std::string_view text) noexcept : text_size_(text.size()) {}

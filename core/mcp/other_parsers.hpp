@@ -20,7 +20,8 @@ inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
-// simdjson reports a separate error for integers beyond 64 bits only since version 3.11.
+// Returns true if the text may have an integer beyond 64 bits. simdjson reports a separate error
+// for such integers only since version 3.11.
 inline bool has_long_integer(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -36,8 +37,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
       return Verdict::valid;
-    case simdjson::NUMBER_ERROR:  // also reported for invalid grammar; the other library
-                                  // distinguishes these
+    case simdjson::NUMBER_ERROR:
+      // May also mean invalid grammar, which the other library detects.
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
@@ -46,7 +47,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   }
 }
 
-// RapidJSON may overflow, or take very long, for long numbers and exponents (CVE-2024-38517).
+// Returns true if the text has a long number. RapidJSON may overflow or take very long for long
+// numbers and exponents (CVE-2024-38517).
 inline bool has_long_number(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {

@@ -56,7 +56,7 @@ class ArgumentWalk {
     std::size_t begin = 0, end = 0;
   };
 
-  // Handles the start of a value. Returns true if the value contains annotated arguments.
+  // Called at the start of an object. Returns true if annotated arguments may be in it.
   bool opens_path() {
     if (depth_ == 0) {
       next_ = {0, params_.size()};

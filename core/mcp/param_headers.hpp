@@ -28,8 +28,8 @@ struct ParamHeader {
 // A tool's annotations, sorted by path.
 using ParamHeaders = std::vector<ParamHeader>;
 
-// Limits per tool. If they are exceeded, the tool's annotations are invalid.
-// leaves room for the other three of up to 64 headers
+// Limits per tool. If they are exceeded, the tool's annotations are invalid. A message has at most
+// 64 headers; max_param_headers leaves room for the other three.
 inline constexpr std::size_t max_param_headers = 60;
 inline constexpr std::size_t max_param_header_name = 128;  // in bytes, without the prefix
 

@@ -324,7 +324,7 @@ TEST_CASE("only malformed trace members are dropped from _meta") {
   CHECK(left(R"({"baggage":"a=\u00e9","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"a=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"\u0061=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
-  // Trace members are case-sensitive, so these are other members.
+  // Names of trace members are case-sensitive, so these members are unrelated.
   CHECK(left(R"({"Traceparent":1,"BAGGAGE":{}})", 0) == R"({"Traceparent":1,"BAGGAGE":{}})");
   check_refused(with_params(R"({"_meta":{"baggage":"a=1","baggage":"b=1"}})"), -32600, "7");
 }

@@ -19,8 +19,8 @@ class Attempts {
   explicit Attempts(const RouteLimits &limits) : limits_(limits) {}
 
   void start(std::uint64_t now_ns) noexcept { started_ns_ = now_ns; }
-  // Returns true if no further attempt must be made after this failure: no connection has ever been
-  // opened, and either start_ms has passed or the address is wrong.
+  // Returns true if the route must give up after this failure: no connection has ever been open,
+  // and either start_ms has passed or the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
   // Called after each failed attempt. The next attempt is made after retry_ms(). Returns the
   // message to log, or an empty string.

@@ -164,7 +164,7 @@ void PipeHost::to_client(std::string_view message) {
   const bh_str part = bh::str(message);
   bh_outgoing out{};
   out.size = sizeof out;
-  out.kind = BH_OUT_EVENT;  // a stream for all messages carries any message as a line
+  out.kind = BH_OUT_EVENT;  // the general stream carries every message as one line
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;

@@ -154,8 +154,9 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Sends a response to the client. The client is paused if such responses exceed a limit within one
-// turn of the event loop, or for longer if the client does not read them.
+// Sends a response that the route created. The response counts toward max_own_bytes until the end
+// of the turn or, if the client does not read it, until the client does. The client is paused while
+// the limit is exceeded.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {
     reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));

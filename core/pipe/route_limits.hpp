@@ -15,10 +15,11 @@ struct RouteLimits {
   std::uint64_t outage_wait_ms = 5'000;  // maximum time that an unsent request waits
   // after a connection of this duration, the first retry is immediate
   std::uint64_t steady_ms = 1'000;
-  std::uint64_t linger_ms = 300;       // time between the last response and closing the connection
-  std::uint64_t drain_ms = 330'000;    // wait for responses after the client's input has ended
-  std::uint64_t reminder_ms = 30'000;  // between log lines about the same outage
-  std::size_t max_pending = 4'096;     // unanswered requests
+  std::uint64_t linger_ms = 300;  // time between the last response and closing the connection
+  // time to wait for responses after the client's input has ended
+  std::uint64_t drain_ms = 330'000;
+  std::uint64_t reminder_ms = 30'000;        // between log lines about the same outage
+  std::size_t max_pending = 4'096;           // unanswered requests
   std::size_t max_pending_bytes = 1u << 20;  // their IDs and methods
   std::size_t max_waiting_bytes = 4u << 20;  // messages that wait for a connection
   std::size_t max_own_bytes = 1u << 20;      // unread responses that the route created

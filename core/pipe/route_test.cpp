@@ -85,7 +85,8 @@ struct World {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   FakeEnds ends;
   Route route;
-  std::size_t opened_before = 0;  // number of lanes that were opened before the last loss
+  // number of lanes that were opened before the connection was last lost
+  std::size_t opened_before = 0;
 };
 
 std::string request(int id, const char *method) {
@@ -228,7 +229,7 @@ TEST_CASE("when stream numbers are exhausted, the message is sent on a new conne
   w.ends.send_error = "used up";
   w.route.from_client(request(2, "tools/list"));
   CHECK(w.ends.closes == 1);
-  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent before the loss
+  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent before the connection was lost
   w.ends.send_status = BH_OK;
   w.ends.sent.clear();
   w.reconnect();

@@ -107,7 +107,7 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// Returns a shorter list. For each chain, it has the first position of each period and the last
+// Removes positions from a list. Keeps each chain's first position of each period, and its last
 // position.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;

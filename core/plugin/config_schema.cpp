@@ -101,8 +101,8 @@ constexpr const char *rules_left_out =
     "or "
     "add it as another policy and set rules = false here";
 
-// Describes the values that `keyword` allows after validation has failed there. `rule` is the
-// schema that contains the keyword.
+// Describes the allowed values after validation with `keyword` has failed. `rule` is the schema
+// that contains the keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "unknown key; known keys: " + known_members(rule);
@@ -158,7 +158,7 @@ class FaultFinder {
   }
 
  private:
-  // Returns false if there are no more errors.
+  // Finds the next error. Returns false if there is none.
   bool find_one() {
     const rapidjson::SchemaDocument compiled(schema_);
     rapidjson::SchemaValidator validator(compiled);

@@ -19,7 +19,7 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-// Returns a 16-bit hash of the 8 bytes at `at`.
+// Returns a 16-bit hash of 8 bytes.
 std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -111,7 +111,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   return 0;
 }
 
-// Returns false if more than *budget bytes would have to be hashed.
+// Finds values in the text and appends their ranges to *found. Returns false if more than *budget
+// bytes would have to be hashed.
 bool SecretPrints::find(std::string_view text, std::uint64_t *budget,
                         std::vector<Range> *found) const {
   const std::uint64_t step = factor();

@@ -35,8 +35,8 @@ class SecretPrints {
   bool empty() const noexcept { return prints_.empty(); }
   // Replaces each value in the text with "***", and adds the number of replacements to *count.
   // Values are found unescaped, and with JSON (\u003d, \/) or URL escapes (%3D, either case). The
-  // cost is one pass per escape layer in the text, whatever the number of values, plus a limited
-  // number of hashed bytes.
+  // cost is one pass per escape layer in the text, independent of the number of values, plus a
+  // limited number of hashed bytes.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -71,7 +71,7 @@ class SecretPrints {
   std::uint64_t factor() const noexcept;
 
   std::string key_;
-  std::vector<Print> prints_;  // sorted by `begin`; of equal ones, the longest is first
+  std::vector<Print> prints_;  // sorted by `begin`, then by decreasing length
   // A bit set of all `begin` values, which is tested once per position.
   std::array<std::uint64_t, 1'024> begins_{};
 };

@@ -118,7 +118,7 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
     return fail(BH_E_LIMIT,
                 folder + " has " + std::to_string(max_secrets) + " secrets, the maximum");
   }
-  // Names of temporary files begin with a dot, and names of secrets do not. They contain the
+  // The name of a temporary file begins with a dot, unlike the name of a secret. It contains the
   // process ID and a counter, because another process may write to the folder at the same time.
   static std::atomic<unsigned> serial{0};
   const std::string fresh =

@@ -170,7 +170,8 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for an event that is not wanted is not cancelled; wait() ignores it.
+  // A pending wait for an event that is not wanted is not cancelled. wait() does not report the
+  // event.
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);
   return BH_OK;

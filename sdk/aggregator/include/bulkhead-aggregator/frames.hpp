@@ -24,8 +24,8 @@ enum class Codec : std::uint8_t { automatic, ndjson, msgpack };
 inline constexpr std::size_t max_line = 1u << 20;
 inline constexpr std::size_t max_frame = 16u << 20;
 
-// Splits a stream into messages. Memory is allocated only as bytes arrive, whatever length is
-// announced.
+// Splits a stream into messages. Memory is allocated only for bytes that have arrived, and not for
+// announced lengths.
 class FrameCutter {
  public:
   enum class Next : std::uint8_t {

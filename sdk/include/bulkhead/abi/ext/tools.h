@@ -44,7 +44,7 @@ enum {
 typedef struct bh_result {
   uint32_t size;
   uint32_t kind; /* BH_RESULT_... */
-  bh_buf json;   /* owned by the host after complete(), whatever complete() returns */
+  bh_buf json;   /* owned by the host after complete(), even if complete() fails */
 } bh_result;
 
 typedef struct bh_tools {

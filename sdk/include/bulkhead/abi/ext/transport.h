@@ -185,7 +185,7 @@ typedef struct bh_host_transport {
 
   /* Since minor 2. Delivers a complete message with its headers; see bh_incoming. The message is
    * borrowed until this function returns. The response may be sent inside this function.
-   * BH_OK: *out is set whatever the content; the response to a malformed message is an error. A
+   * BH_OK: *out is set for any content; the response to a malformed message is an error. A
    *   sessionless stream is open from now until its BH_OUT_ANSWER or stream_gone(), unless the kind
    *   is BH_DELIVERED_NOTHING. session_ended() is never called for it: when the host shuts down, it
    *   sends an error on each open stream.
