@@ -15,8 +15,8 @@
  *      [io]       the compartment's reactor thread; must not block.
  *      [blocking] a thread of the host's pool; may block.
  *      [any]      any thread, concurrently.
- *      [no-host]  a function of the plugin in which it must not use the host. It may call only
- *                 bh_host.log, log_enabled and get_ext, but no function of a table that get_ext
+ *      [no-host]  the plugin must not use the host inside this function, except for bh_host.log,
+ *                 log_enabled and get_ext. It must not call functions of tables that get_ext
  *                 returns.
  *  - No exception may cross the ABI: a C++ plugin must catch all exceptions (the C++ wrapper does).
  */
@@ -35,7 +35,7 @@ extern "C" {
 #define BH_ABI_MAJOR 0u
 #define BH_ABI_MINOR 2u
 
-/* True if *p contains `field`. A producer with older headers may not have it. */
+/* True if *p contains `field`. A struct from an older producer may be shorter. */
 #define BH_HAS(type, p, field) \
   ((size_t)(p)->size >= offsetof(type, field) + sizeof(((const type *)0)->field))
 

@@ -39,8 +39,8 @@ typedef struct bh_plugin {
    * [control] */
   void (*drain)(void *self, uint64_t deadline_ns);
 
-  /* Stops all work. Before it returns, it must join all threads, and release all descriptors,
-   * watches and timers. [control] */
+  /* Stops all work. The plugin must join all threads, and release all descriptors, watches and
+   * timers, before this function returns. [control] */
   void (*stop)(void *self);
 
   /* Frees the instance, including this struct. [control] */

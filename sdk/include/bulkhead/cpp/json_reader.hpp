@@ -7,8 +7,8 @@
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
 // Only walk() and valid() validate. The other functions accept any text, but for invalid JSON their
-// results are unspecified parts of the text. No function reads outside the text, recurses, or
-// allocates memory (except for results of type std::string).
+// results are unspecified parts of the text. No function reads outside the text or recurses. Memory
+// is allocated only to unescape strings.
 //
 // A tree would need a copy of the text and an allocation per container, while plugins look up only
 // one to five members of a message. A plugin that needs the complete value should use RapidJSON.

@@ -47,11 +47,11 @@ enum {
 /* The kinds of messages that decide() evaluates. For messages other than calls, `arguments` is
  * the JSON text of `params`, or of a response's `result` (empty if missing). `method` is the
  * method of the message. `name` is the tool during whose call the message was sent (empty if
- * unknown). `exchange` identifies this request for a decision only. The verdict ALLOW forwards
- * the message; all other verdicts reject it. If a server-initiated request or its response is
- * rejected, the server receives an error. A rejected notification is dropped. A call that waits
- * for its client's input is decided only once. Notifications that the gateway handles itself
- * (list changes, cancellation) are not evaluated. */
+ * unknown). `exchange` identifies this decision, and is not the number of a call. The verdict
+ * ALLOW forwards the message; all other verdicts reject it. If a server-initiated request or its
+ * response is rejected, the server receives an error. A rejected notification is dropped. A call
+ * that waits for its client's input is decided only once. Notifications that the gateway handles
+ * itself (list changes, cancellation) are not evaluated. */
 enum {
   BH_EVENT_CALL = 0,
   BH_EVENT_INPUT_REQUEST = 1,  /* from a server to its client: elicitation, sampling, roots */
@@ -92,7 +92,8 @@ typedef struct bh_policy_request {
   uint64_t session_age_ns; /* time since the session was opened in this process */
   uint32_t pin;            /* BH_PIN_... */
   uint32_t event;          /* BH_EVENT_...; reject unknown values */
-  /* Since minor 2. Set only for calls if arguments are needed, and never rewritten: */
+  /* Since minor 2. The next three members are set only for calls, and only if the policy reads
+   * arguments. They are never rewritten. */
   bh_str argument; /* completion/complete: JSON text of `argument`; empty if missing */
   bh_str context;  /* completion/complete: JSON text of `context`; empty if missing */
   /* JSON object with all other members of `params` that are sent to the server: members that MCP
@@ -135,10 +136,10 @@ typedef struct bh_policy {
   bh_status (*observe)(void *self, const bh_policy_request *request, bh_str result, bh_verdict *out,
                        bh_error *error);
 
-  /* Determines whether an item is listed: it should be if this principal can ever call it.
-   * BH_OK: the item is listed. BH_PENDING: bh_host_policy.filtered will be called once. An
-   * error, such as BH_E_DENIED: the item is not listed. Called once per principal and list, and
-   * again after changed(). [io] */
+  /* Decides whether an item is listed. Items that this principal can never call should not be
+   * listed. BH_OK: the item is listed. BH_PENDING: bh_host_policy.filtered will be called once.
+   * An error, such as BH_E_DENIED: the item is not listed. Called once per principal and list,
+   * and again after changed(). [io] */
   bh_status (*filter)(void *self, const bh_policy_request *request);
 
   /* Replaces the configuration at run time; see configure(). BH_OK: the new configuration

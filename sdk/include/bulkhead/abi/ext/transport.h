@@ -155,9 +155,9 @@ typedef struct bh_host_transport {
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
   /* Delivers a complete message in a session, without headers and peer; see deliver_message().
-   * The message is borrowed until this function returns. Returns BH_OK and sets *out whatever
-   * the content: the response to a malformed message is an error. Returns BH_STALE if the
-   * session does not exist. Never returns BH_WOULD_BLOCK. [io] */
+   * The message is borrowed until this function returns. Returns BH_OK and sets *out for any
+   * content: the response to a malformed message is an error. Returns BH_STALE if the session
+   * does not exist. Never returns BH_WOULD_BLOCK. [io] */
   bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
                        bh_delivery *out);
 

@@ -32,8 +32,8 @@ typedef struct bh_host_resume {
    * Returns BH_E_UNSUPPORTED if this host does not support session resumption. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
-  /* Restores a session from a result of seal(). It must be from an earlier process or, if the
-   * session was evicted (BH_SESSION_EVICTED) and is not open, from this process. Returns
+  /* Restores a session from a result of seal(). The result must be from an earlier process or,
+   * if the session was evicted (BH_SESSION_EVICTED) and is not open, from this process. Returns
    * BH_STALE if the session was closed for another reason, or if the state is forged, has
    * expired, or belongs to another principal or transport. Returns BH_E_LIMIT as session_open
    * does. [io] */
