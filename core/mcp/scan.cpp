@@ -151,8 +151,9 @@ class Scanner {
     refused_ = true;
   }
 
-  // Returns true if the error may contain the message's ID. The ID of a response belongs to this
-  // side's request, so the peer could mistake the error for a response to a request of its own.
+  // Returns true if the error may contain the message's ID. The ID of a response is excluded: it
+  // belongs to this side's request, so the peer could mistake the error for a response to one of
+  // its own requests.
   bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }

@@ -446,7 +446,7 @@ TEST_CASE("an id after an error is still found") {
 
 TEST_CASE("the error for an invalid response has no id") {
   // The ID belongs to a request of the receiver. If the error had this ID, the peer could mistake
-  // it for a response to a request of its own.
+  // it for a response to one of its requests.
   check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
   check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
 }

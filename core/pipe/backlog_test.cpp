@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK_FALSE(w.backlog.take_question("1"));
   CHECK(w.backlog.take_question("\"2\""));
   CHECK_FALSE(w.backlog.take_question("\"2\""));
-  w.backlog.note_question(question("123456789"));                // its ID is too long
+  w.backlog.note_question(question("123456789"));                // the ID is too long
   w.backlog.note_question(R"({"jsonrpc":"2.0","method":"n"})");  // a notification
   CHECK_FALSE(w.backlog.take_question("123456789"));
   CHECK_FALSE(w.backlog.take_question(""));

@@ -1,4 +1,4 @@
-// Implements bh.host.spawn/1 for instances that may start child processes, with the host's Spawner.
+// Implements bh.host.spawn/1: lets instances that may start child processes use the host's Spawner.
 #include "plugin/host_functions.hpp"
 
 #include <exception>

@@ -71,7 +71,7 @@ struct Reactor::State {
   std::uint64_t idle_after_ns = first_idle_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
-  ~State() { pool.reset(); }  // its jobs use the other members
+  ~State() { pool.reset(); }  // jobs use the other members
 
   bh_status push(const Task &task, bool bounded) {
     {
@@ -187,7 +187,7 @@ struct Reactor::State {
 
 Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reactor::~Reactor() {
-  state_->pool.reset();  // its threads post to this reactor
+  state_->pool.reset();  // the pool's threads post to this reactor
   for (const std::vector<Task> *tasks : {&state_->deferred, &state_->running, &state_->posted}) {
     for (const Task &task : *tasks)
       if (task.drop != nullptr) task.drop(task.arg);
@@ -320,7 +320,7 @@ Reactor::Held Reactor::held(const void *owner) const {
   for (const Task &task : state_->posted) {
     if (task.owner != owner) continue;
     if (task.from_pool) {
-      held.blocking -= held.blocking != 0;  // its work is complete
+      held.blocking -= held.blocking != 0;  // the work is complete
     } else {
       ++held.posted;
     }

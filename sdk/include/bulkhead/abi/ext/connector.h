@@ -23,7 +23,7 @@ typedef struct bh_lane_info {
   uint32_t size;
   uint32_t flags; /* no flags are defined; must be 0 */
   bh_str server;  /* the name in the profile, for logs and error messages */
-  /* JSON object with expanded references. May contain credentials, so it must not be logged */
+  /* JSON object with expanded references. May contain credentials, so it must not be logged. */
   bh_str definition;
   uint64_t connect_timeout_ms;
 } bh_lane_info;
@@ -35,7 +35,7 @@ typedef struct bh_lane_message {
   uint32_t size;
   uint32_t kind;        /* BH_LANE_... */
   uint64_t exchange;    /* the number of a request; otherwise 0 */
-  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. The host enforces the deadline itself */
+  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none; the host enforces it */
   uint32_t flags;       /* BH_LANE_INITIALIZE, BH_LANE_REPEATABLE */
   uint32_t part_count;
   const bh_str *parts;
@@ -51,8 +51,8 @@ typedef struct bh_lane_message {
 enum {
   /* flag: the first request of a conversation; it can be repeated on another transport */
   BH_LANE_INITIALIZE = 1,
-  /* flag: the request is read-only. If the server temporarily refuses it (HTTP 429 or 503 with
-   * Retry-After, RFC 9110 10.2.3), the connector may retry it before the deadline */
+  /* Flag: the request is read-only. If the server temporarily refuses it (HTTP 429 or 503 with
+   * Retry-After, RFC 9110 10.2.3), the connector may retry it before the deadline. */
   BH_LANE_REPEATABLE = 2
 };
 

@@ -97,10 +97,10 @@ typedef struct bh_policy_request {
   bh_str argument; /* completion/complete: JSON text of `argument`; empty if missing */
   bh_str context;  /* completion/complete: JSON text of `context`; empty if missing */
   /* JSON object with all other members of `params` that are sent to the server: members that MCP
-   * does not define, `task`, and a `ref` with additional members. Empty if there are none */
+   * does not define, `task`, and a `ref` with additional members. Empty if there are none. */
   bh_str extra;
-  /* unverified clientInfo.name of the client's initialize, at most 128 bytes. Empty if missing,
-   * or if the session was restored */
+  /* Unverified clientInfo.name of the client's initialize, at most 128 bytes. Empty if missing,
+   * or if the session was restored. */
   bh_str claimed_name;
 } bh_policy_request;
 
