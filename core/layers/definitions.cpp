@@ -65,8 +65,8 @@ class DefinitionReader {
     return nullptr;
   }
 
-  // If a layer protects this server or one of its keys from changes, returns the reason. Otherwise
-  // returns an empty string.
+  // Returns the reason why a layer protects this server or one of its keys from changes. Returns an
+  // empty string if no layer does.
   std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);

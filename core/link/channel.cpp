@@ -17,7 +17,7 @@ namespace bulkhead::link {
 namespace {
 
 constexpr std::size_t scratch_bytes = 256u << 10;
-constexpr std::size_t large_payload = 16u << 10;  // copied into the queue only if smaller
+constexpr std::size_t large_payload = 16u << 10;  // smaller payloads are copied into the queue
 constexpr std::size_t max_fds_waiting = 64;       // descriptors that arrived before their frames
 constexpr std::size_t max_parts = 64;             // limit for one gathering write
 constexpr std::uint64_t retry_ms = 50;

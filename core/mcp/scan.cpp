@@ -56,7 +56,7 @@ enum EnvelopeName : int {
 constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
 
 // Maps a member of params to its range and the accepted types. A member with another type counts as
-// missing; whether the method requires it is decided later.
+// missing; users of the Scan decide whether the method requires it.
 struct ParamRule {
   Range Scan::*range;
   unsigned types;

@@ -71,7 +71,8 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Returns false if the attempt was abandoned. The plugin's code must then not be called again.
+// Starts the next phase of loading. Returns false if the attempt was abandoned. The plugin's code
+// must then not be called again.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)

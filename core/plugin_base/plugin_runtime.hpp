@@ -65,7 +65,7 @@ class PluginRuntime {
   // Loads the library, then creates and configures the instance. After a failure there is no
   // instance. The part must not be moved afterwards.
   Result<void> load(PluginPart &part);
-  // Starts a loaded part. If this or load() fails, the reason is stored in part.failure.
+  // Starts a loaded part. If load() or start() fails, part.failure is set to the reason.
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);

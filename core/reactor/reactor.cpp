@@ -126,8 +126,8 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Only timers that are due now: a timer that restarts itself with a delay of 0 runs in the next
-    // turn.
+    // Runs only timers that are due now: a timer that restarts itself with a delay of 0 runs in the
+    // next turn.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
