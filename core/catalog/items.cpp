@@ -47,7 +47,6 @@ bool has_hidden(std::string_view name) {
   return false;
 }
 
-// Replaces hidden characters with JSON escape sequences.
 std::string without_hidden(std::string_view name) {
   std::string out;
   while (!name.empty() && out.size() < ItemList::max_shown_name) {

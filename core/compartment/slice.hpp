@@ -62,7 +62,7 @@ void archive(Ar &ar, SlicePrivileges &v) {
 }
 
 struct Slice {
-  std::string name;      // the compartment's name
+  std::string name;
   bool router = false;   // the endpoint, which runs a Host instead of plugins
   bool service = false;  // the control compartment, which has no plugins and no link
   std::int32_t log_level = 1;

@@ -99,7 +99,6 @@ std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &r
                        : disable_in_toml(file.text, root, name);
 }
 
-// Returns the server as JSON, without `disabled` and `enabled`.
 std::string json_of_rest(Node server) {
   std::erase_if(server.members, [](const Member &member) {
     return member.name == "disabled" || member.name == "enabled";

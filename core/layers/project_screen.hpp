@@ -10,7 +10,6 @@
 
 namespace bulkhead::profiles {
 
-// A server that has not been approved.
 struct Unapproved {
   Member entry;
 };

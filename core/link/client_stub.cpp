@@ -98,7 +98,7 @@ struct ClientStub::Trunk final : Channel::Receiver {
   void closed(Channel &, std::string_view reason) override { stub.trunk_lost(*this, reason); }
   ClientStub &stub;
   std::unique_ptr<Channel> channel;
-  std::unordered_set<bh_call> calls;  // in-flight calls
+  std::unordered_set<bh_call> calls;
 };
 
 ClientStub::ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,

@@ -93,7 +93,6 @@ void archive(Ar &ar, RecordText &v) {
      claimed_name);
 }
 
-// A plugin's counters: names and values.
 struct CountersText {
   std::vector<std::pair<std::string, std::uint64_t>> values;
 };

@@ -28,7 +28,6 @@ inline constexpr std::string_view revision_meta_key = "io.modelcontextprotocol/p
 // The JSON-RPC error code for headers that do not match the body. The HTTP status is 400.
 inline constexpr std::int32_t header_mismatch = -32020;
 
-// The mirrored values of one request, as text.
 struct MirroredValues {
   std::optional<std::string_view> revision;  // params._meta[revision_meta_key]
   std::string_view method;

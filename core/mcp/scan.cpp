@@ -145,7 +145,6 @@ class Scanner {
     return false;
   }
 
-  // Stores only the first reason.
   void refuse(const char *what, const char *at) noexcept {
     if (!refused_) report(not_valid, what, at);
     refused_ = true;

@@ -21,7 +21,6 @@ struct Callback {
   void *arg;
 };
 
-// A callback for a watched descriptor.
 struct FdCallback {
   void (*fn)(void *arg, std::int32_t fd, std::uint32_t events);
   void *arg;

@@ -175,7 +175,7 @@ class Decoded {
   }
 
   std::string text_;
-  std::vector<Step> steps_;  // in order
+  std::vector<Step> steps_;
 };
 
 }  // namespace bh

@@ -182,7 +182,6 @@ class Writer {
     return *this;
   }
 
-  // Equivalent to key(name).value(v).
   template <class T>
   Writer &member(std::string_view name, const T &v) {
     return key(name).value(v);

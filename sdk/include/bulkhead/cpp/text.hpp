@@ -51,7 +51,6 @@ inline std::string hex(std::string_view bytes) {
   return out;
 }
 
-// Converts A to Z to lowercase. All other bytes are unchanged.
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -79,7 +78,6 @@ constexpr bool starts_with_ignoring_case(std::string_view text, std::string_view
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-// Returns true if `c` is a UTF-8 continuation byte.
 constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
@@ -116,7 +114,6 @@ constexpr char32_t first_character(std::string_view text, std::size_t *size) noe
   return c;
 }
 
-// Returns true if the whole text is well-formed UTF-8.
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
     std::uint64_t eight = 0;  // for ASCII, eight bytes are checked at a time

@@ -181,7 +181,6 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // Returns the ABI violations of the plugin.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;
