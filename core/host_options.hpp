@@ -1,4 +1,4 @@
-// The options and callbacks that a program passes to its host.
+// The options and callbacks that a program passes to Host::create().
 #pragma once
 
 #include <cstdint>
@@ -22,68 +22,69 @@ class Ledger;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
-// A server or plugin in another process, identified by its compartment and the plugin's name on the
-// compartment's link. A name is used instead of a number because a reload renumbers a compartment's
-// plugins.
+// A server or plugin in another process: its compartment, and the plugin's name on the link to that
+// compartment. Plugins are identified by name because a reload changes their numbers.
 struct RemoteUse {
   std::string compartment;
   std::string plugin;
 };
-// Policy and telemetry plugins are named "policies/ID" and "telemetry/ID"; other names contain no
-// '/'.
+// Returns the key of a plugin in HostOptions::remote. A policy or telemetry plugin is named
+// "policies/ID" or "telemetry/ID". Other names contain no '/'.
 inline std::string remote_name(std::string_view group, const std::string &id) {
   return group == "tools" ? id : std::string(group) + "/" + id;
 }
 
 struct HostOptions {
-  // Receives every log line (component, text); may be empty. Called on any thread.
+  // Receives every log line. Called on any thread. May be empty.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
-  // Called on the reactor thread when a server's state or tool count has changed.
+  // Called on the reactor thread after a server's state or number of tools has changed.
   std::function<void()> on_status;
-  // If true, upstreams start immediately. If false, they start when the first client has sent its
-  // capabilities.
+  // If true, upstreams are started immediately. If false, they are started when the first client
+  // has declared its capabilities.
   bool eager = true;
-  // Plugins linked into the program: entry functions by plugin name. They take precedence over
-  // files.
+  // The entry functions of plugins that are linked into the program, by plugin name. They take
+  // precedence over plugin files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and checked before this process gave up permission to read them, keyed
-  // by the plugin's name in the profile. They take precedence over the folders.
+  // Plugin files that were opened and verified before this process gave up access to them, by the
+  // plugin's name in the profile. They take precedence over the plugin folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // The profile's servers and plugins that are behind a link, keyed by remote_name(); see attach().
+  // The profile's servers and plugins that run in other processes, by remote_name(). Each process
+  // is connected with Host::attach().
   std::map<std::string, RemoteUse> remote;
-  // Called on the reactor thread when a compartment's process is unresponsive or has violated the
+  // Called on the reactor thread if a compartment's process is unresponsive or has violated the
   // protocol.
   std::function<void(const std::string &compartment)> on_unhealthy;
-  // Called when an approval has ended, with any outcome. The outcome is also logged. Called on the
-  // reactor thread, inside the router, so it must only store the outcome.
+  // Called when an approval request is resolved (approved, denied or expired). The outcome has
+  // already been logged. Runs on the reactor thread inside the router, so it must only store the
+  // outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Appended to the error of a call that has no approver. Explains how to approve calls, for
-  // example with a command; may be empty.
+  // Text that is appended to the error if a call requires approval and there is no approver. Tells
+  // the user how to approve calls, for example with which command. May be empty.
   std::string approval_hint;
-  // Receives new or changed tool definitions (see profile/pins.hpp). A program that stores them
-  // passes them in the next profile as `pinned`. Called like on_approval.
+  // Receives new and changed tool definitions (see profile/pins.hpp). A program that stores them
+  // passes them in the next profile as `pinned`. Runs on the reactor thread inside the router, so
+  // it must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // Called when a lazy server's list is new or has changed. A program that stores the list passes
-  // it in the next profile as the server's `kept`, with its `definition`. Called only for servers
-  // whose kept.definition is set. Called like on_approval.
+  // Called if a lazy server's list is new or has changed, and the profile sets the server's
+  // kept.definition. A program that stores the list passes it in the next profile as the server's
+  // `kept`, with its `definition`. Runs on the reactor thread inside the router, so it must only
+  // store the list.
   std::function<void(const ListNews &)> on_list;
-  // The key that seals client sessions: 32 bytes, the same in every run of this gateway. With the
-  // key, the next process can resume client sessions, and this process can resume evicted sessions.
-  // If the key is empty, sessions end with the process or when they are evicted. `epoch` increases
-  // with each run.
+  // The 32-byte key that seals client sessions. If it is the same in every run, a restarted process
+  // can resume client sessions, and a running process can resume evicted sessions. If it is empty,
+  // sessions are lost when the process exits or evicts them. `epoch` increases with each run.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  // Passes session state from the previous process and to the next process. If null, resumed
-  // sessions lose their subscriptions and log level, and the client on standard input is treated as
-  // a new client.
+  // Stores session state so that it survives a restart of the process. If null, resumed sessions
+  // lose their subscriptions and log level, and the client on standard input must initialize again.
   std::shared_ptr<Ledger> ledger;
-  // Ends the descendants of servers without a PID namespace even if the process that watches them
-  // is killed. The program becomes a child subreaper. When a server ends, orphaned child processes
-  // in their own sessions are killed. Must not be set in a program that itself starts such
-  // processes.
+  // If set, this process kills the orphaned descendants of a server that has exited, even if the
+  // process that watches the server was killed. This is needed only for servers without a PID
+  // namespace. This process becomes a child subreaper and kills every orphan that leads a session,
+  // so the program must not start such processes itself.
   bool adopt_orphans = false;
-  // Services that another process provides to this one.
+  // Services that this process uses in another process.
   HostServices services;
 };
 

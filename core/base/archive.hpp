@@ -1,11 +1,13 @@
-// Serializes data exchanged between processes of this program, without names or versions. The input
-// may come from a compromised process, so every length is checked. After an error, a reader stays
-// in the failed state and returns empty values.
+// Serializes data that processes of this program exchange. The format has no member names and no
+// version, because all processes run the same executable. The sender may be compromised, so the
+// reader checks every length. After an error, the reader returns empty values.
 //
-//  template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
+// A type is made serializable by a function that passes all of its members to the archive:
 //
-// The structured binding is required: if a member is added to the struct but not to the binding,
-// the code does not compile.
+// template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
+//
+// The structured binding ensures that no member is forgotten: if it does not name every member, the
+// code does not compile.
 #pragma once
 
 #include <array>
@@ -26,7 +28,8 @@ class ArchiveWriter {
  public:
   static constexpr bool reading = false;
   ArchiveWriter() = default;
-  explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}  // appends to `before`
+  // Appends the output to `before`.
+  explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}
   template <class... T>
   void operator()(const T &...values) {
     (one(values), ...);
@@ -84,7 +87,7 @@ class ArchiveReader {
   void operator()(T &...values) {
     (one(values), ...);
   }
-  // Returns true if reading succeeded and all input was consumed.
+  // Returns true if no error occurred and all input was consumed.
   bool done() const noexcept { return !failed_ && bytes_.empty(); }
 
  private:
@@ -108,7 +111,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // The returned view points into the input.
+  // The view points into the input.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);
@@ -143,7 +146,8 @@ class ArchiveReader {
   void one(std::pair<A, B> &value) {
     (*this)(value.first, value.second);
   }
-  // Reads an element count. Each element takes at least one byte.
+  // Reads an element count. A count greater than the number of remaining bytes is an error, because
+  // each element takes at least one byte.
   std::uint32_t count() {
     std::uint32_t n = 0;
     one(n);
@@ -166,7 +170,7 @@ std::string to_bytes(const T &value) {
   return writer.take();
 }
 
-// Returns false if the bytes are invalid; `value` is then unspecified.
+// Returns false if the bytes are invalid. In that case, *value is unspecified.
 template <class T>
 bool from_bytes(std::string_view bytes, T *value) {
   ArchiveReader reader(bytes);

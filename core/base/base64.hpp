@@ -1,6 +1,4 @@
-// Strict decoding of base64 with libsodium.
-//
-// Thread-safe.
+// Strict base64 decoding with libsodium. Thread-safe.
 #pragma once
 
 #include <sodium.h>
@@ -12,9 +10,9 @@
 
 namespace bulkhead {
 
-// Decodes all of the text into *out; returns false if it is not the one encoding of its bytes.
-// `variant` is one of sodium_base64_VARIANT_*. libsodium itself rejects wrong padding and surplus
-// bits, and takes every byte from 0x80 for the last letter of the alphabet.
+// Decodes the whole text into *out. Returns false if the text is not the canonical encoding of the
+// decoded bytes. `variant` is one of sodium_base64_VARIANT_*. libsodium rejects wrong padding and
+// surplus bits but accepts bytes from 0x80, so this function rejects them.
 inline bool decode_base64(std::string_view text, int variant, std::string *out) {
   const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
   if (!std::all_of(text.begin(), text.end(), is_ascii)) return false;

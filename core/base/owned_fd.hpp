@@ -1,4 +1,4 @@
-// A file descriptor that is closed by its destructor.
+// A file descriptor that its owner closes on destruction.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// Lists all string members of bh_policy_request, for code that copies, measures or sends requests.
-// A string member that is added to the ABI must also be added here and to the code that sets it.
+// Lists the string members of bh_policy_request for code that copies, measures or sends requests.
+// If a string member is added to the ABI, it must also be added to this list and to the code that
+// sets its value.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ inline constexpr std::array<PolicyTextMember, 15> all_policy_texts = {
     &bh_policy_request::context,      &bh_policy_request::extra,
     &bh_policy_request::claimed_name,
 };
-// All strings except `arguments`, which may be large and is handled separately.
+// All string members except `arguments`, which may be large and is handled separately.
 inline constexpr std::span<const PolicyTextMember, 14> policy_texts(&all_policy_texts[1], 14);
 
 }  // namespace bulkhead

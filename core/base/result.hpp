@@ -1,4 +1,5 @@
-// Errors as values. A Result holds either a T or an Error whose message tells the user what to do.
+// Error handling without exceptions: a Result holds a T or an Error. The error's message tells the
+// user what to do.
 #pragma once
 
 #include <expected>

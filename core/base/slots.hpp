@@ -1,4 +1,5 @@
-// A table whose handles contain a generation number, so stale and forged handles are rejected.
+// A table of values that are identified by handles. Each handle contains a generation number, so
+// the table rejects stale and forged handles.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +7,14 @@
 
 namespace bulkhead {
 
-// A handle is (generation << 32 | index + 1) and is never 0. Pointers returned by get() are valid
+// A handle is (generation << 32 | index + 1) and is never 0. A pointer returned by get() is valid
 // until the next insert().
 template <class T>
 class Slots {
  public:
-  // first_generation is the initial generation of every slot, from 1 to 2^20 - 1. If handles leave
-  // the process, a random value keeps them distinct from another process's handles.
+  // `first_generation` is the first generation of every slot, from 1 to 2^20 - 1. If other
+  // processes receive the handles, use a random value so that the handles of a restarted process
+  // differ.
   explicit Slots(std::uint32_t first_generation = 1) noexcept
       : first_generation_(first_generation) {}
 
@@ -50,7 +52,8 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    // Limits handles to below 2^53 because some are sent as JSON numbers.
+    // Generations have 20 bits so that handles stay below 2^53: some handles are sent as JSON
+    // numbers.
     slot.generation = (slot.generation + 1) & 0xFFFFF;
     if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
@@ -60,7 +63,8 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // Calls f(handle, T&) for each entry. During the call, f may erase only that entry.
+  // Calls f(handle, T&) for each entry. `f` may erase the entry that it was called with, but no
+  // other entry.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

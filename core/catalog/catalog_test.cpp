@@ -52,7 +52,7 @@ TEST_CASE("merging changes only an item's name") {
   const Resolved *resolved = merged.resolve(ItemKind::tool, "fs__read");
   REQUIRE(resolved != nullptr);
   CHECK(resolved->original_token == R"("re\u0061d")");
-  // BLAKE2b hash of the item as received.
+  // The expected value is the BLAKE2b hash of the item's bytes as received.
   CHECK(to_hex(resolved->definition_hash) == "5e2ea98150e82c149e676a290fb58299");
   CHECK(merged.resolve(ItemKind::tool, "read") == nullptr);
 }
@@ -113,7 +113,7 @@ TEST_CASE("an alias does not shadow a tool of an unavailable server") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // Tools that may still be listed cause no collision report.
+  // A tool that a server may still list does not cause a collision message.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
         "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
@@ -248,7 +248,7 @@ TEST_CASE("a URI that several servers list does not resolve, not even through a 
   CHECK_FALSE(both.resolve_uri("r:{x}", Names(bare)).has_value());
 }
 
-TEST_CASE("a name that a server lists twice is offered once") {
+TEST_CASE("a name that a server lists twice is listed once") {
   Tools tools{{"a"}, {list_of(ItemKind::tool, R"([{"name":"x"},{"name":"x"}])")}};
   const Catalogue merged = tools.build({});
   CHECK(merged.count(ItemKind::tool) == 1);
@@ -282,7 +282,7 @@ TEST_CASE("pages neither overlap nor leave gaps") {
 }
 
 TEST_CASE("a page is limited in bytes but has at least one item") {
-  const std::string item = R"({"name":"s__t"})";  // 15 bytes in the list
+  const std::string item = R"({"name":"s__t"})";  // an item in the list is 15 bytes long
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};
   const Catalogue merged = tools.build({});
   const auto items = [&](std::uint32_t first, std::uint32_t count, std::uint64_t bytes) {
@@ -292,7 +292,7 @@ TEST_CASE("a page is limited in bytes but has at least one item") {
     CHECK(page->next.has_value() == (first + static_cast<std::uint32_t>(braces) < 3));
     return braces;
   };
-  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // includes the comma between the items
+  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // + 1: the comma between the items
   CHECK(items(0, 0, 2 * item.size()) == 1);
   CHECK(items(1, 0, 2 * item.size() + 1) == 2);
   CHECK(items(0, 0, 1) == 1);
@@ -310,7 +310,7 @@ TEST_CASE("allow and deny lists apply to listing and calling") {
   CHECK(list_of(ItemKind::tool, array, def).items.size() == 2);
   def.allow_tools = std::vector<std::string>{};
   CHECK(list_of(ItemKind::tool, array, def).items.empty());
-  // The lists apply to tools only, not to prompts.
+  // The allow and deny lists apply to tools but not to prompts.
   CHECK(list_of(ItemKind::prompt, array, def).items.size() == 3);
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("composed, unlisted and original resource URIs resolve") {
   CHECK(unlisted->source == 1);
   CHECK(unlisted->original_token == "\"any://thing\"");
   CHECK(merged.resolve_uri("mem://2", names)->source == 1);
-  CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // two servers list it
+  CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // listed by two servers
   CHECK_FALSE(merged.resolve_uri("bulkhead://unknown/x", names).has_value());
   CHECK_FALSE(merged.resolve_uri("bulkhead://a", names).has_value());
   CHECK_FALSE(merged.resolve_uri("other://x", names).has_value());
@@ -383,14 +383,14 @@ TEST_CASE("an unlisted name reports which servers may have it") {
   CHECK_FALSE(names.may_be_of("a", "ab__x"));
   CHECK_FALSE(names.may_be_of("a", "x"));
   CHECK_FALSE(names.may_be_of("a", "a"));
-  // A server name may end with part of a separator.
+  // A server's name may end with part of the separator.
   CHECK(names.may_be_of("a", "a___x"));
   CHECK(names.may_be_of("a_", "a___x"));
 
   CHECK(names.uri_may_be_of("a", "bulkhead://a/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://b/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://a"));
-  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original URI, which any server may have
+  CHECK(names.uri_may_be_of("a", "file:///x"));  // not composed, so any server may have it
 
   naming.prefix = false;
   const Names bare(naming);
@@ -403,7 +403,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // For all tool name lengths and characters, the name is cut inside the prefix.
+  // The name is cut inside the prefix for any length and any characters of the tool's name.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -416,14 +416,14 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  // The two servers cannot be distinguished.
+  // Both servers' names have the same truncated prefix.
   CHECK(shorter.may_be_of("a-server-with-another-name", *cut));
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }
 
 TEST_CASE("an item whose name has control characters is skipped and reported") {
-  // Names with raw and escaped characters: C0, DEL, C1, line and paragraph separators, direction
-  // overrides.
+  // Raw and escaped characters of all rejected kinds: C0, DEL, C1, line and paragraph separators,
+  // and direction overrides.
   const std::string array =
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
       "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"

@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns a composed name as a JSON token: the quoted prefix, followed by the original token with
-// its escape sequences unchanged.
+// Returns a composed name as a JSON string token. The original token's escape sequences are
+// unchanged.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -27,13 +27,12 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
-// Returns true if the name has this server's prefix.
 bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// Returns a configured server other than `own` that could have a tool with this name, or an empty
-// view if there is none.
+// Returns the server (other than `own`) whose prefix this name has, or an empty view. The name is
+// reserved for that server.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -43,7 +42,8 @@ std::string_view owner_of(std::string_view name, std::string_view own,
   return {};
 }
 
-// Returns true if a server that is down or has not yet responded may list a tool with this name.
+// Returns true if a server that is down or has not listed its tools yet may list a tool with this
+// name.
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
@@ -86,7 +86,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   return catalogue;
 }
 
-// Reserves memory for names with prefixes, and releases unused capacity.
+// Reserves memory for names with prefixes, and frees unused capacity.
 void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
   const auto k = static_cast<std::size_t>(kind);
   std::size_t bytes = 0, items = 0;
@@ -101,8 +101,8 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Includes items that a policy hides: hiding an item from a client must not change which server a
-// name refers to.
+// Finds the names that several servers list, including items that a policy hides from these
+// clients: the policy must not change the server to which a name resolves.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);
@@ -184,7 +184,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// An alias never shadows a tool that a server lists or may list.
+// An alias never shadows a tool that a server lists or may list later.
 void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
   const Naming &naming = names.naming();

@@ -1,12 +1,12 @@
-// The merged list for one group of clients. It contains prebuilt list responses and a map from
-// client-visible names to (lane, original name). It is rebuilt when a list changes, never per
-// request.
+// The merged catalogue of one group of clients: prebuilt list responses, and a map from
+// client-visible names to lanes and original names. The catalogue is rebuilt after a list has
+// changed, never per request.
 //
 // Invariant: a listed name resolves to the upstream that listed it. An unlisted name resolves only
-// if the profile defines it as an alias of a listed name (for resources, see resolve_uri). An alias
-// never shadows a name that an unavailable server has listed or may list. Without prefixes, a name
-// that several upstreams list is neither listed nor resolved: start order and availability must not
-// determine which server receives a call.
+// if the profile defines it as an alias of a listed name. (resolve_uri() describes the rules for
+// resources.) An alias never shadows a name that an unavailable server has listed or may list.
+// Without prefixes, a name that several upstreams list is neither listed nor resolved: the server
+// that receives a call must not depend on start order or availability.
 #pragma once
 
 #include <array>
@@ -24,62 +24,62 @@
 
 namespace bulkhead {
 
-// The items of one upstream. The pointers are used only during build().
+// One upstream's items. build() does not keep the pointers.
 struct CatalogueSource {
   std::string_view server;
-  std::array<const ItemList *, item_kinds> lists{};  // null if there are no items of that kind
-  // False if the server is down. In that case, its last listed items are not offered, but their
-  // names stay reserved.
+  std::array<const ItemList *, item_kinds> lists{};  // null: no items of that kind
+  // False if the server is down. Its last items are then not listed, but their names stay reserved.
   bool up = true;
-  // Returns false if the server has not yet listed anything, so its names are unknown.
+  // Returns false if the server has never sent a list, so that its names are unknown.
   bool known() const;
 };
 
 struct Resolved {
-  std::uint32_t source = 0;          // index into the sources of build()
-  std::string original_token;        // JSON string token, as the upstream wrote it
-  DefinitionHash definition_hash{};  // of the listed item; all zeros if not listed
-  ItemKind kind = ItemKind::tool;    // of the listed item
+  std::uint32_t source = 0;          // index into the sources passed to build()
+  std::string original_token;        // JSON string token as sent by the upstream
+  DefinitionHash definition_hash{};  // hash of the listed item; all zeros if the item is not listed
+  ItemKind kind = ItemKind::tool;    // kind of the listed item
   std::uint32_t item = 0;            // index of the listed item in its list
 };
 
-// Formats names for error texts: "a", "b".
+// Formats names for error messages: "a", "b".
 std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
-  // The policy filter, which decides for each item whether it is listed. May be empty. `raw` is the
-  // item as sent by the server.
+  // The policy filter. Returns true if the item is listed. `raw` is the item as sent by the server.
+  // May be empty.
   using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
                                   std::string_view raw)>;
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
                          const Keep &keep);
 
-  // Returns null if the name is not listed. The result is valid for the lifetime of the catalogue.
+  // Returns null if the name does not resolve. The pointer is valid while the catalogue exists.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Returns the servers that explain why a name does not resolve without prefixes: several servers
-  // that list it, one server that is down, or none. The views are valid for the lifetime of the
-  // catalogue.
+  // Explains why an unprefixed name does not resolve. Returns the servers that list it if there are
+  // several, the server that listed it before it went down, or an empty list. The views are valid
+  // while the catalogue exists.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
-  // Resolves a resource URI in this order: listed URIs; composed URIs of any source, because
-  // templates produce unlisted URIs; original URIs, if exactly one source lists them or has a
-  // matching template. Original URIs are accepted because results contain them and clients send
-  // them back.
+  // Resolves a resource URI. The first match wins:
+  // 1. A listed URI.
+  // 2. A composed URI of any source. It may be unlisted, because templates produce unlisted URIs.
+  // 3. An original URI, if exactly one source lists it or has a matching template. Clients send
+  //    original URIs because results contain them.
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {
     std::string_view items;             // separated by commas
-    std::optional<std::uint32_t> next;  // index of the first item of the next page
+    std::optional<std::uint32_t> next;  // index of the next page's first item
   };
-  // Returns a page of at most page_items items and page_bytes bytes, but with at least one item. A
-  // limit of 0 means unlimited. Returns nullopt if `first` is past the end.
+  // Returns up to page_items items and page_bytes bytes, but at least one item. A limit of 0 means
+  // unlimited. Returns nullopt if `first` is past the last item.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
                            std::uint64_t page_bytes = 0) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
-  // Messages for the operator, for example: tool "x" is not offered: servers "a", "b" have the same
+  // Messages for the operator, such as: tool "x" is not offered: servers "a", "b" have the same
   // name. Limited to 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
@@ -90,7 +90,7 @@ class Catalogue {
  private:
   struct List {
     std::string bytes;
-    std::vector<std::uint32_t> ends;  // offset after each item, excluding its comma
+    std::vector<std::uint32_t> ends;  // offset of the end of each item, without the comma
   };
   struct Hash {
     using is_transparent = void;
@@ -102,7 +102,7 @@ class Catalogue {
   using Holders =
       std::unordered_map<std::string, std::vector<std::uint32_t>, Hash, std::equal_to<>>;
   struct Template {
-    std::string literal;  // original template up to its first brace
+    std::string literal;  // the template up to its first brace
     std::uint32_t source;
   };
 
@@ -116,9 +116,10 @@ class Catalogue {
 
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
-  std::array<Holders, item_kinds> held_;  // unresolvable names and the servers that list them
-  Map aliases_;                           // aliases of tools; never a listed or reserved name
-  // Aliases of tools of unavailable servers.
+  // names that do not resolve, and the servers that list them
+  std::array<Holders, item_kinds> held_;
+  Map aliases_;  // aliases of tools; never a listed or reserved name
+  // Aliases of tools whose servers are unavailable.
   std::set<std::string, std::less<>> unavailable_aliases_;
   Holders originals_;
   std::vector<Template> templates_;

@@ -28,7 +28,7 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// A hidden character at the start of a string, with its size in bytes.
+// A hidden character at the start of a string, and its size in bytes.
 struct Hidden {
   char32_t code = 0;
   std::size_t size = 0;
@@ -47,7 +47,6 @@ bool has_hidden(std::string_view name) {
   return false;
 }
 
-// Replaces hidden characters with their JSON escapes.
 std::string without_hidden(std::string_view name) {
   std::string out;
   while (!name.empty() && out.size() < ItemList::max_shown_name) {
@@ -107,7 +106,7 @@ struct Page {
   std::string_view items, cursor;
 };
 
-// Finds the items and the cursor in one pass because the items make up almost the whole result. If
+// Finds the items and the cursor in a single pass, because the items make up most of the result. If
 // a member occurs twice, the first occurrence is used.
 Page page_of(ItemKind kind, std::string_view result) {
   struct Looking {

@@ -1,4 +1,5 @@
-// The items that one upstream lists, stored as the received bytes.
+// Reads the lists (tools, resources, templates, prompts) that an upstream sends, and stores each
+// item as received.
 #pragma once
 
 #include <array>
@@ -23,27 +24,28 @@ inline constexpr std::array<ItemKind, item_kinds> all_item_kinds = {
 struct ItemKindFacts {
   mcp::Method list_method;
   std::string_view list_method_text;
-  std::string_view member;  // of the list result
-  std::string_view key;     // the item member that contains its name
+  std::string_view member;  // the member of the list result
+  std::string_view key;     // the member of an item that contains its name
   std::string_view noun;
 };
 const ItemKindFacts &facts(ItemKind kind) noexcept;
 
-// The hash of an item's definition as the server wrote it. 128 bits of BLAKE2b are enough to
-// prevent a second definition with the same hash. All zeros if there is no definition.
+// The hash of an item's definition as sent by the server: 128 bits of BLAKE2b, which make it
+// infeasible to find another definition with the same hash. All zeros if there is no definition.
 using DefinitionHash = std::array<std::uint8_t, 16>;
 std::string to_hex(const DefinitionHash &hash);
 DefinitionHash definition_hash(std::string_view raw);
 
-// All items of one kind that one upstream lists. `bytes` contains the concatenated items.
+// One upstream's items of one kind. `bytes` contains the items without separators.
 struct ItemList {
   struct Item {
-    mcp::Range raw;         // position in `bytes`
-    mcp::Range key;         // position in `bytes` of the name's string token, including its quotes
-    DefinitionHash hash{};  // of raw
+    mcp::Range raw;         // the item's range in `bytes`
+    mcp::Range key;         // the range of the item's name in `bytes`, including the quotes
+    DefinitionHash hash{};  // hash of the raw item
   };
-  // Names of skipped items that contain hidden characters (mcp::hidden_character), written as
-  // \uXXXX. Limited to max_left_out names of max_shown_name bytes, without duplicates.
+  // Names of the items that were skipped because of hidden characters (mcp::hidden_character), with
+  // these characters as \uXXXX. At most max_left_out different names of at most max_shown_name
+  // bytes.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
@@ -54,17 +56,17 @@ struct ItemList {
   }
 };
 
-// Appends the items from one list result (validated JSON). Returns the next cursor token (with
-// quotes), or nullopt on the last page. Skips unnamed items and tools hidden by the allow and deny
-// lists. Items whose names contain hidden characters are skipped, and their names are added to
-// `left_out`. Returns BH_E_LIMIT if a profile limit is exceeded.
+// Appends the items of one list result (validated JSON). Returns the next cursor token with its
+// quotes, or nullopt on the last page. Items without a name, and tools that the allow and deny
+// lists hide, are skipped. Items with hidden characters in their names are skipped and added to
+// `left_out`. Returns BH_E_LIMIT if a limit of the profile is exceeded.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);
 
-// Removes the tools that this definition hides. Returns true if any tool was removed.
+// Removes the tools that the definition hides. Returns true if any tool was removed.
 bool hide_tools(const ServerDef &definition, ItemList *tools);
-// Removes these items. Returns true if any were removed.
+// Removes the items for which `which` returns true. Returns true if any item was removed.
 bool remove_items(ItemList *list, const std::function<bool(const ItemList::Item &)> &which);
 
 }  // namespace bulkhead

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t hash_chars = 10;
 
-// FNV-1a gives the same result for all builds and machines; std::hash does not.
+// FNV-1a, because std::hash may differ between builds and machines.
 std::string hash_suffix(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -61,8 +61,8 @@ bool Names::may_be_of(std::string_view server, std::string_view name) const {
   if (!naming_.prefix) return true;
   const std::string prefix = std::string(server) + naming_.separator;
   if (name.starts_with(prefix)) return true;
-  // compose() cuts at a character boundary, up to three bytes before the limit. The cut may fall
-  // inside the prefix.
+  // A truncated name: compose() cuts at a character boundary, up to three bytes before the limit.
+  // The cut may be inside the prefix.
   constexpr std::size_t tail = hash_chars + 1, longest_cut = 3;
   if (name.size() < tail || name.size() + longest_cut < naming_.max_length) return false;
   return prefix.starts_with(name.substr(0, name.size() - tail));

@@ -1,5 +1,5 @@
-// Serialized requests about pending approvals, sent to the endpoint by another process.
-// Intermediate processes forward the bytes without parsing them.
+// Requests about approvals, which another process sends to the endpoint. Processes between the two
+// forward the serialized requests without parsing them.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 namespace bulkhead {
 
 enum class ApprovalRequest : std::uint32_t {
-  list = 1,  // archived ApprovalWatch -> archived ApprovalList
-  answer     // archived ApprovalAnswer -> nothing
+  list = 1,  // archived ApprovalWatch; the response is an archived ApprovalList
+  answer     // archived ApprovalAnswer; the response is empty
 };
 
 struct ApprovalWatch {
   std::uint64_t watch_ms = 0;  // see Host::approvals()
 };
 
-// Answers a request from a process that may be compromised.
+// Handles a request. `value` is untrusted: the sender may be compromised.
 Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
                                             std::string_view value);
 

@@ -1,5 +1,5 @@
-// Sends and receives frames (link/channel.hpp) without a reactor: before the reactor exists, and
-// for blocking requests.
+// Sends and receives frames (link/channel.hpp) without a reactor. Used before the reactor exists,
+// and for blocking requests.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace bulkhead {
 
 // Returns false if the peer has closed the socket.
 bool send_frame(int socket, link::Frame frame, std::string_view payload);
-// Reads the next frame, with at most one descriptor. Returns false if no frame arrives within
-// timeout_ms, if it is larger than max_bytes, or if the peer has closed the socket.
+// Receives the next frame and at most one file descriptor. Returns false if no frame arrives within
+// timeout_ms, if the frame is larger than max_bytes, or if the peer has closed the socket.
 bool receive_frame(int socket, int timeout_ms, std::uint64_t max_bytes, link::Frame *frame,
                    std::string *payload, OwnedFd *fd);
 

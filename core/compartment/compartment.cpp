@@ -29,17 +29,17 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Resource limits for hostile code in a compartment, far above normal use.
+// Resource limits for a compartment that runs malicious code. They are far above normal use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
-// Environment variables needed by started programs, or by a library that opens connections.
+// Environment variables that child programs, or a library that opens connections, may need.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
     "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
-// Sends one log line as a packet. If the queue is full, the line is dropped. Never blocks.
-// Thread-safe.
+// Sends one log line as a packet. Never blocks: if the socket's buffer is full, the line is
+// dropped. Thread-safe.
 void send_log(std::int32_t level, std::string_view component, std::string_view text) {
   control::LogLine line{level, std::string(component.substr(0, 256)),
                         std::string(text.substr(0, control::max_log_bytes - 1024))};
@@ -53,16 +53,17 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Makes the kernel kill this process when the supervisor ends. Changing the user ID clears this
-// setting, so this function is called again afterwards.
+// Makes the kernel kill this process when the supervisor exits. Must be called again after a change
+// of the user ID, because the kernel then clears this setting. Returns false if the supervisor has
+// already exited.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
 }
 
-// Opens the files that a library finds through environment variables, and sets each variable to the
-// path of the descriptor. The files then remain readable after switching to a user who cannot
-// access their folders.
+// Opens the certificate files that environment variables name, and changes each variable to the
+// path of the open descriptor. A library can then read the files even if this process switches to a
+// user without access to their folders.
 std::vector<OwnedFd> open_certificates() {
   std::vector<OwnedFd> opened;
   for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
@@ -99,11 +100,11 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   wish.hide = may.hide;
   wish.mode = may.required ? ConfineMode::require : ConfineMode::best_effort;
   if (may.uid != 0) wish.ids = {may.uid, may.gid};
-  if (may.exec) return wish;  // child programs get their own file rules and limits
+  if (may.exec) return wish;  // child programs have their own file rules and limits
   wish.memory_bytes = most_memory;
   // The kernel does not enforce the thread limit for root.
   if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
-  if (slice.service) return wish;  // maps no library, so it opens no files
+  if (slice.service) return wish;  // loads no libraries, so it needs no file access
   wish.paths = library_paths();
   if (may.network) {
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
@@ -123,8 +124,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Opens all plugins' libraries. A failure is reported later, where the plugin's `required` setting
-// is known.
+// Opens the libraries of all plugins. Failures are reported when the plugins are loaded, depending
+// on each plugin's `required` setting.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -150,8 +151,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates the storage folders of telemetry plugins. After confinement, plugins can write only to
-// these folders.
+// Creates the storage folders of telemetry plugins. Confined plugins can write only to these
+// folders.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -211,7 +212,7 @@ class Runner final : public link::Channel::Receiver {
     frame.value = value;
     channel_->send(frame, payload);
   }
-  // Sent before any byte from a client is processed; no file may be opened after this.
+  // Called before any client's data is processed. No file can be opened afterwards.
   void report_ready() {
     send_control(control::ready, to_bytes(ready_));
     channel_->flush();
@@ -387,9 +388,9 @@ class Runner final : public link::Channel::Receiver {
   }
 
   control::Ready ready_;
-  std::shared_ptr<ServerGroups> groups_;  // until plugins_ takes ownership
+  std::shared_ptr<ServerGroups> groups_;  // null after plugins_ has taken ownership
   HostServices services_;
-  std::unique_ptr<Reactor> reactor_;  // for plugins; a Host has its own
+  std::unique_ptr<Reactor> reactor_;  // for plugins_; a Host creates its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;
@@ -401,7 +402,8 @@ class Runner final : public link::Channel::Receiver {
 int run_compartment(const MakeService &make_service) {
   const pid_t parent = ::getppid();
   ::signal(SIGPIPE, SIG_IGN);
-  // A terminal sends SIGINT to the whole process group, but the supervisor decides when to stop.
+  // Ctrl-C sends SIGINT to the whole process group, but the supervisor decides when a compartment
+  // stops.
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   if (!die_with_parent(parent)) return EXIT_FAILURE;
@@ -424,7 +426,8 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // A launcher passes these variables unchanged to the programs that it starts.
+  // Only for a compartment that opens connections itself. A launcher passes these variables
+  // unchanged to the programs that it starts.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -439,8 +442,8 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // Created before confinement, because after it not even root can create groups in folders owned
-  // by other users.
+  // Control groups must be created before confinement. After it, not even root can create them in
+  // folders that other users own.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {

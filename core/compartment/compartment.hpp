@@ -1,6 +1,5 @@
-// Runs one compartment's process until shutdown. The process receives its slice, opens the
-// resources that it needs, and confines itself. Only then does it run plugins and read external
-// data.
+// Runs a compartment's process until shutdown. The process receives its slice, opens the resources
+// that it needs, and confines itself. Only then does it run plugins and read external data.
 #pragma once
 
 #include <functional>
@@ -11,14 +10,14 @@
 
 namespace bulkhead {
 
-// Creates the server for the service socket; destroying the returned object stops the server.
-// `requests` is the socket to the supervisor. `end` ends the process. Called once, after
-// confinement, in the compartment that has the service socket.
+// Creates the server for the service socket. Destroying the returned object stops the server.
+// `requests` is the socket to the supervisor. `end` shuts down the process. Called once, after
+// confinement, and only in the control compartment.
 using MakeService = std::function<std::shared_ptr<void>(
     Reactor &reactor, OwnedFd listener, OwnedFd requests, std::function<void()> end)>;
 
-// Runs until the supervisor sends `stop` or exits, using the descriptors in control.hpp. Returns
-// the exit code for the process. Errors have already been sent to the supervisor.
+// Runs until the supervisor sends `stop` or exits. Uses the descriptors defined in control.hpp.
+// Returns the exit code for the process; errors have already been reported to the supervisor.
 int run_compartment(const MakeService &make_service);
 
 // The HostOptions::approval_hint of a gateway with a service socket.

@@ -1,5 +1,5 @@
 // Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
-// socket on which a compartment requests resources from the supervisor.
+// socket, on which a compartment requests resources from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -10,73 +10,75 @@
 
 namespace bulkhead::control {
 
-// Descriptors that a compartment inherits.
+// File descriptors that a compartment inherits.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
-// A socket that carries one log line per packet, from any thread. Also used as standard error. See
-// LogLine.
+// A socket for log lines: one LogLine per packet, sent from any thread. It is also the process's
+// standard error.
 inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
 inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
-// Limits for frames sent by a compartment, which may be compromised.
+// Limits for frames from a compartment, which may be compromised.
 inline constexpr std::uint64_t max_answer_bytes = 4u << 20;
 inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
-  // Sent by the supervisor.
-  slice = 1,  // first; payload: archived Slice
-  trunk,      // fd; payload: the compartment at the other end; value: trunk number
-  gave_up,    // router; payload: archived GaveUp
-  // Router only. Sent before the compartment's trunk. code: the BH_TELEMETRY_... needs most
-  // recently reported by the compartment's telemetry plugin; payload: the compartment.
+  // Frames from the supervisor. Each comment lists the recipient (if only some compartments receive
+  // the frame), the use of the frame's fields, and the response.
+  slice = 1,  // the first frame; payload: archived Slice
+  trunk,      // has an fd; payload: the compartment at the other end; value: trunk number
+  gave_up,    // endpoint only; payload: archived GaveUp
+  // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...
+  // needs that the compartment's plugin reported last; payload: the compartment's name.
   telemetry_wants,
   stop,           // orderly shutdown
-  status_wanted,  // answered by status
-  // Sent to all compartments but the router; answered by definitions_taken. value: a number;
-  // payload: archived map of definitions.
+  status_wanted,  // response: status
+  // All compartments except the endpoint. value: a sequence number; payload: archived map of
+  // definitions; response: definitions_taken.
   definitions,
-  apply,  // router; value: a number; payload: archived Apply; answered by applied
-  ping,   // answered by pong; checks that the compartment responds
-  // Router only; answered by approvals_answer. exchange: a number; code: an ApprovalRequest;
-  // payload: the value of the request.
+  apply,  // endpoint only; value: a sequence number; payload: archived Apply; response: applied
+  ping,   // checks that the compartment is responsive; response: pong
+  // Endpoint only. exchange: a sequence number; code: an ApprovalRequest; payload: the request;
+  // response: approvals_answer.
   approvals,
 
-  // Sent by the compartment.
-  ready = 16,         // confined, plugins started; payload: archived Ready
-  failed,             // payload: the reason; the compartment exits
-  status,             // router; payload: archived HostStatus; code: `asked` if it was requested
+  // Frames from a compartment.
+  ready = 16,  // confined, and all plugins started; payload: archived Ready
+  failed,      // payload: the reason; the compartment then exits
+  // endpoint only; payload: archived HostStatus; code: `asked` in a response to status_wanted
+  status,
   definitions_taken,  // value: the number of the definitions frame
-  // From the router. value: the number of the apply frame; code: status; payload: archived
-  // ApplyReport, or the reason why nothing has changed.
+  // Endpoint only. value: the number of the apply frame; code: a status; payload: archived
+  // ApplyReport, or the reason why nothing was changed.
   applied,
   pong,
-  trunk_lost,  // not router; value: the number of the lost trunk
-  unhealthy,   // router; payload: the unresponsive or misbehaving compartment
-  // From the router. Clients can no longer connect and all requests have been answered, so the
-  // compartment exits.
+  trunk_lost,  // all except the endpoint; value: the number of the trunk that was closed
+  unhealthy,   // endpoint only; payload: the unresponsive or misbehaving compartment
+  // Endpoint only: clients can no longer connect and all requests have been answered. The endpoint
+  // then exits.
   finished,
-  // From the router. exchange: the number of the approvals frame; code: status; payload: the value
-  // of the answer, or the error message.
+  // Endpoint only. exchange: the number of the approvals frame; code: a status; payload: the
+  // response, or an error message.
   approvals_answer,
-  pins,       // router; payload: archived vector of at most max_pins_told PinNews
-  kept_list,  // router; payload: archived ListNews
+  pins,       // endpoint only; payload: archived vector of at most max_pins_told PinNews
+  kept_list,  // endpoint only; payload: archived ListNews
   // From a compartment that starts servers. payload: archived vector of at most max_ready_parts
-  // identifiers, which are all parts that the servers' sandboxes have lacked so far.
+  // strings, which name all isolation features that its servers' sandboxes lack.
   servers_missing
 };
 
 inline constexpr std::uint32_t asked = 1;
 
-// Frames on the request socket, one request at a time. The answer is a frame of the same type; its
-// code is a status, and its payload is the result or the error message.
+// Frames on the request socket. A compartment sends one request at a time. The response has the
+// same type; its code is a status, and its payload is the result or an error message.
 enum Request : std::uint16_t {
-  listen = 1,  // payload: archived Listen; the answer contains the fd. Only before `ready`
+  listen = 1,  // payload: archived Listen; the response has an fd; only before `ready`
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
-  will_dial,   // payload: archived Listen. Only before `ready`
-  dial,        // payload: archived Listen that will_dial announced; the answer contains the fd
-  // payload: archived Secret whose value is the statement. The answer is an archived
+  will_dial,   // payload: archived Listen; only before `ready`
+  dial,  // payload: archived Listen that was sent with will_dial before; the response has an fd
+  // payload: archived Secret whose value is the statement to sign. The response is an archived
   // AuditSignature.
   sign
 };
@@ -93,8 +95,8 @@ void archive(Ar &ar, GaveUp &v) {
 }
 
 struct Ready {
-  std::vector<std::string> in_force, missing;  // parts of the confinement
-  std::uint32_t telemetry = 0;                 // BH_TELEMETRY_... needs of a telemetry plugin
+  std::vector<std::string> in_force, missing;  // isolation features
+  std::uint32_t telemetry = 0;                 // the BH_TELEMETRY_... needs of a telemetry plugin
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
@@ -102,8 +104,8 @@ void archive(Ar &ar, Ready &v) {
   ar(in_force, missing, telemetry);
 }
 
-// A log line on log_fd, after the byte log_mark. Packets without log_mark are text written to
-// standard error.
+// A log line on log_fd. Its packet begins with log_mark. A packet that does not begin with log_mark
+// is text written to standard error.
 inline constexpr char log_mark = 1;
 inline constexpr std::size_t max_log_bytes = 8192;
 struct LogLine {
@@ -119,7 +121,7 @@ void archive(Ar &ar, LogLine &v) {
 struct Listen {
   std::string address;  // a sockaddr
   std::string as_configured;
-  bool for_everybody = false;  // whether all users may use a Unix socket's file
+  bool for_everybody = false;  // whether all users may connect to a Unix socket
 };
 template <class Ar>
 void archive(Ar &ar, Listen &v) {

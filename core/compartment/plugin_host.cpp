@@ -149,8 +149,8 @@ Result<void> PluginHost::bring_up(Part &part) {
   return started;
 }
 
-// Returns an error if the profile requires the plugin. A missing connector is not an error here:
-// its servers fail instead.
+// Returns an error only if the profile requires the plugin. If a connector is missing, the host
+// continues and the connector's servers fail.
 Result<void> PluginHost::note_failure(Part &part, const Error &error, const std::string &text) {
   plugins_[part.number].failure = error.text;
   const bool connector = slice_.plugins[part.number].kind == PluginKind::connector;
@@ -176,8 +176,8 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// Stores the plugin's tables. Returns null if the plugin has the type that the profile expects;
-// otherwise returns an error message.
+// Stores the plugin's tables. Returns null on success. If the plugin does not have the type that
+// the profile expects, returns an error message.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];
@@ -200,7 +200,8 @@ const char *PluginHost::find_tables(std::uint32_t number) {
 
 const bh_http_service *PluginHost::http_service(void **self) {
   if (!services_loaded_ && !stopped_) {
-    services_loaded_ = true;  // also set on failure, so loading is not retried for each request
+    // set before loading, so that a failure is not retried at each request
+    services_loaded_ = true;
     for (const auto &part : parts_) {
       if (slice_.plugins[part->number].kind != PluginKind::service) continue;
       if (auto up = bring_up(*part); !up) {
@@ -223,12 +224,12 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  // Ends the remaining calls. A gateway that is stopping has already cancelled its calls or closed
-  // the trunk.
+  // Waits for in-flight calls. If the whole gateway is shutting down, it has already cancelled the
+  // calls or closed the trunk.
   stub_->drain();
   wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
   stub_->close_lanes();
-  // Child processes get two grace periods: after stdin is closed, and after SIGTERM.
+  // A child process has two grace periods: one after its stdin is closed, and one after SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
            [this] { return stub_->lanes() == 0; });
   PluginRuntime::stop_all(parts_);

@@ -1,7 +1,8 @@
-// A process with plugins but no router. It runs either connectors, tools and services behind a
-// link's server stub, or a single policy or telemetry plugin behind the stub for its type.
+// Hosts the plugins of a compartment that has no router. These are either connectors, tools plugins
+// and services behind a ServerStub, or a single policy or telemetry plugin behind the stub for its
+// type.
 //
-// Owner: the compartment. Runs on the reactor thread.
+// Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
 
 #include <map>
@@ -22,30 +23,30 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // `options` contains log, log_level, services, and the resources of this process for plugins and
-  // their child programs. PluginHost sets the other members.
+  // `options` must have log, log_level, services, and this process's resources for plugins and
+  // child programs. PluginHost sets the other members.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
 
-  // Loads and starts the plugins. Returns an error if a required plugin cannot start.
+  // Loads and starts the plugins. Returns an error if a required plugin cannot be started.
   Result<void> start();
-  // Returns the parts that its servers' sandboxes have lacked so far (see Spawner::missing()). The
-  // callback runs when this list grows.
+  // Returns the isolation features that the servers' sandboxes have lacked (see
+  // Spawner::missing()). on_servers_missing is called when the list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // Applies only to lanes opened after this call.
+  // Sets the servers' definitions for lanes that are opened after this call.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }
-  // Closes the lanes in order, then stops the plugins. Runs the event loop for no longer than the
-  // profile's shutdown grace period.
+  // Closes the lanes, then stops the plugins. Runs the event loop until both are done or the
+  // profile's time limits expire.
   void stop();
 
-  // Returns the BH_TELEMETRY_... needs of the plugin, or 0 if it is not a telemetry plugin or has
+  // Returns the BH_TELEMETRY_... needs of the telemetry plugin, or 0 if there is none or it has
   // failed.
   std::uint32_t telemetry_needs() const;
 
@@ -54,7 +55,8 @@ class PluginHost {
     PluginHost *host = nullptr;
     std::uint32_t number = 0;
   };
-  // Receives plugin calls. There is no transport table because this process has no clients.
+  // Receives the plugins' calls. There is no transport table because clients do not connect to this
+  // process.
   struct Receiver;
   using Tables = host_tables::TableSet<
       host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
@@ -82,7 +84,7 @@ class PluginHost {
   std::unique_ptr<link::ServerStub> stub_;
   std::unique_ptr<link::PolicyServerStub> policy_stub_;
   std::unique_ptr<link::TelemetryServerStub> telemetry_stub_;
-  bool services_loaded_ = false;  // set at first use
+  bool services_loaded_ = false;  // services are loaded when they are first used
   bool stopped_ = false;
 };
 

@@ -31,7 +31,7 @@ class Requests {
       return fail(BH_E_UNAVAILABLE, "the supervisor did not respond");
     }
     Answer answer;
-    do {  // discards delayed answers to earlier requests
+    do {  // skips late responses to requests that timed out
       answer = {};
       if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
                          &answer.payload, &answer.fd)) {

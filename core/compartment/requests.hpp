@@ -1,7 +1,7 @@
-// Blocking requests from a compartment to its supervisor, one at a time.
+// Blocking requests from a compartment to the supervisor, one at a time.
 //
-// Thread-safe. All requests except `dial` are made only while plugins are being configured and
-// started, never on the request path. `sign` must not be called on the reactor thread.
+// Thread-safe. Plugins make these requests while they are configured or started, never while they
+// handle calls; `dial` can be called at any time. `sign` must not be called on the reactor thread.
 #pragma once
 
 #include "compartment/control.hpp"

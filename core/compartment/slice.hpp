@@ -20,9 +20,9 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// Returns the name of a plugin on its compartment's link. The type is part of the name because
-// instances of different types may have the same id: the built-in profile has a tool plugin "http"
-// and a service "http".
+// Returns the name of a plugin on its compartment's link. The name contains the plugin's kind
+// because plugins of different kinds may have the same ID: the built-in profile has a tools plugin
+// "http" and a service "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -40,18 +40,18 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// The compartment's permissions, from which its Confinement is built.
+// The permissions of a compartment. Its Confinement is built from them.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;  // fail if the kernel cannot enforce every part
-  // Paths of Unix sockets to which the supervisor connects on behalf of the compartment.
+  bool required = false;  // fail if the kernel cannot enforce the whole confinement
+  // Unix sockets to which the supervisor connects for the compartment.
   std::vector<std::string> dial;
-  bool stores = false;  // whether its telemetry plugins have a storage folder
+  bool stores = false;  // telemetry plugins have storage folders
   std::vector<std::string> read, write;
-  std::vector<std::string> hide;   // with exec: hidden from the programs
+  std::vector<std::string> hide;   // paths hidden from child programs; used only if `exec` is set
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
-  // If `network` is set, these are the TCP ports to which the compartment may connect; empty means
-  // all ports.
+  // The TCP ports to which the compartment may connect; empty means all ports. Used only if
+  // `network` is set.
   std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
 };
@@ -62,19 +62,20 @@ void archive(Ar &ar, SlicePrivileges &v) {
 }
 
 struct Slice {
-  std::string name;      // name of the compartment
-  bool router = false;   // true for the endpoint. It has a Host; other compartments have plugins
-  bool service = false;  // true for the control compartment. It has no plugins and no link
+  std::string name;
+  bool router = false;   // the endpoint, which runs a Host instead of plugins
+  bool service = false;  // the control compartment, which has no plugins and no link
   std::int32_t log_level = 1;
-  bool eager = true;                        // router
-  std::string sealing_key;                  // router; see HostOptions
-  std::uint32_t epoch = 0;                  // router
-  std::map<std::string, RemoteUse> remote;  // router: plugins and servers in other processes
-  Profile profile;                   // router: without credentials; others: only limits and folders
-  std::vector<SlicePlugin> plugins;  // others
-  std::map<std::string, std::string> definitions;  // others: server -> definition, with credentials
+  bool eager = true;                        // endpoint
+  std::string sealing_key;                  // endpoint; see HostOptions
+  std::uint32_t epoch = 0;                  // endpoint; see HostOptions
+  std::map<std::string, RemoteUse> remote;  // endpoint: servers and plugins in other processes
+  Profile profile;  // endpoint: the profile without credentials; others: only limits and folders
+  std::vector<SlicePlugin> plugins;  // all except the endpoint
+  // all except the endpoint: server -> definition, with credentials
+  std::map<std::string, std::string> definitions;
   SlicePrivileges privileges;
-  SecretPrints prints;  // telemetry: credentials to mask
+  SecretPrints prints;  // telemetry: the credentials to mask
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
@@ -84,7 +85,7 @@ void archive(Ar &ar, Slice &v) {
      definitions, privileges, prints);
 }
 
-// A changed profile for the running router; see Host::apply().
+// The changed profile that a running endpoint applies; see Host::apply().
 struct Apply {
   Profile profile;
   std::map<std::string, RemoteUse> remote;

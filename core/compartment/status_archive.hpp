@@ -1,4 +1,4 @@
-// Serializes the status that the endpoint sends to the supervisor.
+// Serializes the endpoint's status, which it sends to the supervisor.
 #pragma once
 
 #include "base/archive.hpp"

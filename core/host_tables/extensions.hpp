@@ -1,10 +1,11 @@
-// The host side of the extensions, generated from a class. Each function finds the plugin's
-// receiver by ctx and calls one of its members. Functions that the ABI tags [any] are posted to the
-// event loop if they are called on another thread; a posted function owns its data.
+// Class templates that generate the host's extension tables. Each function of a table finds the
+// receiver for the plugin's ctx and calls the receiver's member function. A function that the ABI
+// marks [any] may be called on any thread: outside the reactor thread, the call and copies of its
+// arguments are posted to the event loop.
 //
-// A Receiver is a class with `static R of(void *ctx)`, which returns a reference or a small value,
-// and the members that each table lists. Every host has its own receiver class. Calls are direct:
-// there are no virtual functions, and memory is allocated only for posted functions.
+// A Receiver has `static R of(void *ctx)`, where R is a reference or a small value, and the members
+// that each table's comment lists. Every host has its own Receiver. There are no virtual functions,
+// and memory is allocated only for posted calls.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@
 
 namespace bulkhead::host_tables {
 
-// Runs f(receiver) on the reactor thread in a later turn. The Receiver has reactor() and owner()
-// (for Reactor::forget()).
+// Runs f(receiver) on the reactor thread in a later turn of the event loop. The Receiver must have
+// reactor() and owner(), which is the argument for Reactor::forget().
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -36,8 +37,8 @@ bh_status post(void *ctx, F f) {
                     [ctx, f = std::move(f)] { f(Receiver::of(ctx)); });
 }
 
-// Like post(), but runs f immediately if called on the reactor thread. The Receiver also has
-// on_loop_thread().
+// If called on the reactor thread, runs f(receiver) immediately; otherwise posts it. The Receiver
+// must have on_loop_thread() and the members that post() needs.
 template <class Receiver, class F>
 bh_status on_loop(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -46,8 +47,8 @@ bh_status on_loop(void *ctx, F f) {
   return BH_OK;
 }
 
-// The Receiver has session_open, deliver_message, stream_gone, session_close, check_revision,
-// finished and set_process_name, with the arguments of the table.
+// The Receiver must have session_open, deliver_message, stream_gone, session_close, check_revision,
+// finished and set_process_name, with the same arguments as the table's functions.
 template <class Receiver>
 struct TransportTable {
   static constexpr std::string_view id = BH_EXT_HOST_TRANSPORT;
@@ -68,7 +69,7 @@ struct TransportTable {
   static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
     return Receiver::of(ctx).deliver_message(*message, out);
   }
-  // For transports built against a minor version below 2.
+  // Called by transports that were built against a minor version below 2.
   static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                            bh_delivery *out) {
     if (session == 0) return BH_STALE;
@@ -94,7 +95,7 @@ struct TransportTable {
   }
 };
 
-// The Receiver has output_full(full).
+// The Receiver must have output_full(full).
 template <class Receiver>
 struct FlowTable {
   static constexpr std::string_view id = BH_EXT_HOST_FLOW;
@@ -108,8 +109,8 @@ struct FlowTable {
   }
 };
 
-// The Receiver has lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange, const
-// bh_error *), lane_down(lane, const bh_error *) and lane_closed(lane).
+// The Receiver must have lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange,
+// const bh_error *), lane_down(lane, const bh_error *) and lane_closed(lane).
 template <class Receiver>
 struct ConnectorTable {
   static constexpr std::string_view id = BH_EXT_HOST_CONNECTOR;
@@ -132,7 +133,7 @@ struct ConnectorTable {
   static void lane_closed(void *ctx, bh_lane lane) { Receiver::of(ctx).lane_closed(lane); }
 };
 
-// The Receiver has lane_connected(lane) and lane_full(lane, full).
+// The Receiver must have lane_connected(lane) and lane_full(lane, full).
 template <class Receiver>
 struct WireTable {
   static constexpr std::string_view id = BH_EXT_HOST_WIRE;
@@ -148,8 +149,8 @@ struct WireTable {
   }
 };
 
-// The Receiver has call_complete(call, kind, json) -> bh_status, call_progress(call, value, total,
-// message), list_changed(kind) and resource_updated(uri).
+// The Receiver must have call_complete(call, kind, json) -> bh_status, call_progress(call, value,
+// total, message), list_changed(kind) and resource_updated(uri).
 template <class Receiver>
 struct ToolsTable {
   static constexpr std::string_view id = BH_EXT_HOST_TOOLS;
@@ -184,7 +185,7 @@ struct ToolsTable {
   }
 };
 
-// The Receiver has call_event(call, kind, detail).
+// The Receiver must have call_event(call, kind, detail).
 template <class Receiver>
 struct EventTable {
   static constexpr std::string_view id = BH_EXT_HOST_EVENT;
@@ -201,9 +202,10 @@ struct EventTable {
   }
 };
 
-// Calls are always posted because a policy may call these functions inside the request that they
-// answer. The Receiver has static copy(const bh_verdict &), which returns a copy that owns its
-// texts, and policy_decided(number, copy), policy_filtered(question, listed) and policy_changed().
+// All calls are posted, because a policy may call these functions inside the function that requests
+// a decision. The Receiver must have static copy(const bh_verdict &), which returns a verdict that
+// owns its strings, and policy_decided(number, copy), policy_filtered(question, listed) and
+// policy_changed().
 template <class Receiver>
 struct PolicyTable {
   static constexpr std::string_view id = BH_EXT_HOST_POLICY;
@@ -228,8 +230,8 @@ struct PolicyTable {
   }
 };
 
-// Always posted, because batch() may call this function, and calls that wait for the commit may add
-// records. The Receiver has records_committed(below).
+// Calls are always posted: a plugin may call this function inside batch(), and calls that resume
+// after the commit may add records. The Receiver must have records_committed(below).
 template <class Receiver>
 struct TelemetryTable {
   static constexpr std::string_view id = BH_EXT_HOST_TELEMETRY;
@@ -243,8 +245,8 @@ struct TelemetryTable {
   }
 };
 
-// The Receiver has http_service(void **self) -> const bh_http_service *, and static http_missing,
-// the error message if there is no service.
+// The Receiver must have http_service(void **self) -> const bh_http_service *, and the static
+// member http_missing, the error message if there is no service.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

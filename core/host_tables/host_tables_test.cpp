@@ -13,7 +13,8 @@ using namespace bulkhead::host_tables;
 
 namespace {
 
-// A host with one plugin that records the calls it receives. Its ctx is its own address.
+// A host with one plugin. Records the calls that it receives. The plugin's ctx is the host's
+// address.
 struct FakeHost {
   std::unique_ptr<Reactor> loop = *Reactor::create();
   const std::thread::id thread = std::this_thread::get_id();
@@ -132,7 +133,7 @@ TEST_CASE("tables: functions restricted to the reactor thread call the receiver 
   CHECK(session == 7);
   bh_delivery out{};
   CHECK(transport->deliver(&host, 7, 3, bh::str("{}"), &out) == BH_OK);
-  // Session 0 is valid only for deliver_message.
+  // Only deliver_message accepts session 0.
   CHECK(transport->deliver(&host, 0, 3, bh::str("{}"), &out) == BH_STALE);
   transport->stream_gone(&host, 7, 3);
   transport->session_close(&host, 7, BH_SESSION_INPUT_ENDED);
@@ -169,7 +170,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
     tools->resource_updated(&host, bh::str(std::string("u:1")));
     return status;
   };
-  // A detail larger than the ABI limit is dropped.
+  // The event with a detail above the ABI limit is dropped.
   const Notes all{"complete 5 [1]", "progress half", "event 2",
                   "list " + std::to_string(BH_LIST_TOOLS), "updated u:1"};
   SECTION("on the loop's thread: at once, with the receiver's status") {
@@ -186,7 +187,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
   }
 }
 
-TEST_CASE("tables: policy and telemetry answers are always posted") {
+TEST_CASE("tables: policy decisions and telemetry acknowledgements are always posted") {
   const bh_limits limits{};
   const All set(limits);
   FakeHost host;

@@ -1,5 +1,5 @@
-// bh.host.executor/1 and bh.host.fd/1: the reactor interface for plugins. The plugin's ctx owns
-// everything that the plugin starts; see Reactor::held() and forget().
+// The tables bh.host.executor/1 and bh.host.fd/1, through which plugins use the reactor. Watches,
+// timers and posted functions are owned by the plugin's ctx; see Reactor::held() and forget().
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 
 namespace bulkhead::host_tables {
 
-// A Plugin has `static Plugin &of(void *ctx)`, reactor(), and check_call(wrong, function).
-// check_call() returns BH_OK or the reason to reject a plugin's call; `wrong` is true if the
-// arguments are invalid. The tables contain only functions, so all plugins of one type share them.
+// A Plugin must have `static Plugin &of(void *ctx)`, reactor() and check_call(wrong, function).
+// check_call() returns BH_OK, or the reason to reject the plugin's call; `wrong` is true if the
+// call's arguments are invalid. The tables have no data, so all plugins with the same Plugin class
+// share them.
 template <class Plugin>
 struct ReactorTables {
   static std::uint64_t now_ns(void *ctx) noexcept { return Plugin::of(ctx).reactor().now_ns(); }

@@ -1,5 +1,5 @@
-// The extension tables that one host provides. Each host has its own set because the tables contain
-// that host's limits. Extensions that are not listed are not provided.
+// The extension tables that a host provides to its plugins. Each host has its own set because the
+// tables contain the host's limits.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace bulkhead::host_tables {
 
-// Tables is a list of classes from extensions.hpp.
+// `Tables` is a list of classes from extensions.hpp.
 template <class... Tables>
 class TableSet : private Tables... {
  public:
@@ -17,7 +17,7 @@ class TableSet : private Tables... {
   TableSet(const TableSet &) = delete;
   TableSet &operator=(const TableSet &) = delete;
 
-  // Returns null if the extension is not provided.
+  // Returns null if the host does not provide this extension.
   const void *find(std::string_view id) const noexcept {
     const void *found = nullptr;
     static_cast<void>(((id == Tables::id && (found = &this->Tables::table, true)) || ...));

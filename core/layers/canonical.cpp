@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Client settings files, in which the words below have a different meaning. For example, Gemini CLI
-// has "tools", "telemetry" and "security".
+// Settings files of MCP clients. In these files, the keys in kClientWords do not belong to the
+// gateway: Gemini CLI, for example, has "tools", "telemetry" and "security".
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -69,7 +69,7 @@ class Canonical {
   }
 
  private:
-  // A top-level key of a layer that is translated. `above` is the path that precedes its name.
+  // A top-level key that is translated to the canonical form. `above` is the path that precedes it.
   struct Spelling {
     std::string_view name;
     void (Canonical::*read)(Member &&member, const std::string &above);
@@ -98,7 +98,7 @@ class Canonical {
     }
   }
 
-  // The VS Code settings format: "mcp": { "servers": {...}, "inputs": [...] }.
+  // Unwraps the VS Code settings format: "mcp": { "servers": {...}, "inputs": [...] }.
   void unwrap(Member &&wrapper, const std::string &) {
     static constexpr std::string_view kKnown[] = {"servers", "mcpServers", "inputs"};
     if (!diagnostics_.is_table(wrapper.value, "mcp")) return;
@@ -136,7 +136,7 @@ class Canonical {
     }
   }
 
-  // Drops an editor's prompts. References to prompts are rejected where they occur.
+  // Drops the prompts of an editor. References to prompts are reported where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "expected an array");
@@ -163,7 +163,8 @@ class Canonical {
   }
 
   void add_policy(Member &&entry) {
-    // Names inside [policies] are unique, so only [policy] can collide, with [policies.policy].
+    // Keys in [policies] are unique, so only [policies.policy] and the top-level [policy] can
+    // collide.
     if (entry.name != "policy" || !has_default_policy_) {
       has_default_policy_ = has_default_policy_ || entry.name == "policy";
       policies_.value.members.push_back(std::move(entry));
@@ -174,8 +175,8 @@ class Canonical {
   }
 
   Diagnostics &diagnostics_;
-  const bool shared_;  // JSON that other programs may also use
-  const bool client_;  // a known settings file of a client
+  const bool shared_;  // a JSON file that other programs may use
+  const bool client_;  // a known settings file of an MCP client
   std::size_t foreign_ = 0;
   Place foreign_place_{};
   std::string foreign_names_;
@@ -185,7 +186,7 @@ class Canonical {
 };
 
 // Merges tables by name. If `whole` returns true for two tables with the same name, the second
-// replaces the first; otherwise their keys are merged.
+// table replaces the first. Otherwise their keys are merged.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;
@@ -206,7 +207,7 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
   }
 }
 
-// Returns true if the plugin, and therefore the set of configuration keys, differs.
+// Returns true if the tables name different plugins, whose configuration keys differ.
 bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
   const Node *is = added.find("plugin");

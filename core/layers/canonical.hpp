@@ -8,13 +8,13 @@
 
 namespace bulkhead::profiles {
 
-// Renames aliases of the server section ("servers", "mcp.servers", mcp = { servers } ...) to
-// "mcpServers" and [policy] to [policies.policy], and drops "inputs" and "$schema". In a JSON file
-// with servers that is neither a project file nor a lenient layer, keys of other programs are
-// dropped with one note.
+// Converts a layer to its canonical form. All names of the server section ("servers",
+// "mcp.servers", mcp = { servers } ...) become "mcpServers", [policy] becomes [policies.policy],
+// and "inputs" and "$schema" are dropped. If a JSON file has servers and is neither a project file
+// nor a lenient layer, other programs' keys are dropped with one note.
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics);
 
-// Merges a canonical layer over the layers below it, following the rules of ProfileLayer.
+// Merges a canonical layer into `base`, the merged lower layers, by the rules of ProfileLayer.
 void merge_layer(Node &base, Node &&over);
 
 }  // namespace bulkhead::profiles

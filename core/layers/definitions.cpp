@@ -18,7 +18,7 @@ class DefinitionReader {
   DefinitionReader(const std::vector<ProfileLayer> &layers, const Profile &profile)
       : layers_(layers) {
     scratch_.server_holds = profile.server_holds;
-    // Used by read_server().
+    // read_server() needs the following members.
     scratch_.naming = profile.naming;
     scratch_.limits = profile.limits;
     scratch_.connectors = profile.connectors;
@@ -65,8 +65,8 @@ class DefinitionReader {
     return nullptr;
   }
 
-  // Returns the reason why a layer of the profile holds this server or one of its keys, or an empty
-  // string.
+  // Returns the reason why a layer protects this server or one of its keys from changes. Returns an
+  // empty string if no layer does.
   std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);
@@ -123,7 +123,8 @@ Result<DefinedServers> read_definitions(std::string_view json, const Profile &pr
     return fail(BH_E_INVALID, "cannot parse the definitions: " +
                                   (errors.empty() ? std::string("not JSON") : errors.front().what));
   }
-  // Text that closes the wrapper's brace early could add members to the wrapper.
+  // The text was inserted between the braces of an object. A malicious text could close the array
+  // and add members to the object.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {
     return fail(BH_E_INVALID, "the definitions must be a JSON array of objects");
   }

@@ -1,4 +1,4 @@
-// Reads server definitions that a plugin or a controlling program sends at run time.
+// Parses server definitions that a plugin or a controlling program sends at run time.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ inline constexpr std::size_t kGivenServers = 1000;
 struct DefinedServers {
   std::vector<ServerDef> servers;
   struct Refused {
-    std::string name, reason;  // the reason contains no credential
+    std::string name, reason;  // the reason contains no credentials
   };
   std::vector<Refused> refused;
 };
 
-// Reads a JSON array of definitions, each with "name", "source" and the members of an mcpServers
-// entry. Values are used as written: references are not expanded. Invalid definitions, and
-// definitions that server_holds of `profile` forbids, are rejected individually. Returns an error
-// if the text is not an array of objects or exceeds a limit (kProfileBytes, kGivenServers). The
-// naming, limits and server types of `profile` apply.
+// Parses a JSON array of definitions. Each has "name", "source" and the members of an mcpServers
+// entry. Variable references are not expanded. The naming, limits and server types of `profile`
+// apply. An invalid definition, or one that the profile's server_holds forbid, is rejected without
+// affecting the others. Returns an error if the text is not an array of objects or exceeds a limit
+// (kProfileBytes, kGivenServers).
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

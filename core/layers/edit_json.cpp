@@ -25,7 +25,7 @@ std::size_t skip_string(std::string_view text, std::size_t i) {
   return std::min(i + 1, text.size());
 }
 
-// Returns the position after the white space and comments that begin at `i`.
+// Returns the first position from `i` that is neither white space nor part of a comment.
 std::size_t skip_space(std::string_view text, std::size_t i) {
   for (;;) {
     i = std::min(text.find_first_not_of(blanks, i), text.size());
@@ -55,7 +55,7 @@ std::size_t skip_value(std::string_view text, std::size_t i) {
     }
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') {
-      if (depth == 0) return i;  // end of the enclosing value, after a number or a literal
+      if (depth == 0) return i;  // end of the enclosing object or array, after a number or literal
       if (--depth == 0) return i + 1;
     }
     if (depth == 0 && (c == ',' || blanks.find(c) != std::string_view::npos)) return i;
@@ -105,8 +105,8 @@ std::string object_of(const NewServer &server) {
   return out + '}';
 }
 
-// Returns the text between the object's '{' and its first member if it contains a line break,
-// otherwise an empty view.
+// Returns the white space before the object's first member if it contains a line break, and an
+// empty view otherwise.
 std::string_view indent_of(std::string_view text, std::size_t object) {
   const std::size_t end = std::min(text.find_first_not_of(blanks, object + 1), text.size());
   const std::string_view space = text.substr(object + 1, end - object - 1);
@@ -167,7 +167,7 @@ std::optional<std::string> remove_from_json(std::string_view text, const Node &r
   std::size_t end = skip_value(text, json_offset(text, at->value.place));
   const std::size_t next = skip_space(text, end);
   if (next < text.size() && text[next] == ',') {
-    // Erases everything up to the next member or the comment before it.
+    // Erases up to the next member, or up to the comment before that member.
     end = std::min(text.find_first_not_of(blanks, next + 1), text.size());
   } else if (const std::size_t last = text.substr(0, begin).find_last_not_of(blanks);
              last != std::string_view::npos && text[last] == ',') {

@@ -25,7 +25,7 @@ Result<Node> read_profile(const ProfileLayer &file) {
   Diagnostics diagnostics(layers);
   Node root;
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    root.kind = Kind::table;  // an empty file is TOML
+    root.kind = Kind::table;  // an empty file counts as TOML
     return root;
   }
   if (parse_layer(layers.front(), 0, {}, &root, diagnostics)) return root;
@@ -40,7 +40,8 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// Returns the file's content as JSON without this server. Sections are sorted by name.
+// Returns the file's content as JSON without this server, with sorted sections. Two files that
+// differ only in this server have the same result.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -53,8 +54,8 @@ std::string json_without(Node root, std::string_view name) {
       return member.name == key && member.value.members.empty();
     });
   }
-  // Sorted, because a section moves if its first table is removed while its other tables follow
-  // another section.
+  // The order of sections is not compared: in TOML, removing a section's first table can move the
+  // section behind another one.
   std::sort(root.members.begin(), root.members.end(),
             [](const Member &a, const Member &b) { return a.name < b.name; });
   std::string out;
@@ -80,7 +81,7 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
                   "): edit the file by hand");
 }
 
-// Changes this server's `disabled` or `enabled` key. If there is neither, adds `disabled`.
+// Changes the server's `disabled` or `enabled` key. If it has neither, adds `disabled`.
 std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &root,
                                          std::string_view name, bool disabled) {
   for (const auto &[key, wanted] : {std::pair{"disabled", disabled}, {"enabled", !disabled}}) {
@@ -98,7 +99,6 @@ std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &r
                        : disable_in_toml(file.text, root, name);
 }
 
-// Returns the server as JSON, without its enabled or disabled state.
 std::string json_of_rest(Node server) {
   std::erase_if(server.members, [](const Member &member) {
     return member.name == "disabled" || member.name == "enabled";

@@ -1,5 +1,5 @@
-// Edits the servers in the text of a profile file. Comments, order and all other text are preserved
-// byte for byte. Thread-safe.
+// Edits the servers in a profile file's text. Comments, order and all other text are preserved byte
+// for byte. Thread-safe.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace bulkhead {
 
 struct NewServer {
   std::string name;
-  std::string command;  // or a URL
+  std::string command;  // empty if `url` is set
   std::vector<std::string> args;
   std::string cwd;  // may be empty
   std::vector<std::pair<std::string, std::string>> env;
@@ -22,27 +22,28 @@ struct NewServer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Returns the names of the file's servers in order. Returns BH_E_INVALID if the text is neither
-// TOML nor JSON; the error message includes the location.
+// Returns the names of the file's servers in the order of the file. Returns BH_E_INVALID, with the
+// location of the error, if the text is neither TOML nor JSON.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 
-// Returns the file's text with the server added in the file's format. load_profile() validates the
-// server. Returns BH_E_DENIED if the name exists, BH_E_INVALID as above, and BH_E_UNSUPPORTED if
-// the file's syntax cannot be edited automatically.
+// Adds a server in the file's format and returns the new text. Does not validate the server
+// (load_profile() does). Returns BH_E_DENIED if the name exists, BH_E_INVALID if the file cannot be
+// parsed, and BH_E_UNSUPPORTED if the file's syntax cannot be edited automatically.
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
-// Returns the file's text with a server added that `toml` defines as tables [mcpServers.NAME]. The
-// server is written in the file's format; its comments are kept only in a TOML file. Errors are the
-// same as for file_with_server().
+// Adds the server that `toml` defines in tables [mcpServers.NAME], and returns the new text. The
+// server is converted to the file's format; its comments are kept only in a TOML file. Errors are
+// those of file_with_server().
 Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
                                      const std::string &toml);
 
-// Returns the file's text without the server. Returns BH_E_NOT_FOUND if there is no server with
-// this name, and BH_E_INVALID and BH_E_UNSUPPORTED as above.
+// Removes the server and returns the new text. Returns BH_E_NOT_FOUND if there is no server with
+// this name, BH_E_INVALID if the file cannot be parsed, and BH_E_UNSUPPORTED if the file's syntax
+// cannot be edited automatically.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
-// Returns the file's text with the server enabled or disabled. If the server is already in that
-// state, the text is unchanged. Errors are the same as for file_without_server().
+// Enables or disables the server and returns the new text, which is unchanged if the server is
+// already in that state. Errors are those of file_without_server().
 Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
                                        bool disabled);
 

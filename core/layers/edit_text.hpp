@@ -1,4 +1,4 @@
-// Adds and removes a server's table in the text of a profile. Callers verify the result. Internal
+// Adds and removes servers in the text of a profile file. Callers must verify the result. Internal
 // to core/layers.
 #pragma once
 
@@ -11,30 +11,31 @@
 
 namespace bulkhead::profiles {
 
-// Returns the server table, under any of its names, or null if there is none.
+// Returns the section with the servers under any of its names, or null if there is none.
 const Member *servers_section(const Node &root);
 
-// Returns the text with the server added. `root` is the parsed text.
+// Adds a server and returns the new text. `root` is the parsed text.
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
-// `object_text` is the server as JSON.
+// `object_text` is the server as a JSON object.
 std::optional<std::string> add_object_to_json(std::string_view text, const Node &root,
                                               std::string_view name,
                                               const std::string &object_text);
-// Returns the text without the server, or nullopt if the syntax cannot be edited automatically.
+// Removes a server and returns the new text. Returns nullopt if the syntax cannot be edited
+// automatically.
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name);
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
-// Inserts `disabled = true` as this server's first key. The server must not have this key.
+// Inserts `disabled = true` as the server's first key. The server must not have a `disabled` key.
 std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
                                            std::string_view name);
 std::optional<std::string> disable_in_json(std::string_view text, const Node &root,
                                            std::string_view name);
 
-// Returns the byte offset of a location. Columns count bytes in JSON and characters in TOML.
+// Converts a location to a byte offset. Columns count bytes in JSON and characters in TOML.
 std::size_t json_offset(std::string_view text, const Place &place);
 std::size_t toml_offset(std::string_view text, const Place &place);
 

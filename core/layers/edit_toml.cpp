@@ -38,7 +38,7 @@ std::string_view line_at(std::string_view text, std::size_t at) {
   return text.substr(at, std::min(text.find('\n', at), text.size() - 1) + 1 - at);
 }
 
-// Returns the keys in a table header: {"mcpServers", "x", "env"}.
+// Returns the keys in a table header, such as {"mcpServers", "x", "env"}.
 std::vector<std::string> keys_of(std::string_view header) {
   const std::vector<ProfileLayer> layers{{"file", "header.toml", std::string(header)}};
   Diagnostics diagnostics(layers);
@@ -61,12 +61,12 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-// Returns the start of the previous line.
+// Returns the start of the line that precedes the line starting at `at`.
 std::size_t line_before(std::string_view text, std::size_t at) {
   return at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
 }
 
-// Returns the end of a table's lines. Comments and blank lines before the next table belong to the
+// Returns the end of a table. Comments and blank lines in front of the next table belong to the
 // next table.
 std::size_t end_of_table(std::string_view text, std::size_t from, std::size_t next) {
   while (next > from) {
@@ -81,7 +81,7 @@ struct Lines {
   std::size_t begin, end;
 };
 
-// Returns the ranges of this server's tables. Adjacent ranges are joined.
+// Returns the line ranges of the server's tables. Adjacent ranges are joined.
 std::vector<Lines> tables_of(std::string_view text, std::string_view section,
                              std::string_view name) {
   std::vector<std::size_t> headers = header_lines(text);
@@ -134,7 +134,7 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
   std::string out;
   std::size_t kept = 0;  // the text before this position has been processed
   for (const Lines &lines : tables_of(text, servers_section(root)->name, name)) {
-    // Leaves one blank line between the remaining parts.
+    // Keeps at most one blank line between the remaining parts.
     const std::size_t before = line_before(text, lines.begin);
     const bool ends_blank = lines.end == text.size() || is_blank(line_at(text, lines.end));
     const bool begins_blank =

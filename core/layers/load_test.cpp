@@ -315,7 +315,7 @@ TEST_CASE("variables of a disabled server may be unset") {
   CHECK(profile.notes.size() == 1);
 }
 
-TEST_CASE("time-outs are clamped to the ceiling, with a note") {
+TEST_CASE("timeouts above the maximum are reduced to it, with a note") {
   const Profile profile = good({{"file", "a.toml", R"(
 [limits]
 timeout_ceiling_ms = 1000
@@ -455,7 +455,7 @@ TEST_CASE("a sandbox that is contradictory or has no process is rejected") {
   CHECK(wrong(R"("command":"c","memory_bytes":1)") == "mcpServers.a.memory_bytes");
   CHECK(wrong(R"("command":"c","cache_bytes":1)") == "mcpServers.a.cache_bytes");
   CHECK(wrong(R"("command":"c","sandbox":"off","cache_bytes":0)") == "mcpServers.a.cache_bytes");
-  // VS Code's table of the same name is dropped with a note.
+  // VS Code's `sandbox` table is dropped with a note.
   const Profile p = good(
       {{"file", "p.json", R"({"mcpServers":{"a":{"command":"c","sandbox":{"network":{}}}}})"}});
   CHECK(p.servers.at(0).sandbox == SandboxRules{});

@@ -15,8 +15,7 @@ namespace {
 
 using State = MergedServer::State;
 
-// Returns the servers in a text that was already parsed successfully. The result is empty if there
-// are none.
+// Returns the servers of a layer. Its text must have been parsed successfully before.
 Node servers_in(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
   Diagnostics diagnostics(layers);
@@ -43,7 +42,8 @@ bool same_value(const Node *a, const Node *b) {
   return one == other;
 }
 
-// Returns "stdio", "http" or "sse", as defined or as implied by the other keys.
+// Returns the server's type ("stdio", "http" or "sse"). If `type` is omitted, the other keys
+// determine it.
 std::string type_of(const Node &server, const std::map<std::string_view, const Node *> &keys) {
   const auto type = keys.find("type");
   if (type == keys.end()) return listed_type(server);
@@ -51,7 +51,7 @@ std::string type_of(const Node &server, const std::map<std::string_view, const N
   return known.empty() ? type->second->text : std::string(known);
 }
 
-// For env and headers, each differing member is listed.
+// Adds the key if the values differ. For env and headers, adds each differing member instead.
 void add_differences(std::string_view key, const Node *here, const Node *there,
                      std::vector<std::string> *out) {
   static const Node none(Kind::table, {});
@@ -69,7 +69,7 @@ void add_differences(std::string_view key, const Node *here, const Node *there,
   std::for_each(b.members.begin(), b.members.end(), add);
 }
 
-// `here` is the profile's definition.
+// `here` is the profile's definition, `there` the imported one.
 std::vector<std::string> differences_of(const Node &here, const Node &there) {
   const auto a = keys_of_server(here), b = keys_of_server(there);
   std::vector<std::string> out;
@@ -104,7 +104,8 @@ class Merger {
       merged.state = State::refused;
     } else if (const Node *base = before_.find(server.base);
                base != nullptr && differences_of(*base, *there).empty()) {
-      merged.state = State::kept;  // under its original name: a different server has the suffix
+      // the same definition exists under the name without the suffix
+      merged.state = State::kept;
       merged.name = server.base;
       here = base;
     } else if (here != nullptr) {

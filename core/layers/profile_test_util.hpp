@@ -1,4 +1,4 @@
-// Shared by the tests of the profile libraries.
+// Functions for tests of core/profile, core/formats, core/corporation and core/layers.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,8 @@
 
 namespace bulkhead::test {
 
-// Sets every variable to "v-NAME", except variables whose name begins with "unset".
+// Returns an environment in which every variable NAME has the value "v-NAME", except variables in
+// `values` and those whose names begin with "unset".
 inline ProfileEnvironment environment(const std::map<std::string, std::string> &values = {}) {
   ProfileEnvironment out;
   out.home = "/home/u";

@@ -34,7 +34,7 @@ void append_table(std::string &out, const Node &table) {
   out += '}';
 }
 
-// Appends canonical JSON. kProfileDepth limits the recursion.
+// Appends canonical JSON. The recursion is limited by kProfileDepth.
 void append_canonical(std::string &out, const Node &node) {
   switch (node.kind) {
     case Kind::null:
@@ -64,7 +64,7 @@ void append_canonical(std::string &out, const Node &node) {
   }
 }
 
-// Returns a string unchanged, and any other value as JSON.
+// Returns the text of a string node, and the JSON of any other node.
 std::string text_of(const Node &node) {
   if (node.kind == Kind::string) return node.text;
   std::string out;
@@ -72,7 +72,8 @@ std::string text_of(const Node &node) {
   return out;
 }
 
-// Returns a copy for display. Strings that look like credentials, or whose names do, are masked.
+// Returns a copy for display, in which credentials are masked. If `masked` is true, all strings are
+// masked.
 Node without_credentials(Node node, bool masked) {
   if (node.kind == Kind::string && (masked || credential_value(node.text))) node.text = kMask;
   for (Node &item : node.items) item = without_credentials(std::move(item), masked);
@@ -105,7 +106,7 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    // Returns false to show the key with the other keys.
+    // Returns false if the key is shown among the other keys.
     bool (EntryReader::*read)(const Node &value);
   };
 
@@ -165,9 +166,9 @@ class EntryReader {
     return false;
   }
 
-  // Adds all other keys, and keys whose values have the wrong type.
+  // Adds a key without a reader, or a key whose value has the wrong type.
   void add_other(const Member &member, std::string_view key) {
-    // Sandbox keys and variable names are never masked.
+    // Sandbox keys and names of environment variables are never masked.
     const bool plain = key.starts_with("sandbox");
     const bool masked = key == "env" || key == "headers" ||
                         (key != "bearer_token_env_var" && credential_name(member.name));
@@ -185,7 +186,7 @@ class EntryReader {
     return true;
   }
 
-  // Adds the variable name of every "${...}", including forms that expand() rejects.
+  // Adds the variable names of all "${...}" references, including those that expand() rejects.
   void add_references(std::string_view text) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);

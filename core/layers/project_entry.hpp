@@ -1,5 +1,5 @@
-// A project server's serialization and working directory, used both to display a server and to
-// verify its approval. Internal to core/layers.
+// Computes a project server's serialized form and working directory. The display of a server and
+// the verification of its approval use the same functions. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace bulkhead::profiles {
 
-// Returns ProjectEntry::serialisation for one member of mcpServers.
+// Returns the ProjectEntry::serialisation of a member of mcpServers.
 std::string project_serialisation(const Member &entry, const std::string &file);
 
-// Returns a server's working directory: its cwd, relative to the file's folder. `cwd` is the string
-// node, or null if the definition has no cwd.
+// Returns the server's working directory. A relative `cwd` is relative to the file's folder. `cwd`
+// is a string node, or null if the definition has no cwd.
 std::string project_cwd(const Node *cwd, const std::string &file);
 
 }  // namespace bulkhead::profiles

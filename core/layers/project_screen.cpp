@@ -20,7 +20,7 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-// Returns true for an entry that starts this gateway. Projects may configure clients to start the
+// Returns true if the server is this gateway. A project may configure its clients to start the
 // gateway, but here the gateway would start itself recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
@@ -31,7 +31,8 @@ bool starts_this_gateway(const Node &server) {
   return false;
 }
 
-// Makes the working directory absolute so it does not depend on where the gateway was started.
+// Makes the working directory absolute, so that it does not depend on the gateway's working
+// directory.
 void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;
@@ -66,8 +67,8 @@ class Screen {
       for (Member &entry : section.value.members) {
         if (!may_add(entry)) continue;
         const bool used = approved(entry);
-        // Each server uses memory and adds a line to every list. Approved servers have a separate
-        // limit.
+        // Each server uses memory and a line in every list, so the number is limited. Approved
+        // servers have a separate limit, so that unapproved servers cannot displace them.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
           ++over;
           continue;
@@ -92,8 +93,8 @@ class Screen {
   }
 
  private:
-  // Returns false if the user's own profile has an entry with this name. A repository cannot
-  // replace that entry.
+  // Returns false if a lower layer has a server with this name, because a repository must not
+  // replace the user's servers.
   bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is skipped: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);
@@ -124,7 +125,7 @@ class Screen {
   Diagnostics &diagnostics_;
 };
 
-// Quotes the text as a single shell word.
+// Quotes the text for a shell.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
     return bh::is_letter_or_digit(c) ||

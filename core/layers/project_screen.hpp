@@ -1,4 +1,4 @@
-// Filters a project file's layer. Internal to core/layers.
+// Filters the layer of a project file. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -10,19 +10,18 @@
 
 namespace bulkhead::profiles {
 
-// A server without approval.
 struct Unapproved {
   Member entry;
 };
 
-// In a canonical project layer, keeps only approved servers whose names do not occur in lower
-// layers; all other sections are dropped. `below` is the merged lower layers. Servers without
-// approval are moved to *unapproved. A note lists all other dropped members.
+// Keeps the approved servers of a canonical project layer, except servers whose names exist in
+// `below`, the merged lower layers. Drops all other sections. Moves servers without approval to
+// *unapproved. A note lists everything else that was dropped.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Adds servers without approval to the profile. They are disabled and have no definition, and each
-// shows the command that approves it.
+// Adds unapproved servers to the profile as disabled servers without a definition. Each shows the
+// command that approves it.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

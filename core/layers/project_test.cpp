@@ -82,13 +82,13 @@ TEST_CASE("F07 an approved project server is an ordinary server") {
   CHECK(profile.notes.empty());
 }
 
-TEST_CASE("F08 the digest is computed from the documented serialisation") {
+TEST_CASE("F08 the digest is computed from the documented serialized form") {
   const auto all = entries(kWeather);
   REQUIRE(all.size() == 1);
   CHECK(all[0].serialisation ==
         R"({"file":"/repo/.mcp.json","name":"weather","server":{"args":["w.js","--fast"],)"
         R"("command":"node","env":{"KEY":"${WEATHER_KEY}"},"timeout":60000}})");
-  // printf %s '...' | sha256sum
+  // Computed with: printf %s '...' | sha256sum
   CHECK(all[0].digest == "4d2dc3529e5015d7cf72667ca34c302981a89f8fbcfa8584c2f809ee212251bb");
   CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   const auto escaped = entries(R"({"servers": {"a": {"args": ["\n\u0001\u007f\/\u00fc\"\\"]}}})");
@@ -97,7 +97,7 @@ TEST_CASE("F08 the digest is computed from the documented serialisation") {
         "\"\\n\\u0001\x7F/\xC3\xBC\\\"\\\\\"]}}");
 }
 
-TEST_CASE("F08 every change except order, white space and format ends the approval") {
+TEST_CASE("F08 any change except order, white space and format revokes the approval") {
   const std::string was = digest(kWeather);
   const auto weather = [](const std::string &members) {
     return R"({"mcpServers": {"weather": {)" + members + "}}}";
@@ -106,7 +106,7 @@ TEST_CASE("F08 every change except order, white space and format ends the approv
                           "args": ["w.js", "--fast"], "command": "node",)")) == was);
   CHECK(digest(R"({"inputs": [], "servers": {"weather": {"command": "node", "timeout": 60000,
                    "args": ["w.js", "--fast"], "env": {"KEY": "${WEATHER_KEY}"}}}})") == was);
-  // The digest depends on the path, but not on the format.
+  // The digest depends on the file's path but not on its format.
   CHECK(digest("[mcpServers.weather]\ncommand = 'node'\nargs = [\n'w.js', '--fast']\n"
                "timeout = 60_000\nenv.KEY = '${WEATHER_KEY}'\n",
                "/repo/project") == digest(kWeather, "/repo/project"));
@@ -142,7 +142,8 @@ TEST_CASE("a project's servers start in the project folder, wherever the gateway
   const auto cwd = [](const std::string &value) {
     const std::string text = R"({"servers": {"a": {"command": "x", "cwd": ")" + value + "\"}}}";
     const Profile profile = good({project(text, {digest(text)})});
-    CHECK(entries(text)[0].cwd == profile.servers.at(0).cwd);  // the displayed folder is used
+    // the displayed working directory is the one that is used
+    CHECK(entries(text)[0].cwd == profile.servers.at(0).cwd);
     return profile.servers.at(0).cwd;
   };
   CHECK(cwd("sub/folder") == "/repo/sub/folder");

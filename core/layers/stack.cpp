@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDetects = "detect_servers";
 constexpr std::string_view kPluginDirs = "plugin_dirs";
 
-// Reports directives as errors: only the corporation's layer may contain them.
+// Reports directives as errors. Only the corporation's layer may contain them.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // After a failure, any further errors would only be consequences of the first.
+  // Stops here after an error: checks of an incomplete tree would report misleading errors.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -45,18 +45,19 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // Not in server_holds: the lock applies to files, but not to a program that controls the gateway.
+  // Not added to server_holds: this lock applies to files, but not to a program that controls the
+  // gateway.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
-// Errors in lenient, project or detected layers must not prevent the gateway from starting.
+// Returns true for layers whose errors must not prevent the gateway from starting.
 bool LayerStack::is_tolerant(std::size_t index) const {
   const ProfileLayer &layer = layers_[index];
   return layer.lenient || layer.project || layer.detected;
 }
 
-// Other programs' files are not even parsed unless they are used.
+// Parses another program's file only if its servers are used.
 void LayerStack::read_detected_layer(std::size_t index) {
   if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
@@ -88,15 +89,15 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // Not translated for projects: project definitions are compared as written with the approved
-    // definitions.
+    // Project definitions are not translated, because they are compared with the approved
+    // definitions as written.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
   }
 }
 
-// Keys that control how other layers are used are read first.
+// Reads the keys that determine how other layers are used.
 void LayerStack::read_switches() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (!read_[i].readable || is_tolerant(i)) continue;
@@ -130,7 +131,7 @@ bool LayerStack::above_corp(std::size_t index) const {
   return corp_at_.has_value() && index > *corp_at_;
 }
 
-// Puts the corporation's plugin folders first in the search order.
+// Puts the corporation's plugin folders first, so that they are searched before all others.
 void LayerStack::keep_corp_dirs() {
   for (Member &member : root.members) {
     if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;
@@ -154,7 +155,7 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  // screen_project() drops all other sections of a project file.
+  // In a project file, screen_project() drops directives with all other sections.
   if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
   if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
   if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);

@@ -27,14 +27,16 @@ class LayerStack {
   std::vector<RuleLayer> rules;
   std::vector<Unapproved> unapproved;
 
-  // Reports the effects of directives and the layers' holds. Called after merge().
+  // Reports the effects of directives, and stores the parts that the layers protect. Called after
+  // merge().
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:
   struct Layer {
-    bool readable = false;  // false if not readable, or part of the next layer
+    // false if the file could not be parsed, or was merged into the next layer
+    bool readable = false;
     bool v2 = false;
-    Node tree;  // canonical
+    Node tree;  // in canonical form
   };
 
   void read_all();
@@ -50,12 +52,12 @@ class LayerStack {
   const std::vector<ProfileLayer> &layers_;
   Diagnostics &diagnostics_;
   CorpLayer corp_;
-  std::optional<std::size_t> corp_at_;  // index of the corp layer, once it has been read
-  std::vector<Node> corp_dirs_;         // plugin_dirs of the corp layer
+  std::optional<std::size_t> corp_at_;  // index of the corporation's layer, once it has been read
+  std::vector<Node> corp_dirs_;         // plugin_dirs of the corporation's layer
   std::vector<Layer> read_;
-  std::vector<std::string> listen_addresses_;  // of the transports of all layers
+  std::vector<std::string> listen_addresses_;  // listening addresses of all layers' transports
   bool detects_ = false;
-  std::string servers_locked_;  // the reason why servers cannot be added, or empty
+  std::string servers_locked_;  // the reason why no servers can be added, or empty
 };
 
 }  // namespace bulkhead::profiles

@@ -17,7 +17,7 @@ constexpr std::string_view kServers = "mcpServers";
 
 Result<Node> read_user_layer(const ProfileLayer &layer) {
   std::vector<ProfileLayer> layers{layer};
-  layers[0].lenient = true;  // only the gateway writes the file
+  layers[0].lenient = true;  // only the gateway writes this file
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
   if (layer.text.find_first_not_of(" \t\r\n") == std::string::npos) return root;
@@ -40,7 +40,7 @@ Node &servers_of(Node &root) {
   return made.value;
 }
 
-// Serializes the layer with one line for each section and each server.
+// Serializes the layer with a separate line for each section and each server.
 std::string written(const Node &root) {
   std::string out = "{";
   for (std::size_t i = 0; i < root.members.size(); ++i) {
@@ -94,7 +94,7 @@ class JsonObject {
     name(key);
     *out_ += value;
   }
-  // Omits default values.
+  // Writes the number unless it is the default.
   void number(std::string_view key, std::uint64_t value, std::uint64_t usual) {
     if (value != usual) json(key, std::to_string(value));
   }
@@ -139,7 +139,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
 namespace profiles {
 namespace {
 
-// Adds a server's process-related keys under the names that the profile uses.
+// Adds the server's process-related keys under the names that the profile uses.
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;

@@ -1,6 +1,5 @@
-// The user layer: a JSON layer to which a program adds servers.
-//
-// Thread-safe. Does not access files.
+// The user layer: a JSON profile layer to which a program adds servers. These functions do not
+// access files. Thread-safe.
 #pragma once
 
 #include <string>
@@ -12,17 +11,17 @@
 
 namespace bulkhead {
 
-// Returns the layer's text with one server added. load_profile() validates the server together with
-// all layers. Returns BH_E_INVALID if the entry is damaged, BH_E_DENIED if the name exists, or
-// another error if the layer cannot be read.
+// Adds a server and returns the layer's new text. Does not validate the server: load_profile() does
+// this for all layers together. Returns BH_E_INVALID if the entry is malformed, BH_E_DENIED if the
+// name exists, or another error if the layer cannot be parsed.
 Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry);
 
-// Returns the layer's text without the server, or BH_E_NOT_FOUND if there is no server with this
-// name.
+// Removes a server and returns the layer's new text. Returns BH_E_NOT_FOUND if there is no server
+// with this name.
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name);
 
-// Returns a definition as one JSON object for display. Values of env and headers, and values in url
-// and args that look like credentials, are "***".
+// Returns a definition as a JSON object for display. Credentials are replaced with "***": all
+// values of env and headers, and values in url and args that look like credentials.
 std::string masked_json(const ServerDef &def);
 
 }  // namespace bulkhead

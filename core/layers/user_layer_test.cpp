@@ -1,4 +1,4 @@
-// Tests the layer written by the connector API.
+// Tests the profile layer that the connector API writes.
 #include "layers/user_layer.hpp"
 
 #include <catch2/catch.hpp>
@@ -43,7 +43,7 @@ TEST_CASE("adding and removing servers leaves the rest of the user layer unchang
   text = without_server(layer(*text), "a");
   REQUIRE(text.has_value());
   CHECK(loaded(*text).servers.at(0).name == "b");
-  // Text that a user wrote under another name for the section is kept.
+  // If the user gave the server section another name, adding a server preserves it.
   text = added(R"({"servers":{"m":{"command":"x"}},"naming":{"separator":":"}})",
                R"({"id":"n","command":"y"})");
   REQUIRE(text.has_value());
@@ -95,7 +95,7 @@ TEST_CASE("an entry that another process has damaged is rejected") {
   CHECK(refused([](Values &values) { values.at(2).size = 1; }));
   CHECK(refused([](Values &values) { values.at(3).text = "1],\"command\":[1"; }));
   CHECK(refused([](Values &values) { values.resize(ServerEntry::max_values + 1, values.back()); }));
-  CHECK(refused([](Values &values) {  // excessively nested tables
+  CHECK(refused([](Values &values) {  // too deeply nested
     values.assign(1'000, values.front());
     for (ServerEntry::Value &value : values) value.size = 1;
   }));

@@ -1,4 +1,4 @@
-// Tests the limits that one side of a link enforces in case the other process is compromised.
+// Tests the limits that each end of a link enforces against a compromised process at the other end.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Loop {
   }
 };
 
-// The other end of a socket. Stores the kinds and codes of incoming frames.
+// The other end of a socket. Stores incoming frames.
 struct Peer final : Channel::Receiver {
   std::vector<Frame> got;
   std::vector<OwnedFd> fds;
@@ -116,7 +116,7 @@ TEST_CASE("incoming frames have a separate size limit") {
 TEST_CASE("a lane closes in time even if the server stub never reports lane_closed") {
   Loop loop;
   Heard heard;
-  const bh_limits limits = limits_for_tests();  // no grace period
+  const bh_limits limits = limits_for_tests();  // without a grace period
   ClientStub client(*loop.reactor, "compartment", limits, heard);
   Ends ends = pair();
   Peer server(*loop.reactor, std::move(ends.two));
@@ -170,7 +170,7 @@ TEST_CASE("a compromised client stub can open only a limited number of lanes and
   Frame open;
   open.kind = lane_open;
   std::vector<std::unique_ptr<Peer>> peers;
-  // Both ends of each lane are in this process, so the test uses many descriptors.
+  // The test needs many descriptors because both ends of each lane are in this process.
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = files.rlim_max;

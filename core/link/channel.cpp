@@ -17,21 +17,21 @@ namespace bulkhead::link {
 namespace {
 
 constexpr std::size_t scratch_bytes = 256u << 10;
-constexpr std::size_t large_payload = 16u << 10;  // too large to copy into the queue
-constexpr std::size_t max_fds_waiting = 64;       // descriptors received before their frames
-constexpr std::size_t max_parts = 64;             // in one gathering write
+constexpr std::size_t large_payload = 16u << 10;  // smaller payloads are copied into the queue
+constexpr std::size_t max_fds_waiting = 64;       // descriptors that arrived before their frames
+constexpr std::size_t max_parts = 64;             // limit for one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// Returns true if a kernel resource is exhausted. This is not the peer's fault: descriptors in
-// flight, for example, are counted per user.
+// Returns true if the kernel ran out of a resource. This is not the peer's fault: the limit for
+// descriptors in flight, for example, applies to all processes of a user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
-// Returns the thread's read buffer. Handlers never nest, so one buffer serves all channels of a
-// thread. It is not freed when the thread ends, for two reasons: few threads have channels, and
-// registering a thread-exit destructor takes the dynamic linker's lock, which a plugin with a
-// hanging static constructor never releases.
+// Returns the thread's read buffer. All channels of a thread share it, because a handler is never
+// called inside another one. The buffer is not freed when the thread exits. Few threads have
+// channels, and registering a destructor for thread exit would take a lock of the dynamic linker. A
+// plugin whose static constructor hangs never releases that lock.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -43,7 +43,7 @@ char *scratch() {
   return mine;
 }
 
-// Calls sendmsg() once, with the descriptor attached to the first byte.
+// Calls sendmsg() once. Attaches the descriptor to the first byte.
 ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
   msghdr message{};
   message.msg_iov = parts;
@@ -181,8 +181,8 @@ void Channel::flush() {
   if (shortage) try_later();
 }
 
-// Retries after a delay. The socket stays writable, so waiting for a write event would cause a busy
-// loop.
+// Retries after a delay. The socket remains writable during a resource shortage, so waiting for a
+// write event would be a busy loop.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;
   retry_timer_ = reactor_.timer_start(this, retry_ms, bh::callback(this, [](Channel &self) {
@@ -191,8 +191,8 @@ void Channel::try_later() {
                                       }));
 }
 
-// Writes data up to the next descriptor. A descriptor must be sent with the first byte of its own
-// frame.
+// Writes queued bytes up to the next frame with a descriptor, or that frame with its descriptor: a
+// descriptor must be attached to the first byte of its own frame.
 bool Channel::write_some() {
   std::size_t bytes = queued();
   int fd = -1;
@@ -227,7 +227,7 @@ void Channel::on_event(std::uint32_t events) {
 }
 
 void Channel::read() {
-  // The rest of a large frame is read directly into that frame's buffer.
+  // The rest of a large frame is read directly into the frame's buffer.
   std::size_t room = scratch_bytes;
   char *to = scratch();
   const std::size_t had = in_.size();
@@ -273,15 +273,16 @@ void Channel::read() {
   std::string whole = std::move(in_);
   in_.clear();
   if (take_frames(whole, &used)) {
-    if (used == whole.size()) return;  // also frees the memory of a large frame
+    if (used == whole.size()) return;  // also frees the buffer of a large frame
     whole.erase(0, used);
     in_ = std::move(whole);
   }
 }
 
-// Returns false if the channel was destroyed or closed. *used is then invalid.
+// Handles the complete frames in `bytes` and sets *used to their size. Returns false if the channel
+// was closed or destroyed; *used is then unspecified.
 bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
-  const std::shared_ptr<bool> alive = alive_;  // a receiver may destroy the channel
+  const std::shared_ptr<bool> alive = alive_;  // the receiver may destroy the channel
   while (bytes.size() - *used >= sizeof(Frame)) {
     Frame frame;
     std::memcpy(&frame, bytes.data() + *used, sizeof frame);

@@ -1,9 +1,9 @@
-// One end of a socket pair between two processes of this program. It carries frames in both
-// directions, optionally with descriptors. Both processes run the same program on the same machine,
-// so the header is in host byte order. Incoming frames are validated nevertheless because the other
+// One end of a socket pair between two processes. It carries frames in both directions. A frame may
+// have a file descriptor. Both processes run the same executable on the same machine, so frame
+// headers are in host byte order. Incoming frames are validated nevertheless, because the other
 // process may be compromised.
 //
-// Owner: its creator. Runs on the reactor thread.
+// Owned by its creator. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Frame {
   std::uint32_t bytes = 0;  // length of the payload that follows; set by send()
   std::uint16_t kind = 0;
   std::uint16_t has_fd = 0;  // 1 if a descriptor is attached; set by send()
-  std::uint32_t plugin = 0;  // from the server stub: number assigned by plugin_named
-  std::uint32_t code = 0;    // a status, a message kind or flags, depending on `kind`
+  std::uint32_t plugin = 0;  // from the server stub: the number that plugin_named assigned
+  std::uint32_t code = 0;    // a status, message kind or flags, depending on `kind`
   std::uint64_t exchange = 0;
-  std::uint64_t value = 0;  // a deadline or a delay, depending on `kind`
+  std::uint64_t value = 0;  // a deadline or delay, depending on `kind`
 };
 static_assert(sizeof(Frame) == 32);
 
@@ -36,36 +36,35 @@ class Channel {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // Receives one frame. The payload is borrowed; the receiver owns fd. The receiver may destroy
-    // the channel.
+    // Handles one frame. The payload is borrowed; the receiver owns `fd`. May destroy the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // Called once if the peer has closed the socket or violated the protocol. The receiver may
-    // destroy the channel.
+    // Called once, after the peer has closed the socket or violated the protocol. May destroy the
+    // channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
-  // An incoming frame larger than max_frame bytes is a protocol violation. send() rejects a frame
-  // if more than max_queue bytes or max_fds_queued descriptors would be queued, except that an
-  // empty queue accepts any frame. If `with_fds` is set, incoming descriptors are accepted.
+  // An incoming frame of more than max_frame bytes is a protocol violation. send() rejects a frame
+  // if the queue would exceed max_queue bytes or max_fds_queued descriptors; an empty queue accepts
+  // any frame. Incoming descriptors are accepted only if `with_fds` is set.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
-  // Replaces max_frame as the limit for incoming frames. Must be called before the first turn.
+  // Replaces the limit for incoming frames. Must be called in the same turn as the constructor.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Queues a frame. All frames of one turn are written with one system call at the end of the turn,
-  // but a large payload is written immediately. `fd` (-1: none) is duplicated by the kernel, and
-  // the caller keeps its own descriptor. Returns BH_E_LIMIT if the queue is full, or BH_STALE if
-  // the peer has closed the socket.
+  // Queues a frame. At the end of a turn of the event loop, all queued frames are written with one
+  // system call. A large payload is written immediately. The caller keeps `fd` (-1: none); the peer
+  // receives a duplicate. Returns BH_E_LIMIT if the queue is full, and BH_STALE if the peer has
+  // closed the socket.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // Writes the queue immediately. Used before a process exits.
+  // Writes the queue immediately. Needed before the process exits.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
@@ -81,7 +80,7 @@ class Channel {
   void fail(std::string_view reason);
 
   struct WaitingFd {
-    std::uint64_t at;  // stream offset of the frame to which it belongs
+    std::uint64_t at;  // stream offset of the descriptor's frame
     OwnedFd fd;
   };
 
@@ -104,7 +103,7 @@ class Channel {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Returns two connected stream sockets, non-blocking and close-on-exec.
+// Returns two connected stream sockets. Both are non-blocking and close-on-exec.
 Result<std::pair<OwnedFd, OwnedFd>> socket_pair();
 
 }  // namespace bulkhead::link

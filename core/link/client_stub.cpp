@@ -40,7 +40,7 @@ bh_status send_behind(Channel &channel, const Frame &frame, std::string_view arc
 struct ClientStub::Plugin {
   ClientStub *stub = nullptr;
   std::string id;
-  std::optional<std::uint32_t> number;  // on the current trunk, once assigned
+  std::optional<std::uint32_t> number;  // number on the current trunk, once assigned
   std::string failure;
   bool listed = false;
   std::uint32_t features = 0;  // valid once all lists have arrived
@@ -58,7 +58,7 @@ struct ClientStub::Lane final : Channel::Receiver {
   std::string server;
   std::uint64_t connect_timeout_ms = 0;
   std::unique_ptr<Channel> channel;
-  OwnedFd server_end;  // until it is sent to the server stub
+  OwnedFd server_end;  // set until it is sent to the server stub
   bool down = false, closing = false;
   std::uint64_t close_timer = 0;
 
@@ -98,7 +98,7 @@ struct ClientStub::Trunk final : Channel::Receiver {
   void closed(Channel &, std::string_view reason) override { stub.trunk_lost(*this, reason); }
   ClientStub &stub;
   std::unique_ptr<Channel> channel;
-  std::unordered_set<bh_call> calls;  // in flight
+  std::unordered_set<bh_call> calls;
 };
 
 ClientStub::ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
@@ -132,7 +132,7 @@ void ClientStub::attach(OwnedFd trunk) {
   send_waiting();
 }
 
-// Queues a call for the next process. Returns false if too many calls are pending.
+// Queues a call for the next process. Returns false if too many calls are queued.
 bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
@@ -175,8 +175,8 @@ void ClientStub::give_up(const std::string &reason) {
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
-// Marks the current process as ending. It receives no more calls; new calls wait for the next
-// process.
+// Stops sending new calls to the current process, which is about to exit. New calls wait for the
+// next process.
 void ClientStub::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
   ending_.push_back(std::move(trunk_));
@@ -203,8 +203,8 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// Ends all transferred lanes. Usually the lanes' own sockets report the loss, but not if only the
-// trunk is broken and the process is still running.
+// Closes all lanes that were sent to the process. Usually each lane's socket reports the loss. It
+// does not if the process continues to run after its trunk was closed.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -243,7 +243,7 @@ void ClientStub::on_trunk(Trunk &trunk, const Frame &frame, std::string_view pay
       return;
     }
     default:
-      // Lists from a process that is ending are ignored.
+      // Lists from a process that is about to exit are ignored.
       if (&trunk == trunk_.get()) on_plugin(frame, payload);
       return;
   }
@@ -310,8 +310,8 @@ void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view p
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
-// Retries a call on the next process. The process that refused the call is being replaced and did
-// not start it.
+// Sends a call to the next process. The current process is being replaced and refused to start the
+// call.
 void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;
@@ -357,9 +357,8 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
-// Assigns a number to a plugin. After a reload, the other process is often ready first, so the
-// plugin may not yet be known here. Its lists are then dropped, and are requested once the plugin
-// is known.
+// Assigns a number to a plugin. After a reload, the other process is often ready before the plugin
+// is known here. Its lists are then dropped, and requested again once the plugin is known.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
@@ -466,11 +465,11 @@ struct ClientStubFunctions {
     lane.closing = true;
     Frame frame;
     frame.kind = FrameKind::lane_close;
-    // A lane that was never transferred or whose socket is closed is already down.
+    // If the lane's socket was never sent, or is already closed, lane_closed cannot arrive.
     ClientStub &stub = *lane.stub;
     if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
-    // A child process gets two grace periods: after stdin is closed, and after SIGTERM. If
-    // lane_closed has not arrived by then, the lane is treated as closed.
+    // A child process has two grace periods: one after its stdin is closed, and one after SIGTERM.
+    // The lane is then treated as closed even if lane_closed has not arrived.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));

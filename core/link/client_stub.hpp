@@ -1,9 +1,10 @@
-// The client stub of a link: presents another process's plugins to the router as local plugins.
+// The client stub of a link: presents the plugins of another process to the router as if they were
+// local.
 //
-// Lanes may be opened while the other process is being started or restarted. Messages are queued in
-// the lane's own socket, and its server end is transferred as soon as there is a trunk.
+// A lane may be opened while the other process is starting. Messages are queued in the lane's own
+// socket. The other end of the socket is sent to the process once there is a trunk.
 //
-// Owner: the Host. Runs on the reactor thread.
+// Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
 
 #include <array>
@@ -35,44 +36,44 @@ class ClientStubEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
-  // Receives an event for the session database; `kind` is BH_RECORD_NET etc.
+  // Called with an event for the session database. `kind` is one of BH_RECORD_NET etc.
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
-  // `plugin` is the instance id of the tools plugin.
+  // `plugin` is the instance ID of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // Called when the plugin has sent all its lists after a start or restart. The plugin has no
-  // subscriptions yet.
+  // Called after each start of the plugin, when it has sent all of its lists. The plugin then has
+  // no subscriptions.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class ClientStub {
  public:
-  // `compartment` is used only in messages. In `limits`, message_bytes limits the size of a frame,
-  // and write_queue_bytes limits the size of a queue.
+  // `compartment` is used in messages only. limits.message_bytes limits the size of a frame, and
+  // limits.write_queue_bytes the size of a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
   ~ClientStub();
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects a started or restarted process. Until its own trunk ends, the previous process may
-  // answer calls that it has started.
+  // Connects a process that has been started. The previous process may send the responses of its
+  // calls until its own trunk is closed.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Lanes and calls fail with this reason until the
-  // next attach().
+  // Called if the process will not be restarted. Lanes and calls fail with `reason` until the next
+  // attach().
   void give_up(const std::string &reason);
 
-  // Returns the tables and `self` of the plugin with that instance id, even if the other process
-  // does not currently run it. In that case, messages to the plugin are rejected. The tables remain
-  // valid for the lifetime of this object.
+  // Returns the tables, and `self` of the plugin with this instance ID. They are valid while this
+  // object exists, even if the other process does not run the plugin. Messages to such a plugin are
+  // rejected.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // Like plugin(), for a tools plugin that is new or has been recreated. The previous lists are
-  // discarded and requested again.
+  // Returns `self` of a tools plugin that is new or was recreated. Its previous lists are discarded
+  // and requested again.
   void *fresh_tools(const std::string &id);
-  // Returns the reason why that plugin failed, or an empty string if it has not failed or its state
-  // is unknown.
+  // Returns the reason why the plugin failed. Returns an empty string if it has not failed or its
+  // state is unknown.
   std::string_view failure(const std::string &id) const;
 
  private:
@@ -106,14 +107,14 @@ class ClientStub {
   const bh_limits &limits_;
   ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
-  // Trunks of processes that are ending, oldest first. These processes send answers but receive no
-  // new calls.
+  // Trunks of processes that are about to exit, oldest first. These processes receive no new calls,
+  // but send the responses of their in-flight calls.
   static constexpr std::size_t max_ending = 4;
   std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;
-  std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // keyed by id
+  std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // keyed by instance ID
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  // Calls that wait for the next process, in order. None of them has started. Limited to
+  // Calls that wait for the next process, in order. None of them has been started. Limited to
   // max_waiting calls and write_queue_bytes bytes.
   static constexpr std::size_t max_waiting = 1024;
   struct Waiting {

@@ -1,8 +1,10 @@
-// Frames on the sockets of one link. A link forwards the tables of bh.connector/1 and bh.tools/1,
-// or of one bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* is in
-// the router's process and the *server stub* in the plugins' process. A link has one trunk, and one
-// socket per lane so that a large message delays only its own server. The client stub creates the
-// lane sockets.
+// The frames of a link. A link forwards the tables of bh.connector/1 and bh.tools/1, or of one
+// bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* runs in the
+// router's process, the *server stub* in the plugins' process. They share one socket, the trunk. In
+// addition, the client stub creates a socket for each lane, so that a large message delays only its
+// own server.
+//
+// Each frame's comment lists the use of the header's fields and of the payload.
 #pragma once
 
 #include <cstddef>
@@ -13,75 +15,77 @@
 namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
-  // Trunk, client stub to server stub. These frames identify plugins by instance id: during a
-  // reload, the client stub may be connected to the previous process, in which a number belongs to
-  // another plugin.
-  lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
-  call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
-  call_cancel,    // exchange
-  // payload: a plugin's id. If the plugin exists, answered with plugin_named and its lists.
+  // Trunk, client stub to server stub. These frames identify a plugin by its instance ID, not by
+  // its number: during a reload, they may reach the previous process, in which the number belongs
+  // to another plugin.
+  //
+  // fd: the lane's socket; payload: archived LaneText; value: connection timeout in ms.
+  lane_open = 1,
+  call_begin,   // exchange; code: flags; value: deadline; payload: archived CallText
+  call_cancel,  // exchange
+  // payload: a plugin's ID. If the plugin exists, the response is plugin_named and the plugin's
+  // lists.
   tools_wanted,
-  calls_ended,  // answers calls_draining: only call_cancel frames follow
+  calls_ended,  // response to calls_draining: of the call frames, only call_cancel may follow
 
-  // Trunk, server stub to client stub. `plugin` is the number that this trunk assigned to a
-  // plugin's id.
-  plugin_named = 15,  // payload: the id
+  // Trunk, server stub to client stub. `plugin` is the number that plugin_named assigned on this
+  // trunk.
+  plugin_named = 15,  // payload: the plugin's ID
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  // All four lists have been sent. Later changes are sent as tools_list followed by tools_changed.
-  // code: BH_TOOLS_... bits.
+  // All four lists have been sent. If a list changes later, tools_list and then tools_changed are
+  // sent. code: BH_TOOLS_... bits.
   tools_listed,
   tools_changed,     // code: list kind
   call_complete,     // exchange; code: result kind; payload: JSON
-  call_refused,      // exchange; code: status; payload: text
+  call_refused,      // exchange; code: status; payload: error message
   call_progress,     // exchange; payload: archived Progress
-  call_event,        // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
-  plugin_failed,     // payload: the reason; this plugin stays unavailable
+  call_event,        // exchange; code: BH_RECORD_...; payload: JSON for the session database
+  plugin_failed,     // payload: the reason; the plugin remains unavailable
   resource_updated,  // payload: URI
-  calls_draining,    // this process ends once its calls have ended; answered by calls_ended
+  calls_draining,    // the process exits after its in-flight calls; response: calls_ended
 
   // Lane socket, client stub to server stub.
-  lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
-  lane_initialize,  // like lane_send, with BH_LANE_INITIALIZE
-  lane_repeatable,  // like lane_send, with BH_LANE_REPEATABLE
-  lane_ready,       // payload: revision
+  lane_send = 32,   // exchange; code: see lane_code(); value: deadline; payload: the message
+  lane_initialize,  // a lane_send with BH_LANE_INITIALIZE
+  lane_repeatable,  // a lane_send with BH_LANE_REPEATABLE
+  lane_ready,       // payload: protocol revision
   lane_abandon,     // exchange
   lane_close,
 
   // Lane socket, server stub to client stub.
-  lane_message = 48,  // exchange; payload
-  lane_failed,        // exchange; code: status; value: retry after, ms; payload: text
-  lane_down,          // code: status; value: retry after, ms; payload: text
+  lane_message = 48,  // exchange; payload: the message
+  lane_failed,        // exchange; code: status; value: retry delay in ms; payload: error message
+  lane_down,          // code: status; value: retry delay in ms; payload: error message
   lane_closed,
 
-  // Policy trunk, client stub to server stub. A request and its answer have the same `exchange`.
-  policy_decide = 64,  // payload: archived PolicyText of `value` bytes, followed by the arguments
-  policy_observe,      // like policy_decide, with the result instead of the arguments
-  policy_filter,       // like policy_decide, without arguments
-  policy_forget,       // the answer is no longer needed
+  // Policy trunk, client stub to server stub. A response has the `exchange` of its request.
+  policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
+  policy_observe,      // payload: archived PolicyText of `value` bytes, then the result
+  policy_filter,       // payload: archived PolicyText of `value` bytes
+  policy_forget,       // cancels a request
 
   // Policy trunk, server stub to client stub.
-  policy_needs = 80,  // sent first, unless plugin_failed is; code: BH_POLICY_... bits
-  policy_waits,       // the plugin has received the request and answers later
-  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed by the rewritten
-  // text.
+  policy_needs = 80,  // first frame, unless plugin_failed is sent; code: BH_POLICY_... bits
+  policy_waits,       // the plugin has received the request and will decide later
+  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, then the rewritten text.
   policy_verdict,
   policy_refused,   // payload: the reason why there is no verdict
-  policy_filtered,  // code: 1 to list the item
+  policy_filtered,  // code: 1 if the item is listed
   policy_changed,   // the rules have changed
 
   // Telemetry trunk, client stub to server stub.
-  telemetry_batch = 96,  // code: number of records; payload: that many archived RecordText
+  telemetry_batch = 96,  // code: number of records; payload: archived RecordTexts
 
-  // Telemetry trunk, server stub to client stub. telemetry_taken means that records below the
-  // number `exchange` (0: none) have been accepted or, if the plugin commits, have been committed.
-  // It also shows that the process is alive. plugin_failed may be sent instead.
+  // Telemetry trunk, server stub to client stub. telemetry_taken acknowledges all records whose
+  // numbers are below `exchange` (0: none): they have been accepted or, if the plugin commits,
+  // committed. It also shows that the process is responsive. plugin_failed may be sent instead.
   telemetry_taken = 112,
-  telemetry_needs,    // sent first, unless plugin_failed is; code: BH_TELEMETRY_... bits
-  telemetry_counters  // payload: archived CountersText; sent when a counter has changed
+  telemetry_needs,    // first frame, unless plugin_failed is sent; code: BH_TELEMETRY_... bits
+  telemetry_counters  // payload: archived CountersText; sent after counters have changed
 };
 
-// Returns the code of a lane message, which contains the message kind and the length of the
-// archived HeadersText at the start of the payload.
+// Returns the `code` of a lane message: the message kind, and the length of the archived
+// HeadersText in front of the message.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }
@@ -95,7 +99,8 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
 // Size limit for the part of a policy frame that does not come from the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
 
-// Size limit for archived headers: two lengths per header, plus the number of headers.
+// Size limit for archived headers: names and values, two lengths per header, and the number of
+// headers.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link

@@ -62,7 +62,7 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// Stores a server stub's frames. The test acts as the client stub.
+// Stores the frames from a server stub. The test acts as the client stub.
 struct Frames final : Channel::Receiver {
   std::vector<std::pair<Frame, std::string>> got;
   bool ended = false;
@@ -140,7 +140,7 @@ TEST_CASE("headers cross a link only with their own message") {
   const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
   CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
   CHECK(send(2, BH_LANE_REPEATABLE, "{2}", {}) == BH_OK);
-  // The largest message, with the maximum number of headers.
+  // A message of maximum size with the maximum number of headers.
   const std::string large(link.limits.message_bytes, 'm');
   Pairs most(BH_HEADER_COUNT,
              {"Mcp-Param-A", std::string(BH_HEADER_BYTES / BH_HEADER_COUNT - 11, 'v')});
@@ -158,7 +158,7 @@ TEST_CASE("headers cross a link only with their own message") {
   CHECK(got[2].flags == 0);
   CHECK(got[2].headers == most);
 
-  // The sender rejects invalid headers.
+  // The client stub rejects invalid headers.
   bh_error error = bh::make_error();
   most.emplace_back("Mcp-Name", "x");
   CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);
@@ -204,7 +204,7 @@ TEST_CASE("headers from a compromised client stub are limited and validated") {
     return to_bytes(text);
   };
   refused(5, "{}");                           // longer than the payload
-  refused(8, std::string(8, '\xFF') + "{}");  // lengths beyond the end
+  refused(8, std::string(8, '\xFF') + "{}");  // lengths that exceed the payload
   refused(max_header_bytes + 1, std::string(max_header_bytes + 1, 'x'));
   const std::string many = archived(BH_HEADER_COUNT + 1, "A", "1");
   refused(static_cast<std::uint32_t>(many.size()), many + "{}");
@@ -213,7 +213,7 @@ TEST_CASE("headers from a compromised client stub are limited and validated") {
   refused(static_cast<std::uint32_t>(split.size() - 1), split + "{}");
   CHECK(link.wire.got.empty());
 
-  // The lane still works.
+  // The lane remains usable.
   const std::string sound = archived(1, "A", "1");
   Frame frame;
   frame.kind = lane_send;

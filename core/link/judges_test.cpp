@@ -1,4 +1,4 @@
-// Tests both ends of a policy link and of a telemetry link. The test acts as the other end.
+// Tests both stubs of a policy link and of a telemetry link. The test acts as the opposite stub.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The other end: stores incoming frames and sends frames for the test.
+// The opposite stub: stores incoming frames, and sends frames for the test.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -185,7 +185,7 @@ TEST_CASE("client stub: queued events that the policy does not evaluate are allo
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("client stub: unexpected answers and answers of the wrong type are dropped") {
+TEST_CASE("client stub: unexpected verdicts and verdicts of the wrong type are ignored") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -209,7 +209,8 @@ TEST_CASE("client stub: unexpected answers and answers of the wrong type are dro
   CHECK(w.heard.ended.empty());
 }
 
-TEST_CASE("client stub: when a process ends, pending requests are refused and new requests fail") {
+TEST_CASE(
+    "client stub: when a process exits, pending requests are rejected and new requests fail") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -244,7 +245,7 @@ TEST_CASE("client stub: a process that does not acknowledge a request in time is
   w.turn();
   CHECK(w.heard.ended.empty());
   w.client.unanswered(2, true);
-  CHECK(w.heard.ended.empty());  // never called from inside the request
+  CHECK(w.heard.ended.empty());  // not called inside the function that makes the request
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   CHECK(w.heard.ended[0] == "policy");
@@ -253,7 +254,8 @@ TEST_CASE("client stub: a process that does not acknowledge a request in time is
   REQUIRE(w.until([&] { return w.peer.ended; }));
 }
 
-TEST_CASE("client stub: a protocol violation ends the process and refuses pending requests") {
+TEST_CASE(
+    "client stub: a protocol violation disconnects the process and rejects pending requests") {
   ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -299,7 +301,7 @@ TEST_CASE("client stub: texts and queued requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // 1 MiB each
-  // These texts exceed the message size limit.
+  // These texts exceed the size limit for messages.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -369,7 +371,7 @@ struct ServerStubWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("server stub: the plugin's immediate answers are sent") {
+TEST_CASE("server stub: the plugin's immediate verdicts are sent") {
   ServerStubWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
@@ -396,7 +398,7 @@ TEST_CASE("server stub: the plugin's immediate answers are sent") {
 }
 
 TEST_CASE(
-    "server stub: delayed answers of the plugin are sent, and unexpected answers are dropped") {
+    "server stub: the plugin's later verdicts are sent, and unexpected verdicts are ignored") {
   ServerStubWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);
@@ -404,7 +406,7 @@ TEST_CASE(
   const std::uint64_t number = w.judge.asked.back();
   w.peer.got.clear();
   SECTION("once") {
-    w.server->filtered(number, true);  // has the wrong type
+    w.server->filtered(number, true);  // wrong type
     w.server->decided(number, BH_VERDICT_BLOCK, {}, {});
     w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
@@ -538,7 +540,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
-  // All bits are set because the needs are not known yet.
+  // The stub reports all needs because it does not know the plugin's needs yet.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
@@ -773,7 +775,7 @@ TEST_CASE("telemetry: if a plugin commits, its records count as accepted once th
   server.committed(12);
   REQUIRE(w.until([&] { return client.kept() == 1; }));
   CHECK(heard.committed == 12);
-  server.committed(1000);  // a number above the last record
+  server.committed(1000);  // above the number of the last record
   REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(heard.committed == 13);
   CHECK(heard.ended.empty());

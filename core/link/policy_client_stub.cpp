@@ -93,7 +93,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later turn because the router is inside a table function.
+    // Reported in a later turn, because the router is calling a table function now.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });
@@ -140,7 +140,8 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   }
 }
 
-// Returns false if the frame is malformed. A verdict without a pending request is dropped.
+// Handles a verdict. Returns false if the frame is malformed. A verdict without a pending request
+// is ignored.
 bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;
@@ -205,7 +206,8 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    if (!judges(one.event)) {  // would not have been sent if the needs had been known
+    // the policy does not need the request; it was queued before its needs were known
+    if (!judges(one.event)) {
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};
       verdict.size = sizeof verdict;

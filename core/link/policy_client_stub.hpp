@@ -1,11 +1,11 @@
-// The client stub of a policy link: presents another process's policy to the router as a policy
-// that answers every request with a delay.
+// The client stub of a policy link: presents a policy in another process to the router. The policy
+// then decides every request asynchronously.
 //
-// If that process fails in any way, requests are refused. Requests made before the process first
-// starts are queued; during a restart, requests are refused immediately. If a request times out
-// before the other process has acknowledged it, the process is reported as unresponsive.
+// If the process fails in any way, requests are rejected. Requests are queued before the process
+// has started for the first time; during a restart they are rejected immediately. If a request
+// times out and the process has not even acknowledged it, the process is reported as unresponsive.
 //
-// Owner: the Host. Runs on the reactor thread.
+// Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -20,43 +20,42 @@
 
 namespace bulkhead::link {
 
-// Events for the router. They are never called from inside a table function.
+// Events for the router. Not called inside table functions.
 class PolicyEvents {
  public:
   virtual ~PolicyEvents() = default;
   virtual void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) = 0;
   virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
-  virtual void policy_changed() = 0;  // the rules or the result of needs() have changed
-  // Reports a running process that is unresponsive or has violated the protocol.
+  virtual void policy_changed() = 0;  // the rules or the needs have changed
+  // The process is running, but is unresponsive or has violated the protocol.
   virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
 class PolicyClientStub {
  public:
-  // In `limits`, message_bytes limits the size of a text, and write_queue_bytes limits the size of
-  // the requests that wait for the other process.
+  // limits.message_bytes limits the size of a text, and limits.write_queue_bytes the total size of
+  // requests that wait for the process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
   PolicyClientStub(const PolicyClientStub &) = delete;
   PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
-  // Connects a started or restarted process.
+  // Connects a process that has been started.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Requests are refused with this reason until the
-  // next attach().
+  // Called if the process will not be restarted. Requests are rejected with `reason` until the next
+  // attach().
   void give_up(std::string reason);
-  // Called when the router has stopped waiting for this answer. `late` is true if the request timed
-  // out.
+  // Called when the router stops waiting for a request. `late` is true if the request timed out.
   void unanswered(std::uint64_t number, bool late);
 
-  // Returns the table. The table's `self` is this PolicyClientStub.
+  // Returns a table whose `self` is a PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // Returns true if no process of this policy has yet reported that it is ready or has failed.
+  // Returns true if no process has yet reported that the policy is ready or has failed.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
-  // Returns the reason why all requests are refused. Empty if requests are accepted or the state is
-  // unknown.
+  // Returns the reason why requests are rejected. Returns an empty string if they are accepted or
+  // the process's state is unknown.
   const std::string &failure() const noexcept { return failure_; }
 
  private:
@@ -65,7 +64,7 @@ class PolicyClientStub {
 
   struct Pending {
     bool filter = false;
-    bool seen = false;  // acknowledged by the plugin's process
+    bool seen = false;  // acknowledged by the other process
   };
   struct Held {
     Frame frame;
@@ -90,8 +89,8 @@ class PolicyClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   bool ready_ = false;     // the process has reported its needs
-  bool was_lost_ = false;  // an earlier process exited
-  // All bits are set until the process has reported its needs.
+  bool was_lost_ = false;  // an earlier process has exited
+  // All needs are assumed until the process has reported its needs.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
                          BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;

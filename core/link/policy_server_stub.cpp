@@ -7,8 +7,8 @@
 namespace bulkhead::link {
 namespace {
 
-// The client stub's numbers use the lower 50 bits and the highest bit; the bits in between identify
-// the link.
+// The client stub's request numbers use the lower 50 bits and the highest bit. The other bits
+// identify the link.
 constexpr std::uint64_t link_shift = 50, link_bits = 13;
 constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;
 
@@ -114,7 +114,7 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       bh::view(verdict.arguments));
 }
 
-// ---- delayed answers of the plugin -----------------------------------------------------------
+// ---- asynchronous verdicts of the plugin --------------------------------------------------------
 
 bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
   const auto at = open_.find(number);

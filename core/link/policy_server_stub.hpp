@@ -1,7 +1,7 @@
-// The server stub of a policy link: converts the client stub's requests to plugin calls, and
-// converts immediate and delayed verdicts to frames.
+// The server stub of a policy link: calls the plugin for each request of the client stub, and sends
+// immediate and asynchronous verdicts back.
 //
-// Owner: the compartment. Runs on the reactor thread.
+// Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class PolicyServerStub {
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // Connects a started or restarted client stub. Requests from the previous client stub are
-  // discarded. `on_lost` is called once if this trunk ends before it is replaced.
+  // Connects a client stub that has been started. Requests from the previous client stub are
+  // discarded. `on_lost` is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
-  // Functions of the plugin's host table; `number` identifies the request. They must not be called
-  // from inside a plugin function.
+  // Called through the plugin's host table. `number` identifies the request. Must not be called
+  // inside a plugin function.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                std::string_view rewritten);
   void filtered(std::uint64_t number, bool listed);
@@ -56,11 +56,12 @@ class PolicyServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  // The link's number, which is part of the request numbers that the plugin receives. A restarted
-  // endpoint reuses its numbers, so without the link number an answer for the previous endpoint
-  // could match a request of the current endpoint.
+  // The link's number, which is part of the request numbers that the plugin sees. It prevents a
+  // decision for the previous endpoint from being used for the current one: a restarted endpoint
+  // reuses request numbers.
   std::uint64_t link_ = 0;
-  std::unordered_map<std::uint64_t, bool> open_;  // the plugin's pending answers; true: filter
+  // requests that the plugin has not decided; true: filter
+  std::unordered_map<std::uint64_t, bool> open_;
 };
 
 }  // namespace bulkhead::link

@@ -10,13 +10,13 @@
 namespace bulkhead::link {
 namespace {
 
-// During a reload, the client stub may refer to a plugin of the next or the previous process.
+// Returns an error message. During a reload, the client stub may refer to a plugin of the next or
+// the previous process.
 std::string absent(const std::string &id) {
   return "this compartment is not running plugin \"" + id + "\"";
 }
 
-// Removes the headers from the start of a message's payload. Returns false if the headers violate
-// the protocol.
+// Removes the headers from the start of a payload. Returns false if they violate the protocol.
 bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
   if (bytes == 0) return true;
   HeadersText text;
@@ -33,8 +33,8 @@ struct ServerStub::Lane final : Channel::Receiver {
   ServerStub *stub = nullptr;
   bh_lane handle = 0;
   const ServedPlugin *plugin = nullptr;
-  void *wire = nullptr;  // from the plugin; null: not open, or closing
-  bool closing = false;  // the plugin was notified but has not called lane_closed yet
+  void *wire = nullptr;  // from the plugin; null if not open yet, or closing
+  bool closing = false;  // lane_close() was called, and the plugin has not called lane_closed yet
   std::unique_ptr<Channel> channel;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
@@ -81,7 +81,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     const bh_lane lane = handle;
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The plugin's immediate status is reported over the link as a failed exchange.
+    // The client stub receives the plugin's immediate error as a failed exchange.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
@@ -233,7 +233,7 @@ bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &
   return status;
 }
 
-// Rejects a lane and closes it immediately.
+// Rejects a lane, and closes its socket.
 void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;
@@ -250,7 +250,7 @@ void ServerStub::close(Lane &lane) {
     lane.closing = true;
     return lane.plugin->connector->lane_close(lane.plugin->self, wire);  // lane_closed follows
   }
-  if (!lane.closing) lane_closed(lane.handle);  // it was never open
+  if (!lane.closing) lane_closed(lane.handle);  // the plugin never opened it
 }
 
 void ServerStub::close_lanes() {
@@ -367,7 +367,8 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   trunk_->send(frame, uri);
 }
 
-// Returns false if the limit has been reached.
+// Records a subscribe or unsubscribe request. Returns false if the limit for subscriptions has been
+// reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
   if (text.method != "resources/subscribe") return true;
@@ -392,7 +393,8 @@ void ServerStub::end_subscriptions() {
   }
 }
 
-// Every call is answered because the client stub waits for the answer.
+// Starts a call or reports why not. The client stub waits for every call, so no call may be
+// dropped.
 void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   if (draining_ && trunk_ != nullptr) {
     Frame later;
@@ -415,8 +417,8 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   trunk_->send(refused, bh::text(error));
 }
 
-// Called when the plugin reports that it has called complete(). If it called complete() on another
-// thread, the result was posted and is processed before the function posted here.
+// Called if the plugin's call function has reported that the call is complete. A result that was
+// reported on another thread was posted before, and is handled before the function posted here.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

@@ -1,8 +1,8 @@
-// The server stub of a link: converts the client stub's frames to plugin calls, and the plugins'
-// calls to frames.
+// The server stub of a link: converts the client stub's frames to calls of plugin functions, and
+// the plugins' calls to frames.
 //
-// Owner: the compartment. Runs on the reactor thread; tools plugins may complete calls on any
-// thread.
+// Owned by the compartment. All functions must be called on the reactor thread. Tools plugins may
+// complete calls on any thread.
 #pragma once
 
 #include <functional>
@@ -26,17 +26,16 @@
 
 namespace bulkhead::link {
 
-// A plugin of this process as seen by a link. The tables are null if the plugin has failed; see
-// `failure`.
+// A plugin of this process. If it has failed, all tables are null and `failure` has the reason.
 struct ServedPlugin {
-  std::string id;  // the instance id that the client stub uses
+  std::string id;  // the instance ID that the client stub uses
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
-  // Returns a telemetry instance's counters.
+  // Returns the counters of a telemetry plugin.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
@@ -45,21 +44,21 @@ class ServerStub {
   // Limits for a compromised client stub. A correct client stub stays far below them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // `definitions` contains the result of bh_lane_info for each server. The client stub never
-  // receives it. `limits`, `plugins` and `definitions` must outlive the stub.
+  // `definitions` maps a server to the definition in its bh_lane_info. It is never sent to the
+  // client stub. `limits`, `plugins` and `definitions` must outlive this object.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects a started or restarted client stub. The previous client stub's lanes and calls end.
-  // `on_lost` is called once if this trunk ends before it is replaced.
+  // Connects a client stub that has been started. Closes the lanes and cancels the calls of the
+  // previous client stub. `on_lost` is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  void close_lanes();  // closes the lanes in order; lanes() returns the number still open
+  void close_lanes();  // asynchronous; lanes() returns the number of lanes that are open
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
-  // Functions of the plugins' host tables. Called on the reactor thread.
+  // Called through the plugins' host tables on the reactor thread.
   void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
   void lane_down(bh_lane lane, const bh_error *error);
@@ -70,10 +69,10 @@ class ServerStub {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Stops starting new calls. The client stub keeps them for the next process.
+  // Stops accepting new calls. The client stub keeps them for the next process.
   void drain();
-  // Returns true if there is no client stub, or once the client stub sends no more calls, all
-  // started calls have ended, and their answers have been written to the socket.
+  // Returns true if there is no client stub. Otherwise returns true if the client stub has stopped
+  // sending calls, all calls have completed, and their results have been written to the socket.
   bool drained() const;
 
  private:
@@ -106,12 +105,12 @@ class ServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // In-flight calls. Plugins see numbers assigned by this process because a restarted client stub
-  // may reuse its own numbers.
+  // In-flight calls. Plugins see this process's handles and not the client stub's numbers, which a
+  // restarted client stub may reuse.
   struct Call {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
-    bool wanted = true;  // whether the client stub that sent it is still connected
+    bool wanted = true;  // whether the client stub that sent the call is connected
   };
   Slots<Call> calls_;
   bool draining_ = false;

@@ -82,7 +82,7 @@ TelemetryClientStub::~TelemetryClientStub() {
 
 void TelemetryClientStub::attach(OwnedFd trunk) {
   failure_.clear();
-  // The queue has room for all unacknowledged records, so the channel never rejects one.
+  // The channel's queue is larger than the limit for unacknowledged records, so it is never full.
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
                                      4 * max_bytes, false);
   last_ack_ns_ = reactor_.now_ns();
@@ -101,8 +101,8 @@ void TelemetryClientStub::expect(std::uint32_t needs) {
   events_.telemetry_taken();
 }
 
-// Called if the plugin's needs are unknown and no process is expected soon. Has no effect if the
-// profile requires the plugin, because then every call must be recorded.
+// Called if the plugin's needs are unknown and no process will report them soon. Has no effect if
+// the profile requires the plugin: every call must then be recorded.
 void TelemetryClientStub::assume_no_commits() {
   if (needs_known_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
@@ -129,7 +129,7 @@ std::uint32_t TelemetryClientStub::batch(const bh_record *const *records, std::u
     }
     frame.bytes = writer.take();
     const std::size_t count = frame.places.size(), bytes = frame.bytes.size();
-    frames_.push_back(std::move(frame));  // counted only after all memory has been allocated
+    frames_.push_back(std::move(frame));  // updated only after all memory has been allocated
     kept_ += count;
     bytes_ += bytes;
   }
@@ -168,7 +168,8 @@ void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload)
   events_.process_unhealthy(compartment_);
 }
 
-// Returns false if the number is invalid.
+// Acknowledges all records below `number`. Returns false if `number` is invalid because fewer
+// records were sent.
 bool TelemetryClientStub::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;
@@ -197,8 +198,8 @@ void TelemetryClientStub::drop_front() {
   spare_.taken = 0;
 }
 
-// Returns false if the counters are invalid. Counters are kept and displayed even after the process
-// has exited.
+// Stores the counters that the plugin sent. Returns false if they are invalid. They are kept after
+// the process has exited, so that they can be displayed.
 bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;

@@ -1,11 +1,10 @@
-// The client stub of a telemetry link: presents another process's plugin to the recorder. It
-// accepts records until the number of unacknowledged records reaches its limit.
+// The client stub of a telemetry link: presents a telemetry plugin in another process to the
+// recorder. It accepts records up to a limit for unacknowledged records. The recorder keeps all
+// other records, so that the stub never blocks.
 //
-// Records that were not acknowledged when a process exited are sent to the next process. The stub
-// never blocks: records that exceed its limits stay with the recorder, which limits and counts
-// them.
+// If the process exits, its unacknowledged records are sent to the next process.
 //
-// Owner: the Host. Runs on the reactor thread.
+// Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +25,10 @@ class TelemetryClientStub;
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // Called when there is capacity for more records or needs() has changed. Never called from inside
-  // batch().
+  // Called if more records can be accepted, or if needs() has changed. Not called inside batch().
   virtual void telemetry_taken() = 0;
-  // Called when records below this number have been committed, before telemetry_taken(). Called
-  // only for a plugin that commits.
+  // Called when the records below this number have been committed, before telemetry_taken(). Only
+  // called for plugins that commit.
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_unhealthy(const std::string &compartment) = 0;
@@ -38,20 +36,19 @@ class TelemetryEvents {
 
 class TelemetryClientStub {
  public:
-  static constexpr std::size_t max_records = 4096;  // unacknowledged
+  static constexpr std::size_t max_records = 4096;  // limit for unacknowledged records
   static constexpr std::uint64_t max_bytes = 8u << 20;
-  // larger batches are split
+  // Larger batches are split into several frames.
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  // If records are pending and none is acknowledged within this time, the process is considered
-  // unresponsive.
+  // If records are unacknowledged, and none has been acknowledged for this time, the process is
+  // reported as unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
-  // A plugin with unknown needs is assumed to commit until this time has passed.
+  // The time during which a plugin with unknown needs is assumed to commit. See the constructor.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
-  // If `required` is set, the plugin is assumed to commit until the plugin or expect() reports
-  // otherwise. If `required` is not set, this is assumed only for needs_timeout_ms, and not after
-  // give_up().
+  // As long as its needs are unknown, a required plugin is assumed to commit. Any other plugin is
+  // assumed to commit only for needs_timeout_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -60,25 +57,25 @@ class TelemetryClientStub {
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
-  // Sets the needs that an earlier plugin process reported. Has no effect once the current process
-  // has reported its own needs.
+  // Sets the needs that an earlier process reported. Has no effect if the current process has
+  // already reported its needs.
   void expect(std::uint32_t needs);
 
-  // Records below this number are offered again because an endpoint was killed. The other process
-  // may already have accepted them.
+  // Called if an earlier endpoint was killed. Records below `number` are then offered again, and
+  // the other process may have accepted them already.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
   // Returns the number below which all records have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
-  // Returns the table. The table's `self` is this TelemetryClientStub.
+  // Returns a table whose `self` is a TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
-  // Returns the reason why no records are accepted. Empty if records are accepted or the state is
-  // unknown.
+  // Returns the reason why records are rejected. Returns an empty string if they are accepted or
+  // the process's state is unknown.
   const std::string &failure() const noexcept { return failure_; }
-  // Returns true if no process is connected or no records are waiting for it.
+  // Returns true if there are no unacknowledged records, or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // Returns the most recently received plugin counters.
+  // Returns the counters that the plugin sent last.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
@@ -89,7 +86,7 @@ class TelemetryClientStub {
     std::uint64_t number;
     std::size_t begin;  // offset in `bytes`
   };
-  // The content of one frame, kept until all its records are acknowledged.
+  // The records of one frame. Kept until all of them have been acknowledged.
   struct Kept {
     std::string bytes;  // archived RecordTexts
     std::vector<Place> places;
@@ -114,14 +111,14 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // All bits are set until the plugin's needs are known, because the plugin may ignore data that it
-  // does not need. Known needs remain valid during a restart.
+  // All needs are assumed until the plugin's needs are known, because data that the plugin does not
+  // need is harmless. Known needs remain valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
-  bool needs_known_ = false;  // from this process or an earlier one
+  bool needs_known_ = false;  // reported by this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::deque<Kept> frames_;  // sent, or waiting for a process
-  std::size_t kept_ = 0;     // number of unacknowledged records in frames_
+  std::deque<Kept> frames_;  // frames that were sent or wait for a process
+  std::size_t kept_ = 0;     // number of unacknowledged records
   std::uint64_t bytes_ = 0;  // total size of frames_
   Kept spare_;               // buffer of an acknowledged frame, for reuse
   std::uint64_t earlier_below_ = 0, acknowledged_ = 0;

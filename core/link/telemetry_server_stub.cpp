@@ -65,7 +65,7 @@ TelemetryServerStub::~TelemetryServerStub() {
 }
 
 void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
-  offer();  // last attempt to store the records of an endpoint that has ended
+  offer();  // last attempt to store the previous endpoint's records
   forget_waiting();
   known_taken_ = std::max(known_taken_, taken_);
   known_committed_ = std::max(known_committed_, committed_);
@@ -96,13 +96,13 @@ std::uint32_t TelemetryServerStub::needs() const {
   return asks ? table->needs(plugin_.self) : 0;
 }
 
-// Sends the counters now, and then every counters_ms if they have changed.
+// Sends the counters, and then sends them every counters_ms if they have changed.
 void TelemetryServerStub::send_counters() {
   counters_timer_ =
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // Shows that the process is alive, even if its disk is slow.
+                             // Shows that the process is responsive even if its disk is slow.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();
@@ -134,7 +134,7 @@ void TelemetryServerStub::on_frame(const Frame &frame, std::string_view payload)
     forget_waiting();
     return lost();
   }
-  // Usually the plugin accepts the records directly from the received frame.
+  // Usually the plugin accepts all records directly from the received frame.
   const std::uint32_t taken = waiting_.empty() ? offer_read() : 0;
   if (taken < frame.code) {
     waiting_.push_back({std::string(payload), frame.code, taken});
@@ -151,7 +151,7 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Reads the records after the first `from` records into records_, which borrows from the payload.
+// Parses the records, except the first `from`, into records_, which points into the payload.
 // Returns false if the payload is malformed.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
@@ -169,8 +169,8 @@ std::uint32_t TelemetryServerStub::offer_read() {
   std::vector<const bh_record *> wanted;
   wanted.reserve(records_.size());
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
-  // Filters out records that the plugin does not need. The client stub may have sent them before it
-  // knew the plugin's needs.
+  // Skips records that the plugin does not need: the client stub may have sent them before it knew
+  // the plugin's needs. Also skips records that the plugin has already received.
   for (const bh_record &record : records_) {
     const bool known = record.number < earlier_below_ && record.number < known_taken_;
     if (!known && (events || record.kind == BH_RECORD_CALL)) wanted.push_back(&record);

@@ -1,7 +1,7 @@
-// The server stub of a telemetry link: stores batches, offers them to the plugin until the plugin
-// has accepted them, and acknowledges them.
+// The server stub of a telemetry link: queues batches of records, offers them to the plugin until
+// it has accepted them, and acknowledges them.
 //
-// Owner: the compartment. Runs on the reactor thread.
+// Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,11 @@ namespace bulkhead::link {
 
 class TelemetryServerStub {
  public:
-  static constexpr std::uint64_t retry_ms = 200;  // after the plugin has accepted only some records
+  // retry delay if the plugin did not accept all records
+  static constexpr std::uint64_t retry_ms = 200;
   static constexpr std::uint64_t counters_ms = 500;
-  // Size limit for frames that the plugin has not fully accepted: twice a client stub's limit. If a
-  // client stub exceeds it, its link is closed.
+  // Size limit for queued frames: twice the limit of a client stub. If a client stub exceeds it,
+  // the link is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` must outlive this object.
@@ -35,10 +36,11 @@ class TelemetryServerStub {
   TelemetryServerStub(const TelemetryServerStub &) = delete;
   TelemetryServerStub &operator=(const TelemetryServerStub &) = delete;
 
-  // See PolicyServerStub::attach(). The client stub resends unacknowledged records.
+  // Connects a client stub (see PolicyServerStub::attach()). A restarted client stub sends
+  // unacknowledged records again.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  // Called by the plugin; see bh_host_telemetry. If a plugin commits, its records count as accepted
-  // only once they have been committed.
+  // Called through the plugin's host table (see bh_host_telemetry). Records of a plugin that
+  // commits are acknowledged only after they have been committed.
   void committed(std::uint64_t below);
   // Returns BH_TELEMETRY_... bits, or 0 if the plugin has failed.
   std::uint32_t needs() const;
@@ -46,7 +48,7 @@ class TelemetryServerStub {
  private:
   struct Receiver;
 
-  // A frame whose records have not all been accepted by the plugin.
+  // A frame with records that the plugin has not accepted yet.
   struct Waiting {
     std::string payload;
     std::uint32_t count = 0, taken = 0;
@@ -67,14 +69,14 @@ class TelemetryServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<Waiting> waiting_;      // limited by a client stub's unacknowledged records
-  std::size_t waiting_records_ = 0;  // records in waiting_ that have not been accepted
+  std::deque<Waiting> waiting_;      // limited to the unacknowledged records of a client stub
+  std::size_t waiting_records_ = 0;  // number of records in waiting_ that have not been accepted
   std::uint64_t waiting_bytes_ = 0;  // size of waiting_, at most max_waiting_bytes
-  std::vector<bh_record> records_;   // the records of the frame being offered
-  // Records below these numbers have been accepted or committed.
+  std::vector<bh_record> records_;   // the records of the frame that is being offered
+  // Records below taken_ have been accepted, and records below committed_ have been committed.
   std::uint64_t taken_ = 0, committed_ = 0;
-  // For previous endpoints: the numbers below which the plugin has accepted and committed records,
-  // and the number below which the current endpoint offers those records again.
+  // The values of taken_ and committed_ for previous endpoints, and the number below which the
+  // current endpoint sends records of previous endpoints again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;

@@ -1,4 +1,4 @@
-// Frame payloads that consist of several parts.
+// The payloads of frames that contain several values.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace bulkhead::link {
 
-// `plugin` is the receiving plugin's instance id.
+// `plugin` is the instance ID of the plugin that opens the lane.
 struct LaneText {
   std::string plugin, server;
 };
@@ -23,7 +23,7 @@ void archive(Ar &ar, LaneText &v) {
   ar(plugin, server);
 }
 
-// Names and values, borrowed as in RecordText.
+// Header names and values. The strings point into the frame or belong to the sender.
 struct HeadersText {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
 };
@@ -73,7 +73,7 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
-// The strings are borrowed from a bh_record or from the frame that contains them.
+// The strings point into a bh_record, or into the frame that contains the record.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
@@ -93,7 +93,6 @@ void archive(Ar &ar, RecordText &v) {
      claimed_name);
 }
 
-// The current values of a plugin's counters.
 struct CountersText {
   std::vector<std::pair<std::string, std::uint64_t>> values;
 };

@@ -1,5 +1,5 @@
-// Tests tools plugins over a link: which plugin receives a call, both normally and while a reload
-// replaces the server stub's process.
+// Tests which plugin receives a tool call over a link, both normally and while a reload replaces
+// the server stub's process.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -42,7 +42,7 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> began, updates;
 };
 
-// A tools plugin that lists one tool, named like the plugin, and answers every call with that name.
+// A tools plugin with one tool. The tool's name, and the result of every call, is the plugin's ID.
 struct Tool {
   std::string id;
   ServerStub **server = nullptr;
@@ -83,7 +83,7 @@ bh_limits limits_for_tests() {
   return limits;
 }
 
-// One instance of the other process.
+// One process at the other end of the link.
 struct Process {
   std::vector<std::unique_ptr<Tool>> tools;
   std::vector<ServedPlugin> plugins;
@@ -232,7 +232,7 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   CHECK(process.tools[0]->cancelled == 0);
 }
 
-TEST_CASE("an ending process finishes its calls while the next process receives all new calls") {
+TEST_CASE("a draining process completes its calls while the next process receives all new calls") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -240,7 +240,7 @@ TEST_CASE("an ending process finishes its calls while the next process receives 
   void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
-  // This call is sent before the client stub has learned that the process is draining.
+  // The client stub does not know yet that the process is draining.
   link.call(notes);
   before.server->drain();
   CHECK(!before.server->drained());
@@ -264,7 +264,7 @@ TEST_CASE("an ending process finishes its calls while the next process receives 
   CHECK(before.tools[0]->calls.size() == 1);
 }
 
-TEST_CASE("if a process ends before its calls, only these calls fail") {
+TEST_CASE("if a process exits before its calls complete, only these calls fail") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -281,7 +281,7 @@ TEST_CASE("if a process ends before its calls, only these calls fail") {
   CHECK(link.heard.errors.size() == 1);
 }
 
-TEST_CASE("the number of ending processes is limited") {
+TEST_CASE("the number of draining processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
@@ -297,7 +297,7 @@ TEST_CASE("the number of ending processes is limited") {
   CHECK(link.heard.errors.size() == lives - 1 - kept);
 }
 
-TEST_CASE("a process counts as drained only after a large answer has been written to the socket") {
+TEST_CASE("a process is drained only after a large response has been written to the socket") {
   Link link;
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;

@@ -12,7 +12,7 @@ namespace {
 
 struct Pattern {
   std::string_view id;
-  // Alternatives, separated by '|'. An alternative that begins with a letter matches only at the
+  // Alternative phrases, separated by '|'. A phrase that begins with a letter matches only at the
   // start of a word.
   std::string_view texts;
 };
@@ -41,7 +41,7 @@ constexpr Pattern kPatterns[] = {
 };
 constexpr std::string_view kLong = "long";
 constexpr std::string_view kHidden = "hidden-characters";
-constexpr unsigned kDepth = 128;  // as in valid_json()
+constexpr unsigned kDepth = 128;  // same limit as valid_json()
 
 bool word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -83,7 +83,7 @@ class Audit {
       if (holds_any(plain_, kPatterns[i].texts)) found_ |= std::uint32_t{1} << i;
   }
 
-  // Visits every string in a JSON value. `depth` is the number of levels that may follow.
+  // Visits every string in a JSON value. `depth` is the maximum nesting depth.
   void value(std::string_view json, unsigned depth) {
     if (json.empty() || depth == 0) return;
     Inside inside{this, depth - 1};
@@ -121,8 +121,8 @@ class Audit {
     unsigned depth;
   };
 
-  // Appends a character to the text that is matched against patterns: lower case, with each run of
-  // white space reduced to one space.
+  // Appends a character to the text in which patterns are searched. This text is lowercase, and
+  // each run of white space is one space.
   void append(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';

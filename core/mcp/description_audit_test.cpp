@@ -54,7 +54,7 @@ TEST_CASE("F12 long texts and hidden characters are reported, clean texts are no
   CHECK(audit_text("tag \xF3\xA0\x81\xA1") == Ids{"hidden-characters"});
   CHECK(audit_text("\x1B[2J") == Ids{"hidden-characters"});
   CHECK(audit_text("line\nbreak\ttab").empty());
-  // Patterns are found despite hidden characters.
+  // Phrases are found even if they contain hidden characters.
   CHECK(audit_text("ig\xE2\x80\x8Bnore previous") == Ids{"ignore-previous", "hidden-characters"});
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("F12 strings and member names in schemas are checked") {
         Ids{"you-are-now"});
   CHECK(audit_tool(R"({"name":"a","description":")" + std::string(1001, 'a') + "\"}") ==
         Ids{"long"});
-  // Schemas may be long; only the tool's own description can be too long.
+  // Only the tool's own description has a length limit; schemas may be long.
   CHECK(
       audit_tool(R"({"name":"a","inputSchema":{"x":")" + std::string(1001, 'a') + "\"}}").empty());
 }

@@ -1,4 +1,5 @@
-// Removes members that must not be forwarded, and collects members of params that are not in Scan.
+// Removes members that must not be forwarded, and collects members of params that Scan does not
+// contain.
 #include <string>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -9,8 +10,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// Returns an object with those members of a validated object for which `keep` is true. Members are
-// unchanged except for surrounding white space.
+// Returns a validated object without the members for which `keep` returns false. All other members
+// are unchanged, except for white space around them.
 template <class F>
 std::string filtered(std::string_view object, F keep) {
   struct Rest {

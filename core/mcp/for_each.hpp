@@ -1,6 +1,6 @@
-// Overloads of for_each_element(), for_each_item() and for_each_member() of scan.hpp for any
-// callable. The callable returns false to stop, or returns void. It must not throw. Does not
-// allocate.
+// Overloads of for_each_element(), for_each_item() and for_each_member() (scan.hpp) for lambdas and
+// other callables. The callable returns void, or a bool that is false to stop. It must not throw.
+// These functions do not allocate.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,4 @@
-// The headers that the gateway composes for one message.
-//
-// Not thread-safe.
+// A list of the headers that the gateway composes for a message. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +12,8 @@
 
 namespace bulkhead::mcp {
 
-// A list that is cleared and filled again allocates only if it grows. It does not enforce the
-// limits of bh_header; bh::check_headers() reports them.
+// A list can be cleared and reused without allocating unless it grows. It does not enforce the
+// limits of bh_header; bh::check_headers() does.
 class HeaderList {
  public:
   void clear() noexcept {
@@ -24,7 +22,7 @@ class HeaderList {
   }
   bool empty() const noexcept { return entries_.empty(); }
 
-  // Adds a header; the value is any UTF-8 text, which is encoded if necessary.
+  // Adds a header. `text` is any UTF-8 text; it is encoded if necessary.
   void add(std::string_view name, std::string_view text) {
     Entry entry{text_.size(), 0, 0};
     text_.append(name);
@@ -34,7 +32,7 @@ class HeaderList {
     entries_.push_back(entry);
   }
 
-  // Valid until the list changes.
+  // Returns all headers. They are valid until the list changes.
   std::span<const bh_header> all() {
     headers_.clear();
     const std::string_view text = text_;
@@ -47,7 +45,7 @@ class HeaderList {
 
  private:
   struct Entry {
-    std::size_t begin, value, end;  // positions in text_
+    std::size_t begin, value, end;  // offsets in text_
   };
 
   std::string text_;

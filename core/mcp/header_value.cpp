@@ -55,7 +55,8 @@ void append_header_value(std::string *out, std::string_view text) {
 HeaderText decode_header_value(std::string_view value, std::string *scratch) {
   value = trimmed_header_value(value);
   if (looks_encoded(value)) {
-    // The markers of "=?base64?=" overlap: some readers take it for the encoded form.
+    // In "=?base64?=", the prefix and the suffix overlap. This value is rejected because some
+    // servers might treat it as encoded text.
     if (value.size() < prefix.size() + suffix.size()) return malformed("its base64 is invalid");
     value.remove_prefix(prefix.size());
     value.remove_suffix(suffix.size());

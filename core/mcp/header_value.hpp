@@ -1,8 +1,8 @@
-// Text as the value of an HTTP header (Mcp-Name and Mcp-Param-* of revision 2026-07-28).
+// Encodes text as HTTP header values (Mcp-Name and Mcp-Param-* of revision 2026-07-28).
 //
-// Printable ASCII without outer white space is written unchanged. All other text, empty text, and
-// text that looks like the encoded form, is written as =?base64?...?= around the base64 form of its
-// UTF-8 (RFC 4648, section 4, with padding). The markers are case-sensitive.
+// Printable ASCII without leading or trailing white space is not encoded. Other text, empty text,
+// and text that looks encoded becomes =?base64?...?=, which contains the base64 form of its UTF-8
+// (RFC 4648, section 4, with padding). The markers are case-sensitive.
 //
 // Thread-safe.
 #pragma once
@@ -12,20 +12,22 @@
 
 namespace bulkhead::mcp {
 
-// Appends the text, which is valid UTF-8, as a header value.
+// Appends the text as a header value. The text must be valid UTF-8.
 void append_header_value(std::string *out, std::string_view text);
 
 struct HeaderText {
   std::string_view text;
-  const char *problem = nullptr;  // static text if the value is malformed; `text` is then empty
+  // null, or why the value is malformed (static string); `text` is then empty
+  const char *problem = nullptr;
 };
 
-// Decodes a header value without the space and tabs around it. The text is a view into `value`, or
-// into *scratch if it was encoded. It is valid UTF-8. Malformed are other characters than printable
-// ASCII and the tab, base64 in any but its one canonical form, and bytes that are not UTF-8.
+// Decodes a header value without surrounding spaces and tabs. The result points into `value` or, if
+// the value was encoded, into *scratch. It is valid UTF-8. A value is malformed if it contains a
+// character other than printable ASCII or a tab, base64 in a non-canonical form, or bytes that are
+// not UTF-8.
 HeaderText decode_header_value(std::string_view value, std::string *scratch);
 
-// Removes the space and tabs that HTTP permits around a value.
+// Removes the spaces and tabs that HTTP permits around a value.
 std::string_view trimmed_header_value(std::string_view value) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -45,7 +45,7 @@ TEST_CASE("header values: printable ASCII is plain, all other text is base64") {
   CHECK(encoded("=?base64?=") == "=?base64?PT9iYXNlNjQ/PQ==?=");
 }
 
-TEST_CASE("header values: what is encoded is a valid header value and decodes to itself") {
+TEST_CASE("header values: encoded text is a valid header value and decodes to the original text") {
   std::string text;
   for (char32_t c = 0; c < 0x3000; ++c) {
     std::string one;
@@ -70,22 +70,22 @@ TEST_CASE("header values: the base64 has one canonical form") {
   CHECK(decoded("").empty());
   CHECK(decoded(" \t").empty());
   for (const char *bad : {"=?base64?SGVsbG8?=",      // no padding
-                          "=?base64?SGVsbG8==?=",    // too much
+                          "=?base64?SGVsbG8==?=",    // too much padding
                           "=?base64?SGVsbG9=?=",     // bits after the last byte
-                          "=?base64?SGVs!!!bG8=?=",  // other characters
+                          "=?base64?SGVs!!!bG8=?=",  // invalid characters
                           "=?base64?SGVs bG8=?=", "=?base64?SGVs\tbG8=?=", "=?base64? SGVsbG8=?=",
                           "=?base64?SGVsbG8= ?=", "=?base64?-_8=?=", "=?base64?=?=",
                           "=?base64?====?=", "=?base64?S?=", "=?base64?SGVsbG8=SGVsbG8=?=",
-                          "=?base64?=",              // the markers overlap
-                          "=?base64?/w==?=",         // FF: not UTF-8
+                          "=?base64?=",              // overlapping markers
+                          "=?base64?/w==?=",         // FF is not UTF-8
                           "=?base64?7aCA?=",         // a surrogate
-                          "=?base64?SGVsbG\xFF=?=",  // libsodium takes FF for a slash
+                          "=?base64?SGVsbG\xFF=?=",  // libsodium decodes FF like a slash
                           "=?base64?wIA=?="}) {      // an overlong form
     INFO(bad);
     CHECK(decoded(bad) == "malformed");
   }
   for (int c = 0; c < 256; ++c) {
-    // Q is the one letter that makes it an A.
+    // Only Q completes the base64 form of "A".
     const std::string value =
         std::string("=?base64?") + static_cast<char>('Q') + static_cast<char>(c) + "==?=";
     CHECK((decoded(value) == "A") == (c == 'Q'));
@@ -94,5 +94,5 @@ TEST_CASE("header values: the base64 has one canonical form") {
   CHECK(decoded("a\x01z") == "malformed");
   CHECK(decoded("a\x7F") == "malformed");
   CHECK(decoded("\xFF") == "malformed");
-  CHECK(decoded("a\tb") == "a\tb");  // valid in HTTP
+  CHECK(decoded("a\tb") == "a\tb");  // HTTP permits tabs
 }

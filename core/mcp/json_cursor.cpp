@@ -6,8 +6,8 @@ namespace bulkhead::mcp::json {
 
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept {
   depth = std::min(depth, deepest);
-  LevelBits outer;         // for the levels around the innermost open level
-  bool in_object = false;  // type of the innermost open level
+  LevelBits outer;         // the types of the levels around the innermost one
+  bool in_object = false;  // type of the innermost level
   std::uint32_t open = 0;
   std::string_view name;
   for (;;) {
@@ -30,7 +30,7 @@ const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault
       p = scalar_end(p, end, fault);
       if (p == nullptr) return nullptr;
     }
-    // Closes the levels that end after the value, then continues with the next value.
+    // Closes the levels that end after this value, and moves to the next value.
     for (;;) {
       if (open == 0) return p;
       bool more = false;

@@ -1,4 +1,4 @@
-// Validating traversal of JSON text (RFC 8259). Never allocates or recurses.
+// Traverses and validates JSON text (RFC 8259) without allocation or recursion.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace bulkhead::mcp::json {
 
-// Maximum depth regardless of other limits: one bit per level is stored on the stack.
+// The maximum depth that callers can allow. One bit per level is stored on the stack.
 inline constexpr std::uint32_t deepest = 1024;
 
-inline constexpr char too_deep[] = "nested too deeply";  // also compared by address
+inline constexpr char too_deep[] = "nested too deeply";  // callers compare this pointer
 
-// Each *_end function receives the start of an element and returns its end, or nullptr with *fault
-// set. It reads only [p, end).
+// Each *_end function receives the start of an element and returns its end. For invalid text, it
+// returns nullptr and sets *fault. It reads only [p, end).
 
 inline const char *fail_at(Fault *fault, const char *what, const char *at,
                            const char *end) noexcept {
@@ -46,7 +46,7 @@ inline const char *digits_end(const char *p, const char *end, Fault *fault) noex
 inline const char *number_end(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '-') ++p;
   if (p < end && *p == '0') {
-    ++p;  // a digit after 0 is rejected by the caller, because no value can continue with it
+    ++p;  // another digit is rejected by the caller, because it cannot follow a value
   } else {
     p = digits_end(p, end, fault);
     if (p == nullptr) return nullptr;
@@ -63,12 +63,12 @@ inline const char *number_end(const char *p, const char *end, Fault *fault) noex
   return p;
 }
 
-// Returns true if the four-byte word is at p. The caller has checked that four bytes exist.
+// Compares the four bytes at `p` with `word`. The caller ensures that there are four bytes.
 inline bool is_word(const char *p, const char (&word)[5]) noexcept {
   return std::memcmp(p, word, 4) == 0;
 }
 
-// Parses a string, a number or one of the three literals.
+// Parses a string, a number, or one of the literals true, false and null.
 inline const char *scalar_end(const char *p, const char *end, Fault *fault) noexcept {
   if (p == end) return fail_at(fault, "", p, end);
   if (*p == '"') return string_end(p + 1, end, fault);
@@ -78,8 +78,8 @@ inline const char *scalar_end(const char *p, const char *end, Fault *fault) noex
   return fail_at(fault, "invalid JSON value", p, end);
 }
 
-// Parses a member name, its colon and the white space around them. Sets *inside to the name without
-// quotes.
+// Parses a member name and the colon, with the white space around them. Sets *inside to the name
+// without quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
   if (p == end || *p != '"') return fail_at(fault, "expected a member name", p, end);
@@ -92,7 +92,7 @@ inline const char *key_end(const char *p, const char *end, std::string_view *ins
   return space_end(p + 1, end);
 }
 
-// Parses the comma or closing bracket after a value, and the white space around it. Sets *more to
+// Parses the comma or closing bracket after a value, with the white space around it. Sets *more to
 // true if there is a comma.
 inline const char *separator_end(const char *p, const char *end, char close, bool *more,
                                  Fault *fault) noexcept {
@@ -106,7 +106,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   return fail_at(fault, "expected a comma or a closing bracket", p, end);
 }
 
-// Stores for each open level whether it is an object.
+// Stores for each open level whether it is an object or an array.
 class LevelBits {
  public:
   void set(std::uint32_t level, bool object) noexcept {
@@ -122,11 +122,11 @@ class LevelBits {
   std::uint64_t words_[deepest / 64];  // a level is written before it is read
 };
 
-// Parses a value of any type. `depth` is the maximum number of levels (0: only a scalar).
+// Parses any value. `depth` is the maximum number of nested levels (0: only a scalar).
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
-// A position in a text that advances past each parsed element. After a function returns false,
-// fault() is the reason and the position is invalid.
+// A position in a text. Each function parses one element and advances the position. If a function
+// returns false, fault() has the reason, and the position is invalid.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept
@@ -138,7 +138,7 @@ class Cursor {
   const Fault &fault() const noexcept { return fault_; }
   bool at_end() const noexcept { return at_ == end_; }
 
-  // Returns the current byte, or 0 at the end. (NUL is never valid.)
+  // Returns the current byte, or 0 at the end of the text. (NUL is never valid in JSON.)
   char peek() const noexcept { return at_ < end_ ? *at_ : '\0'; }
 
   bool consume(char c) noexcept {

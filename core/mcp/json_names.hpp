@@ -1,5 +1,5 @@
-// Reads member names as text: unescaping one character at a time, and a hash that is equal for
-// names that some decoders may treat as the same.
+// Reads member names: unescapes them character by character, and computes a hash that is equal for
+// names that some decoders treat as equal.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@
 
 namespace bulkhead::mcp::json {
 
-// Yields the unescaped characters of a validated string token (without quotes). A lone surrogate
-// becomes U+FFFD.
+// Iterates over the unescaped characters of a validated string token (without quotes). A lone
+// surrogate becomes U+FFFD.
 class Unescape {
  public:
   explicit Unescape(std::string_view inside) noexcept
@@ -98,7 +98,7 @@ constexpr char32_t fold(char32_t c) noexcept {
   return c;
 }
 
-// A 64-bit hash over 8-byte words, first byte lowest.
+// A 64-bit hash of little-endian 8-byte words.
 static_assert(std::endian::native == std::endian::little);
 class NameHash {
  public:
@@ -106,7 +106,7 @@ class NameHash {
     word_ |= static_cast<std::uint64_t>(b) << (size_ % 8 * 8);
     if (++size_ % 8 == 0) flush();
   }
-  constexpr void add_word(std::uint64_t word) noexcept {  // only after complete words
+  constexpr void add_word(std::uint64_t word) noexcept {  // must not follow an incomplete word
     word_ = word;
     size_ += 8;
     flush();
@@ -135,7 +135,8 @@ class NameHash {
   std::uint64_t size_ = 0;
 };
 
-// The hash of a compile-time name: ASCII, no escapes.
+// The hash of a name that is known at compile time. The name must be ASCII without escape
+// sequences.
 constexpr std::uint64_t folded_hash_of(std::string_view name) noexcept {
   NameHash hash;
   for (const char c : name) {
@@ -154,9 +155,9 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
   return hash.value();
 }
 
-// Returns the hash of a validated string token (without quotes). `readable` is the end of the
-// readable memory. Sets *as_it_is to true if the name is pure ASCII without escapes, so its bytes
-// are its text.
+// Returns the hash of a validated string token (without quotes). The function reads whole words, so
+// the memory must be readable up to `readable`. Sets *as_it_is to true if the token is ASCII
+// without escape sequences, so that its bytes are its text.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;
@@ -177,7 +178,7 @@ inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
     if (((word | ((slash - ones) & ~slash)) & tops) != 0) return folded_hash_slow(inside);
     const std::uint64_t from_a = word + ones * (0x80 - 'A');
     const std::uint64_t above_z = word + ones * (0x80 - 'Z' - 1);
-    word |= (from_a & ~above_z & tops) >> 2;  // 0x20 for each byte from A to Z
+    word |= (from_a & ~above_z & tops) >> 2;  // sets 0x20 in each byte from A to Z
     if (left < 8) {
       hash.add_last(word, static_cast<unsigned>(left));
       break;

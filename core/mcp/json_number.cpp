@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t max_safe_integer = (std::int64_t{1} << 53) - 1;
 
-// Removes the leading zeros of the text and returns their number.
+// Removes leading zeros and returns their number.
 std::size_t cut_leading_zeros(std::string_view *digits) noexcept {
   const std::size_t zeros = std::min(digits->find_first_not_of('0'), digits->size());
   digits->remove_prefix(zeros);
@@ -25,7 +25,7 @@ std::size_t cut_trailing_zeros(std::string_view *digits) noexcept {
   return zeros;
 }
 
-// Reads what follows 'e'. Returns false if there are too many digits.
+// Parses the text after 'e'. Returns false if it has too many digits.
 bool read_exponent(std::string_view text, std::int64_t *out) noexcept {
   if (text.starts_with('+')) text.remove_prefix(1);
   const bool negative = text.starts_with('-');
@@ -62,7 +62,7 @@ void Decimal::cut_zeros() noexcept {
   if (digits() != 0) return;
   negative_ = false;
   exponent_ = 0;
-  evaluated_ = true;  // zero, whatever the exponent
+  evaluated_ = true;  // zero, regardless of the exponent
 }
 
 bool operator==(const Decimal &a, const Decimal &b) noexcept {
@@ -77,7 +77,7 @@ bool operator==(const Decimal &a, const Decimal &b) noexcept {
 }
 
 std::optional<std::int64_t> Decimal::safe_integer() const noexcept {
-  constexpr std::int64_t most_digits = 16;  // of max_safe_integer
+  constexpr std::int64_t most_digits = 16;  // the number of digits of max_safe_integer
   const auto count = static_cast<std::int64_t>(digits());
   if (!is_integer() || exponent_ > most_digits || count + exponent_ > most_digits) {
     return std::nullopt;

@@ -6,7 +6,7 @@
 
 using namespace bulkhead::mcp;
 
-TEST_CASE("numbers: all spellings of a value are equal, and no others") {
+TEST_CASE("numbers: equal values are equal in any notation, and different values are not") {
   const std::string many(400, '0');
   const std::vector<std::vector<std::string>> values = {
       {"0", "-0", "0.0", "-0.000", "0e5", "0E-7", "0e99999999999999999999", "0." + many},
@@ -16,7 +16,7 @@ TEST_CASE("numbers: all spellings of a value are equal, and no others") {
       {"1", "1.0", "10e-1", "1" + many + "e-400"},
       {"1" + many, "1e400", "10e399"},
       {"0.1", "1e-1", "0.10", "0.0001e3"},
-      {"0.1000000000000000055511151231257827"},  // the same double as 0.1
+      {"0.1000000000000000055511151231257827"},  // equals 0.1 as a double
       {"9007199254740993", "9007199254740993.0"},
       {"9007199254740992"},
       {"1e999999999999999"},

@@ -19,7 +19,7 @@ const char *fail(Fault *fault, const char *what, const char *at) noexcept {
   return nullptr;
 }
 
-// Returns the position after the escape whose backslash is at `p`.
+// Returns the position after the escape sequence whose backslash is at `p`.
 inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
   if (end - p < 2) return fail(fault, "string is not closed", end);
   switch (p[1]) {
@@ -44,7 +44,8 @@ inline const char *escape_end(const char *p, const char *end, Fault *fault) noex
   return p + 6;
 }
 
-// Consumes one element that is not plain ASCII, or fails. The caller handles the closing quote.
+// Consumes one escape sequence or non-ASCII character. Fails for invalid characters. The caller has
+// checked that the byte is not a closing quote.
 inline const char *step_special(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '\\') return escape_end(p, end, fault);
   if (static_cast<u8>(*p) < 0x20) return fail(fault, "control character in a string", p);
@@ -81,7 +82,7 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
     }
     p += __builtin_ctz(bits);
     if (*p == '"') return p + 1;
-    // Non-ASCII text usually comes in runs, so the loop continues until the next plain byte.
+    // Non-ASCII characters usually occur in runs.
     do {
       p = step_special(p, end, fault);
       if (p == nullptr) return nullptr;
@@ -90,13 +91,13 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
   return string_end_scalar(p, end, fault);
 }
 
-// UTF-8 validation according to Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction
-// Per Byte" (2021). Three table look-ups on neighbouring nibbles return the errors that the nibbles
-// allow; an error exists if all three agree. Then the bytes that must be a second or third
-// continuation are compared with the actual continuations.
+// Validates UTF-8 as described by Keiser and Lemire in "Validating UTF-8 In Less Than One
+// Instruction Per Byte" (2021). Three tables are indexed by adjacent nibbles and return the errors
+// that each nibble allows. An error that all three tables return has occurred. In addition, bytes
+// that must be a second or third continuation are compared with the actual continuations.
 namespace utf8_table {
-constexpr char too_short = 1;        // lead byte, then no continuation
-constexpr char too_long = 2;         // ASCII, then a continuation
+constexpr char too_short = 1;        // a lead byte without a continuation
+constexpr char too_long = 2;         // a continuation after ASCII
 constexpr char overlong_3 = 4;       // E0 80..9F
 constexpr char too_large = 8;        // F4 90 and above
 constexpr char surrogate = 16;       // ED A0..BF
@@ -159,14 +160,14 @@ alignas(16) constexpr char second_high[16] = {
     too_short,
     too_short,
     too_short};
-// A block ends with an incomplete character if its last bytes exceed these limits.
+// A character is incomplete at the end of a block if one of the last bytes is above its limit.
 alignas(32) constexpr u8 complete_limit[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,      255,      255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
 }  // namespace utf8_table
 
-// 32 bytes FF, then 32 bytes 00. Loaded at offset 32 - k, the mask keeps the first k bytes of a
-// block.
+// 32 bytes FF, followed by 32 bytes 00. Loaded at offset 32 - k, it is a mask for the first k bytes
+// of a block.
 struct KeepTable {
   u8 bytes[64];
   constexpr KeepTable() : bytes() {
@@ -185,13 +186,14 @@ BULKHEAD_AVX2 inline __m256i table32(const char *t) noexcept {
   return _mm256_broadcastsi128_si256(*reinterpret_cast<const __m128i *>(t));
 }
 
-// Returns the bytes that are N positions before each byte of v, across the block boundary.
+// Returns, for each byte of v, the byte that is N positions before it. The first N bytes are taken
+// from the previous block.
 template <int N>
 BULKHEAD_AVX2 inline __m256i before(__m256i previous, __m256i v) noexcept {
   return _mm256_alignr_epi8(v, _mm256_permute2x128_si256(previous, v, 0x21), 16 - N);
 }
 
-// Returns non-zero bytes where v, following `previous`, is not valid UTF-8.
+// Returns a vector with non-zero bytes where v, which follows `previous`, is not valid UTF-8.
 BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
   const __m256i nibble = _mm256_set1_epi8(0x0F);
   const __m256i one = before<1>(previous, v);
@@ -209,7 +211,7 @@ BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
   return _mm256_xor_si256(must_continue, special);
 }
 
-// The UTF-8 state between blocks.
+// The state of UTF-8 validation between two blocks.
 struct Utf8State {
   __m256i previous;
   __m256i unfinished;
@@ -227,7 +229,7 @@ BULKHEAD_AVX2 inline void add_block(Utf8State *state, __m256i v) noexcept {
   state->previous = v;
 }
 
-// Returns a bit for each special byte: quote, backslash, control character.
+// Returns a bit mask of the special bytes: quotes, backslashes and control characters.
 BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
   const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
   const __m256i slash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
@@ -236,8 +238,8 @@ BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
       _mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control)));
 }
 
-// Loads the block at p. Near the end, the block is copied and padded with zeros, which count as
-// special.
+// Loads the block at p. At the end of the text, pads the block with zeros, which count as special
+// bytes.
 BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   if (end - p >= 32) return load32(p);
   alignas(32) char block[32] = {};
@@ -245,15 +247,15 @@ BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   return load32(block);
 }
 
-// Skips the escapes in the block at p. On entry, *stops contains the bits of the special bytes; on
-// return, only the bits from the closing quote or first error onwards. Returns true if the first
-// byte of the next block belongs to an escape that starts in this block.
+// Skips the escape sequences in the block at p. On entry, *stops is the bit mask of special bytes.
+// On return, only the bits from the closing quote or the first error remain. Returns true if the
+// first byte of the next block belongs to an escape sequence that starts in this block.
 inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
   Fault ignored;
   while (*stops != 0) {
     const int k = __builtin_ctz(*stops);
     if (end - p <= k || p[k] != '\\' || escape_end(p + k, end, &ignored) == nullptr) return false;
-    // Only the byte after the backslash can itself be special.
+    // Of the bytes of an escape sequence, only the one after the backslash can be special.
     if (k == 31) {
       *stops = 0;
       return true;
@@ -289,7 +291,8 @@ BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault 
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
 
-// Initially the function that selects a variant, so it is valid before dynamic initialization.
+// Initially a function that selects the variant for this processor, so that strings can be parsed
+// during static initialization.
 std::atomic<StringEnd> chosen{&choose_and_run};
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {

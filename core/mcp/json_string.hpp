@@ -1,7 +1,7 @@
-// Finds the end of a JSON string and validates its escapes, control characters and UTF-8.
+// Finds the end of a JSON string, and validates escape sequences, control characters and UTF-8.
 //
-// There is one implementation per instruction set; all return equal results. string_end() uses the
-// fastest one that the processor supports. Without AVX2, non-ASCII text is checked byte by byte.
+// There is one variant per instruction set; all return the same results. string_end() uses the
+// fastest one that the processor supports. Without AVX2, non-ASCII text is validated byte by byte.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace bulkhead::mcp::json {
 
-// An error and its position. `what` is static text.
+// An error and its position. `what` is a static string.
 struct Fault {
   const char *what = "";
   const char *at = nullptr;
 };
 
-// `p` is the position after the opening quote. Returns the position after the closing quote, or
-// nullptr with *fault set. Reads only [p, end). Thread-safe.
+// `p` is the position after the opening quote. Returns the position after the closing quote. For an
+// invalid string, returns nullptr and sets *fault. Reads only [p, end). Thread-safe.
 using StringEnd = const char *(*)(const char *p, const char *end, Fault *fault) noexcept;
 
-// Runs the fastest variant that this processor supports.
+// Runs the fastest variant that the processor supports.
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept;
 
 #if BULKHEAD_SSE2
-// Returns a bit for each of the 16 bytes at p that is a quote, a backslash or not plain ASCII. One
-// signed comparison detects both < 0x20 and >= 0x80.
+// Returns a bit mask of the bytes among the 16 at p that are a quote, a backslash, or not plain
+// ASCII. One signed comparison detects bytes below 0x20 and bytes from 0x80.
 inline unsigned special_bits(const char *p) noexcept {
   const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
@@ -41,7 +41,7 @@ inline unsigned special_bits(const char *p) noexcept {
 
 inline const char *string_end(const char *p, const char *end, Fault *fault) noexcept {
 #if BULKHEAD_SSE2
-  // Most strings in a message are short and are handled inline.
+  // Handles short strings inline, because most strings in a message are short.
   if (end - p >= 16) {
     const unsigned bits = special_bits(p);
     if (bits != 0) {
@@ -53,8 +53,8 @@ inline const char *string_end(const char *p, const char *end, Fault *fault) noex
   return string_end_long(p, end, fault);
 }
 
-// The variants that this processor supports, for tests and measurements: fastest first, each with
-// the name of its instruction set. The last variant is plain C++.
+// The variants that the processor supports, for tests and measurements. The fastest is first; the
+// last is plain C++. Each has the name of its instruction set.
 struct StringEndVariant {
   const char *name;
   StringEnd function;

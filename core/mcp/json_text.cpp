@@ -1,4 +1,4 @@
-// Implements the functions of scan.hpp for JSON values rather than messages.
+// Implements the functions of scan.hpp for single JSON values.
 #include <vector>
 
 #include "bulkhead/cpp/text.hpp"

@@ -1,5 +1,5 @@
-// Tests JSON text: grammar, strings on every instruction set, comparison with two libraries, and
-// the helpers of scan.hpp.
+// Tests JSON text: the grammar, strings on each instruction set, equal results of two JSON
+// libraries, and the helper functions of scan.hpp.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -89,7 +89,7 @@ TEST_CASE("every truncation of a valid text is rejected") {
   REQUIRE(valid_json(text));
   for (std::size_t n = 0; n < text.size(); ++n) {
     INFO(n);
-    // An exact-size copy lets a sanitizer detect reads beyond it.
+    // The copy has the exact size, so that a sanitizer detects reads beyond the text.
     const std::vector<char> cut(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK_FALSE(valid_json({cut.data(), cut.size()}));
   }
@@ -129,7 +129,7 @@ TEST_CASE("strings: all variants return the same result") {
                                            "\""};
   for (int round = 0; round < 20000; ++round) {
     std::string text(random.below(40), 'x');
-    // Invalid pieces are at the end of the list; most texts contain none.
+    // The last pieces are invalid. Three of four texts contain none of them.
     const std::uint32_t kinds = random.below(4) == 0 ? std::size(pieces) : 9;
     for (std::uint32_t n = random.below(30); n > 0; --n) {
       const char *piece = pieces[random.below(kinds)];
@@ -156,7 +156,7 @@ TEST_CASE("strings: all variants return the same result") {
   }
 }
 
-// Returns 1 if the variant and utf8_length() disagree about the sequence, otherwise 0.
+// Returns 1 if the variant and utf8_length() disagree about the sequence, and 0 otherwise.
 static int wrong_utf8(json::StringEnd function, const std::string &sequence, std::size_t before) {
   const std::string text =
       std::string(before, 'x') + sequence + "\" and more text that follows here";

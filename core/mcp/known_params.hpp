@@ -1,4 +1,4 @@
-// The members of `params` that the scanner locates, and the members of each request that is
+// Lists the members of `params` that the scanner locates, and the members of each request that is
 // forwarded to servers. Internal to core/mcp.
 #pragma once
 
@@ -28,10 +28,10 @@ enum ParamName : unsigned {
 };
 static_assert(std::size(param_names) == task_param + 1);
 
-// Bits of ParamName. Both sets are empty for methods whose messages are not forwarded unchanged.
+// Sets of ParamName bits. Both are empty for methods whose requests are not forwarded unchanged.
 struct MethodParams {
-  std::uint32_t named = 0;  // members that rules, users and records see under their own names
-  std::uint32_t more = 0;   // additional members of MCP's schema
+  std::uint32_t named = 0;  // members that have their own names in rules, approvals and records
+  std::uint32_t more = 0;   // other members that MCP's schema defines
 };
 
 constexpr std::uint32_t param_bit(ParamName name) noexcept {

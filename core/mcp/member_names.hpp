@@ -1,4 +1,4 @@
-// The member names seen so far in an object. Used to detect names that decoders could confuse.
+// Detects member names in an object that decoders could confuse.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +12,24 @@ namespace bulkhead::mcp::json {
 struct KnownName {
   std::string_view text;
   std::uint64_t hash;
-  bool alone;  // if true, names that differ only in case are rejected; otherwise they are unrelated
+  bool alone;  // whether names that differ from this one only in case are rejected
   constexpr KnownName(const char *name, bool alone_ = true)
       : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// If max_members is 0, only the known names are checked: each may occur once, and only in its exact
-// spelling. (Known names whose `alone` is false may be used only in this mode.) Otherwise, no two
-// members may have names that fold to the same text, and there may be at most max_members.
+// If max_members is 0, only the known names are checked: each may occur once, in its exact form.
+// Known names whose `alone` is false can be used only in this mode. If max_members is not 0, it
+// limits the number of members, and no two members may have names that fold to the same text.
 //
-// Names are compared by a 64-bit hash of their folded text. Two different names with the same hash
-// are also rejected; only a sender that constructs them deliberately is affected.
+// Names are compared by a 64-bit hash of their folded text. Different names with equal hashes are
+// rejected too; this happens only if a sender constructs them deliberately.
 class MemberNames {
  public:
   static constexpr std::uint32_t capacity = 256;
 
   struct Found {
-    int known = -1;                 // index of the known name, or -1 for an unknown name
-    const char *problem = nullptr;  // static text, or nullptr if there is no problem
+    int known = -1;                 // index of the known name; -1 if unknown
+    const char *problem = nullptr;  // null, or the problem as a static string
   };
 
   MemberNames(const KnownName *known, unsigned known_count, std::uint32_t max_members) noexcept
@@ -52,7 +52,7 @@ class MemberNames {
     return {};
   }
 
-  // The number of unknown names seen so far, and the bits (by index) of the known names seen.
+  // The number of unknown names, and the known names that have occurred (one bit per index).
   std::uint32_t unknown() const noexcept { return unknown_; }
   std::uint32_t seen() const noexcept { return seen_; }
 
@@ -80,7 +80,7 @@ class MemberNames {
   std::uint32_t others_ = 0;
   std::uint32_t seen_ = 0;
   std::uint32_t unknown_ = 0;
-  std::uint64_t hashes_[capacity];  // of unknown names; the first others_ entries are valid
+  std::uint64_t hashes_[capacity];  // hashes of unknown names; the first others_ entries are valid
 };
 
 }  // namespace bulkhead::mcp::json

@@ -7,7 +7,7 @@
 namespace bulkhead::mcp {
 namespace {
 
-// In the order of Method.
+// Indexed by Method.
 constexpr std::string_view method_names[] = {"",
                                              "other",
                                              "initialize",

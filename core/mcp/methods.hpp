@@ -1,4 +1,4 @@
-// The MCP method names that the gateway knows.
+// The MCP methods that the gateway knows.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,11 @@
 
 namespace bulkhead::mcp {
 
-// `inside` is a validated string token without quotes. Escapes are decoded ("tools\/call").
+// `inside` is a validated string token without quotes. Escape sequences are decoded
+// ("tools\/call").
 Method method_of(std::string_view inside) noexcept;
 
-// Returns true for requests that change nothing at a server and may therefore be retried: lists,
+// Returns true for requests that do not change a server's state, so they can be retried: lists,
 // reads, prompts, completion, server/discover.
 bool is_read(Method method) noexcept;
 

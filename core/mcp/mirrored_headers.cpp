@@ -6,7 +6,7 @@
 namespace bulkhead::mcp {
 namespace {
 
-constexpr std::size_t most_value_shown = 64;  // bytes of a value in an error text
+constexpr std::size_t most_value_shown = 64;  // limit for values in error messages, in bytes
 constexpr std::string_view meta_member =
     "params._meta[\"io.modelcontextprotocol/protocolVersion\"]";
 

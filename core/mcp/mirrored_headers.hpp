@@ -1,8 +1,10 @@
-// The headers of an HTTP request that mirror values of its body (revision 2026-07-28):
-// MCP-Protocol-Version, Mcp-Method and Mcp-Name. param_headers.hpp has Mcp-Param-*.
+// Checks and composes the HTTP headers that mirror values of a request's body (revision
+// 2026-07-28): MCP-Protocol-Version, Mcp-Method and Mcp-Name. For Mcp-Param-*, see
+// param_headers.hpp.
 //
-// Only requests have these headers; notifications are neither checked nor given any. Header names
-// are compared without letter case, values with letter case and without outer white space.
+// Only requests have these headers. Notifications are not checked, and none are added to them.
+// Header names are case-insensitive. Values are case-sensitive, and white space around them is
+// ignored.
 //
 // Thread-safe.
 #pragma once
@@ -23,55 +25,55 @@ inline constexpr std::string_view method_header = "Mcp-Method";
 inline constexpr std::string_view name_header = "Mcp-Name";
 inline constexpr std::string_view revision_meta_key = "io.modelcontextprotocol/protocolVersion";
 
-// The code of a request whose headers do not match its body. HTTP status: 400.
+// The JSON-RPC error code for headers that do not match the body. The HTTP status is 400.
 inline constexpr std::int32_t header_mismatch = -32020;
 
-// The mirrored values of one request, as text.
 struct MirroredValues {
   std::optional<std::string_view> revision;  // params._meta[revision_meta_key]
   std::string_view method;
-  std::optional<std::string_view> name;  // what Mcp-Name mirrors; depends on the method
-  const char *name_member = "";          // the member of `params` that has it; static text
+  std::optional<std::string_view> name;  // the value for Mcp-Name, which depends on the method
+  const char *name_member = "";          // the member of `params` that contains it; static string
 };
 
-// Memory for values that have escapes in the message.
+// Buffers for values that have escape sequences in the message.
 struct MirroredScratch {
   std::string revision, method, name;
 };
 
-// Reads the values of a scanned request. Mcp-Name mirrors params.name of tools/call and
+// Reads the values of a scanned request. The value for Mcp-Name is params.name of tools/call and
 // prompts/get, params.uri of resources/read, and params.taskId of tasks/get, tasks/update and
-// tasks/cancel. A member that is absent or not a string has no value. The values borrow `message`
-// and *scratch.
+// tasks/cancel. If a member is missing or not a string, its value is empty. The values point into
+// `message` and *scratch.
 MirroredValues mirrored_values(std::string_view message, const Scan &scan,
                                MirroredScratch *scratch);
 
-// A header that does not match the body, for an error with the code header_mismatch.
+// A header that does not match the body. Used for an error with the code header_mismatch.
 struct HeaderFault {
   std::string header;
-  std::string text;  // the reason, for the client; has no value of Mcp-Name or Mcp-Param-*
+  std::string text;  // the reason, for the client; contains no values of Mcp-Name or Mcp-Param-*
 };
 
-// Compares the headers of a request with its body. The first fault is reported, in the order
-// revision, method, name. A header without a value in the body is not compared: its caller rejects
-// a body that has no revision, and a request without params.name or params.uri.
+// Compares the headers of a request with its body. Returns the first fault in this order: revision,
+// method, name. A header whose value is missing in the body is not compared, because the caller
+// rejects requests without a revision, and requests that need params.name or params.uri but do not
+// have it.
 std::optional<HeaderFault> check_mirrored_headers(const MirroredValues &values,
                                                   std::span<const bh_header> headers);
 
-// Adds the headers of a request that the gateway sends. `values` are those of the message as it is
-// sent, so its name is the server's own.
+// Adds the headers to a request that the gateway sends. `values` must be those of the message that
+// is sent, with the server's own name.
 void add_mirrored_headers(const MirroredValues &values, HeaderList *out);
 
-// ---- for other headers of this kind -----------------------------------------------------------
+// ---- for param_headers.cpp ---------------------------------------------------------------------
 
-// Searches for a header that may occur once.
+// The result of a search for a header that may occur only once.
 struct FoundHeader {
-  const bh_header *header = nullptr;  // the first one, if there is any
+  const bh_header *header = nullptr;  // the first one; null if there is none
   bool twice = false;
 };
 FoundHeader find_header(std::span<const bh_header> headers, std::string_view name) noexcept;
 
-// `member` is the place of the value in the body, such as params.name.
+// `member` is the location of the value in the body, such as "params.name".
 HeaderFault missing_header(std::string_view name, std::string_view member);
 HeaderFault doubled_header(std::string_view name);
 HeaderFault malformed_header(std::string_view name, const char *problem);

@@ -19,7 +19,7 @@ std::string request(const std::string &method, const std::string &params) {
          R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
 }
 
-// Returns the header that does not match, or an empty string.
+// Returns the fault, which is empty if the headers match.
 HeaderFault check(const std::string &message, const Pairs &pairs) {
   Scan scan;
   ScanError error;
@@ -64,7 +64,7 @@ TEST_CASE("mirrored headers: a request with equal headers is accepted") {
   CHECK(check(call, {good[0], good[1], {"Mcp-Name", "=?base64?ZnMucmVhZA==?="}}).header.empty());
 }
 
-TEST_CASE("mirrored headers: a missing, doubled, unequal or malformed header is named") {
+TEST_CASE("mirrored headers: a missing, duplicate, unequal or malformed header is reported") {
   const auto with = [](std::size_t i, const std::string &value) {
     Pairs pairs = good;
     pairs[i].second = value;
@@ -89,17 +89,17 @@ TEST_CASE("mirrored headers: a missing, doubled, unequal or malformed header is 
       CHECK(with(i, other).text.find("differs from") != std::string::npos);
     }
   }
-  CHECK(with(1, "Tools/Call").header == "Mcp-Method");  // values have a letter case
+  CHECK(with(1, "Tools/Call").header == "Mcp-Method");  // values are case-sensitive
   CHECK(with(2, "FS.read").header == "Mcp-Name");
   CHECK(with(2, "=?base64?ZnMucmVhZA?=").text.find("malformed") != std::string::npos);
   CHECK(with(2, "caf\xC3\xA9").text.find("malformed") != std::string::npos);
   CHECK(with(2, "=?base64?ZnMud3JpdGU=?=").text.find("params.name") != std::string::npos);
-  // Only Mcp-Name can be encoded.
+  // Encoded values are accepted in Mcp-Name only.
   CHECK(with(1, "=?base64?dG9vbHMvY2FsbA==?=").header == "Mcp-Method");
   CHECK(with(0, "=?base64?MjAyNi0wNy0yOA==?=").header == "MCP-Protocol-Version");
 }
 
-TEST_CASE("mirrored headers: a text names both revisions, and no name or URI") {
+TEST_CASE("mirrored headers: error messages contain both revisions, but no name or URI") {
   Pairs pairs = good;
   pairs[0].second = "2025-11-25";
   CHECK(check(call, pairs).text.find("\"2025-11-25\" and \"2026-07-28\"") != std::string::npos);
@@ -149,7 +149,7 @@ TEST_CASE("mirrored headers: the name depends on the method") {
   }
 }
 
-TEST_CASE("mirrored headers: what is composed is accepted") {
+TEST_CASE("mirrored headers: composed headers are accepted") {
   for (const char *name :
        {"fs.read", " padded ", "\\u4e16\\u754c", "\u4e16", "a\\r\\nMcp-Method: x", "",
         "=?base64?SGVsbG8=?=", "\\ud83d\\ude00", "tab\\t", "a\\u0000b"}) {
@@ -164,7 +164,7 @@ TEST_CASE("mirrored headers: what is composed is accepted") {
   }
 }
 
-TEST_CASE("mirrored headers: a body without a value leaves the decision to its other checks") {
+TEST_CASE("mirrored headers: a header is not compared if the body has no value for it") {
   CHECK(check(request("tools/call", R"("arguments":{},)"), {good[0], good[1]}).header.empty());
   CHECK(check(request("tools/call", R"("name":5,)"), {good[0], good[1], {"Mcp-Name", "5"}})
             .header.empty());
@@ -173,7 +173,7 @@ TEST_CASE("mirrored headers: a body without a value leaves the decision to its o
   CHECK(check(bare, {{"Mcp-Method", "tools/call"}}).header == "Mcp-Method");
 }
 
-TEST_CASE("header list: is used again without what it had") {
+TEST_CASE("header list: a cleared list can be reused") {
   HeaderList list;
   list.add("A", "1");
   list.add("B", std::string(1000, 'x'));

@@ -1,5 +1,5 @@
-// The member names of the JSON objects that are open at a position in a text. Used to detect
-// duplicate names, however they are escaped.
+// Detects duplicate member names, even if they are escaped differently, in the open objects at a
+// position in a text.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,19 @@
 
 namespace bulkhead::mcp::json {
 
-// Borrows the names from one text. A name with escapes is unescaped once, when it is added, so
-// sorting compares only bytes. Memory: 16 bytes for each name of the open objects, plus the text's
-// size once a name has an escape (unescaped names are never longer; untouched pages are not used).
-// Used on one thread.
+// The text must outlive this object. A name with escape sequences is unescaped once, when it is
+// added, so that names can be sorted by their bytes. Needs 16 bytes of memory for each name in the
+// open objects. The first name with an escape sequence reserves a buffer of the text's size,
+// because unescaped names are never longer; untouched pages of the buffer use no memory. Used on
+// one thread.
 class OpenNames {
  public:
   explicit OpenNames(std::string_view text) noexcept : text_size_(text.size()) {}
 
   void open_object() { objects_.push_back(names_.size()); }
 
-  // `inside` is a validated string token of the text, without quotes. Each token is added once.
+  // `inside` is a validated string token of the text, without quotes. A token must not be added
+  // twice.
   void add(std::string_view inside) {
     names_.push_back(inside.find('\\') == inside.npos ? inside : unescaped(inside));
   }
@@ -38,7 +40,7 @@ class OpenNames {
     return twice;
   }
 
-  std::size_t unescaped_characters() const noexcept { return characters_; }  // so far
+  std::size_t unescaped_characters() const noexcept { return characters_; }  // total so far
 
  private:
   std::string_view unescaped(std::string_view inside) {
@@ -55,8 +57,8 @@ class OpenNames {
     return {begin, static_cast<std::size_t>(at - begin)};
   }
 
-  std::vector<std::string_view> names_;  // the innermost object's names are last
-  std::vector<std::size_t> objects_;     // index of each object's first name
+  std::vector<std::string_view> names_;  // those of the innermost object are last
+  std::vector<std::size_t> objects_;     // for each object, the index of its first name
   std::unique_ptr<char[]> room_;
   std::size_t text_size_, used_ = 0, characters_ = 0;
 };

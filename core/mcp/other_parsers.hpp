@@ -1,5 +1,5 @@
-// Compares the scanner with two JSON libraries and excludes known differences. Only for tests and
-// fuzzing.
+// Parses JSON with two other libraries to verify the scanner's results. Texts with known
+// differences are excluded. Only for tests and fuzzing.
 #pragma once
 
 #include <rapidjson/memorystream.h>
@@ -14,13 +14,14 @@ namespace bulkhead::mcp::testing {
 
 enum class Verdict { valid, invalid, unsure };
 
-// Both libraries reject lone surrogate escapes and numbers outside the range of a double or 64-bit
-// integer. Their nesting limits differ.
+// Returns true if the libraries' limits may cause an error: their nesting limits differ, and both
+// reject lone surrogate escapes and numbers outside the range of a double or 64-bit integer.
 inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
-// Only simdjson 3.11 and later reports a separate error for integers beyond 64 bits.
+// Returns true if the text may have an integer beyond 64 bits. simdjson reports a separate error
+// for such integers only since version 3.11.
 inline bool has_long_integer(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -36,8 +37,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
       return Verdict::valid;
-    case simdjson::NUMBER_ERROR:  // also reported for invalid grammar; the other library
-                                  // distinguishes these
+    case simdjson::NUMBER_ERROR:
+      // May also mean invalid grammar, which the other library detects.
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
@@ -46,8 +47,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   }
 }
 
-// A long number or exponent can make RapidJSON overflow or compute for a long time
-// (CVE-2024-38517).
+// Returns true if the text has a long number. RapidJSON may overflow or take very long for long
+// numbers and exponents (CVE-2024-38517).
 inline bool has_long_number(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -66,7 +67,7 @@ inline bool has_long_number(std::string_view text) {
 }
 
 inline Verdict ask_rapidjson(std::string_view text) {
-  // RapidJSON treats a NUL at any position as the end of the text.
+  // RapidJSON treats the first NUL as the end of the text.
   if (text.find('\0') != text.npos || has_long_number(text)) return Verdict::unsure;
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   rapidjson::MemoryStream stream(text.data(), text.size());

@@ -1,5 +1,5 @@
-// Mcp-Param-* headers of a request: finds the annotated arguments in one walk, and compares or
-// composes their headers.
+// Mcp-Param-* headers of a request. The annotated arguments are found in a single pass; their
+// headers are compared or composed.
 #include "mcp/param_headers.hpp"
 
 #include <algorithm>
@@ -14,18 +14,18 @@
 namespace bulkhead::mcp {
 namespace {
 
-// Limits the bits of Argument::seen. A schema of 128 levels has shorter paths.
+// One bit of Argument::seen per level. The depth limit of schemas ensures that paths are shorter.
 constexpr std::size_t max_path = 64;
 static_assert(bh::json::max_depth / 2 <= max_path);
 
 struct Argument {
-  std::string_view token;  // empty if absent; "{" for an object or array
-  std::uint64_t seen = 0;  // a bit for each name of the path that has been read
+  std::string_view token;  // empty if missing; "{" for an object or array
+  std::uint64_t seen = 0;  // one bit for each name of the path that has been found
   bool twice = false;
 };
 using Arguments = std::array<Argument, max_param_headers>;
 
-// Finds the values of the annotated arguments. Follows only the objects on their paths.
+// Finds the values of the annotated arguments. Skips objects that are not on their paths.
 class ArgumentWalk {
  public:
   ArgumentWalk(std::span<const ParamHeader> params, Arguments *out) noexcept
@@ -52,11 +52,11 @@ class ArgumentWalk {
   void word(std::string_view token) { value(token); }
 
  private:
-  struct Part {  // consecutive elements of params_, which are sorted by path
+  struct Part {  // a range of params_, which is sorted by path
     std::size_t begin = 0, end = 0;
   };
 
-  // Reports the value that begins here; returns true if annotated arguments are in it.
+  // Called at the start of an object. Returns true if annotated arguments may be in it.
   bool opens_path() {
     if (depth_ == 0) {
       next_ = {0, params_.size()};
@@ -67,9 +67,9 @@ class ArgumentWalk {
     return next_.begin < next_.end && depth_ < open_.size();
   }
 
-  // Returns the arguments that are, or are in, this member of the innermost object.
+  // Returns the annotated arguments whose paths contain `name` as a member of the innermost object.
   Part params_with(std::string_view name) {
-    const std::size_t index = depth_ - 1;  // of the name in the paths
+    const std::size_t index = depth_ - 1;  // index of the name in the paths
     Part part = open_[index];
     const auto has_name = [&](std::size_t i) {
       return json::same_text(name, params_[i].path[index]);
@@ -92,10 +92,10 @@ class ArgumentWalk {
 
   const std::span<const ParamHeader> params_;
   Arguments &out_;
-  std::array<Part, max_path> open_;  // of the open objects on the paths
-  Part next_;                        // of the value that follows
-  std::size_t depth_ = 0;            // open objects on the paths
-  std::size_t skipped_ = 0;          // open objects and arrays beside the paths
+  std::array<Part, max_path> open_;  // the ranges of the open objects on the paths
+  Part next_;                        // the range of the next value
+  std::size_t depth_ = 0;            // number of open objects on the paths
+  std::size_t skipped_ = 0;          // number of open objects and arrays that are not on the paths
 };
 
 std::string argument_text(const ParamHeader &param) {
@@ -116,7 +116,7 @@ bool is_number(const Argument &argument) noexcept {
   return argument.token[0] == '-' || bh::is_digit(argument.token[0]);
 }
 
-// An integer that some JSON libraries round. Clients send no header for it.
+// Returns true for an integer that some JSON libraries round. Clients send no header for it.
 bool is_unsafe_integer(const Argument &argument) noexcept {
   if (!is_number(argument)) return false;
   const Decimal number(argument.token);
@@ -167,7 +167,7 @@ void add_param(const ParamHeader &param, const Argument &argument, HeaderList *o
   out->add(param.header, {digits, static_cast<std::size_t>(end - digits)});
 }
 
-// Calls f(param, argument) for each annotated argument until it returns a fault.
+// Calls f(param, argument) for each annotated argument. Stops at the first fault and returns it.
 template <class F>
 std::optional<HeaderFault> for_each_param(std::span<const ParamHeader> params,
                                           std::string_view arguments, F f) {

@@ -1,5 +1,5 @@
-// Mcp-Param-* headers: arguments of a tool that an HTTP request mirrors in its headers (revision
-// 2026-07-28). A tool's inputSchema names them with the annotation x-mcp-header.
+// Checks and composes Mcp-Param-* headers. These HTTP headers mirror arguments of a tool call
+// (revision 2026-07-28). The annotation x-mcp-header in the tool's inputSchema marks the arguments.
 //
 // Thread-safe.
 #pragma once
@@ -18,41 +18,46 @@ namespace bulkhead::mcp {
 
 enum class ParamType : std::uint8_t { string, integer, boolean };
 
-// One annotated property.
+// An annotated property.
 struct ParamHeader {
-  std::string header;             // with its prefix: Mcp-Param-Region
-  std::vector<std::string> path;  // property names from the root of the arguments
+  std::string header;             // including the prefix: Mcp-Param-Region
+  std::vector<std::string> path;  // property names, starting at the root of the arguments
   ParamType type = ParamType::string;
 };
 
-// The annotations of a tool, sorted by path.
+// A tool's annotations, sorted by path.
 using ParamHeaders = std::vector<ParamHeader>;
 
-// Limits of a tool; beyond them its annotations are invalid.
-inline constexpr std::size_t max_param_headers = 60;       // 64 headers less the other three
-inline constexpr std::size_t max_param_header_name = 128;  // bytes, without the prefix
+// Limits per tool. If they are exceeded, the tool's annotations are invalid. A message has at most
+// 64 headers; max_param_headers leaves room for the other three.
+inline constexpr std::size_t max_param_headers = 60;
+inline constexpr std::size_t max_param_header_name = 128;  // in bytes, without the prefix
 
-// Reads the annotations of an inputSchema (JSON text from a server). The result is empty if there
-// are none. BH_E_INVALID, with a text that names the property: an annotation that is not a token
-// (RFC 9110), is longer or more frequent than the limits, occurs twice (letter case aside), has a
-// property whose type is not exactly string, integer or boolean, or is not reached through
-// `properties` alone; annotations in an object with duplicate members; text that is not JSON or has
-// more than 128 levels. Time and memory are linear in the text. An x-mcp-header in data (default,
-// const, enum, examples, unknown keywords) is not an annotation.
+// Reads the annotations of an inputSchema (JSON text from a server). Returns an empty list if there
+// are none. Returns BH_E_INVALID with a message that names the property if
+// - an annotation is not a token (RFC 9110), is too long, or occurs twice (ignoring case),
+// - there are too many annotations,
+// - the property's type is not exactly string, integer or boolean,
+// - the property is reached through keywords other than `properties`,
+// - an object with an annotation has duplicate members, or
+// - the text is not JSON or has more than 128 levels.
+// An x-mcp-header in data (default, const, enum, examples, unknown keywords) is not an annotation.
+// Time and memory are linear in the size of the text.
 Result<ParamHeaders> read_param_headers(std::string_view input_schema);
 
-// Compares the headers of tools/call with its arguments (params.arguments; empty if absent). Each
-// argument of an annotated property needs its header; strings and booleans must be equal, numbers
-// equal in value. The argument's own type decides, since only the server validates it. An
-// argument that is absent, null, an object or an array must have no header. An integer beyond
-// +-(2^53-1) may have none. An annotated argument that occurs twice is a fault. Headers of other
-// names are ignored. `params` are as read_param_headers() returns them, here and below.
+// Compares the headers of tools/call with its arguments (params.arguments, or empty if omitted).
+// Each annotated argument must have a header. Strings and booleans must be equal; numbers must have
+// equal values. The argument's actual type is used, because only the server validates types. There
+// must be no header for an argument that is missing, null, an object or an array. For an integer
+// beyond +-(2^53-1), the header is optional. An annotated argument that occurs twice is a fault.
+// All other headers are ignored. `params` must be a result of read_param_headers().
 std::optional<HeaderFault> check_param_headers(std::span<const ParamHeader> params,
                                                std::string_view arguments,
                                                std::span<const bh_header> headers);
 
 // Adds the headers for the arguments of a request that the gateway sends. Returns a fault if an
-// annotated argument occurs twice, since readers disagree about its value.
+// annotated argument occurs twice, because parsers disagree about its value. `params` must be a
+// result of read_param_headers().
 std::optional<HeaderFault> add_param_headers(std::span<const ParamHeader> params,
                                              std::string_view arguments, HeaderList *out);
 

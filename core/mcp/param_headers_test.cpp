@@ -77,7 +77,7 @@ TEST_CASE("x-mcp-header: names, paths and types of the annotated properties") {
   is(escaped[0], "Mcp-Param-R", {"r\u00e9\""}, ParamType::string);
 }
 
-TEST_CASE("x-mcp-header: in data, and as the name of a property, it is no annotation") {
+TEST_CASE("x-mcp-header: ignored in data and as a property name") {
   for (const char *text :
        {R"({"type":"object"})", R"({"properties":{"x-mcp-header":{"type":"string"}}})",
         R"({"properties":{"a":{"type":"string","default":{"x-mcp-header":"A"}}}})",
@@ -117,7 +117,7 @@ TEST_CASE("x-mcp-header: an invalid annotation is reported with its property") {
         std::string::npos);
 }
 
-TEST_CASE("x-mcp-header: only properties may lead to it") {
+TEST_CASE("x-mcp-header: the path to an annotation must consist of properties") {
   const std::string annotated = R"({"type":"string","x-mcp-header":"A"})";
   const std::string in = R"({"properties":{"a":)" + annotated + "}}";
   CHECK(problem(in) == "no problem");
@@ -167,7 +167,7 @@ TEST_CASE("x-mcp-header: limits") {
   for (const char *broken : {"", "{", R"({"a":})", "{} x", "\xFF", R"({"properties":{"a":{)"}) {
     CHECK(problem(broken).find("not JSON") != std::string::npos);
   }
-  // A text shows at most a part of a name, in one line.
+  // An error message contains only a part of a long name, and is one line.
   const std::string name = "a\\n" + std::string(1000, 'x');
   const std::string shown = problem(schema('"' + name + R"(":{"x-mcp-header":1})"));
   CHECK(shown.size() < 250);
@@ -220,7 +220,7 @@ TEST_CASE("Mcp-Param: composed from the arguments") {
   CHECK(priority("3.5") == "3.5");
 }
 
-TEST_CASE("Mcp-Param: what is composed is accepted, and nothing less or else") {
+TEST_CASE("Mcp-Param: composed headers are accepted, and missing or changed headers are not") {
   for (const char *arguments :
        {"", "{}", R"({"region":"us-west1","priority":42,"debug":false,"query":"q"})",
         R"({"at":{"deep":{"zone":"\u4e16"},"zone":" z "},"debug":true})",
@@ -243,7 +243,7 @@ TEST_CASE("Mcp-Param: what is composed is accepted, and nothing less or else") {
   }
 }
 
-TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
+TEST_CASE("Mcp-Param: numbers are compared by value, and other arguments as text") {
   const auto priority = [](const char *argument, const char *header) {
     return check(std::string(R"({"priority":)") + argument + "}", {{"mcp-param-priority", header}})
         .header.empty();
@@ -263,7 +263,7 @@ TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
   }
   CHECK_FALSE(priority("9007199254740993", "9007199254740992"));  // equal as doubles
   CHECK_FALSE(priority("\"42\"", "42.0"));
-  CHECK(priority("\"42\"", "42"));  // the server judges the type
+  CHECK(priority("\"42\"", "42"));  // the server validates the type
   const auto debug = [](const char *argument, const char *header) {
     return check(std::string(R"({"debug":)") + argument + "}", {{"Mcp-Param-Debug", header}})
         .header.empty();
@@ -276,7 +276,7 @@ TEST_CASE("Mcp-Param: numbers are compared by value, all else as text") {
   CHECK(check(R"({"region":"\u0045U"})", {{"Mcp-Param-Region", "EU"}}).header.empty());
 }
 
-TEST_CASE("Mcp-Param: a header without an argument is rejected, unknown headers are not") {
+TEST_CASE("Mcp-Param: a header without an argument is rejected, and unknown headers are ignored") {
   const Pairs region = {{"Mcp-Param-Region", "eu"}};
   for (const char *arguments :
        {"", "{}", R"({"region":null})", R"({"region":{}})", R"({"region":["eu"]})",
@@ -300,10 +300,10 @@ TEST_CASE("Mcp-Param: an argument with two values is a fault in every form") {
     HeaderList list;
     CHECK(add_param_headers(params, arguments, &list));
   }
-  // The second `at` hides the first one from some readers.
+  // Some parsers use only the second `at`.
   CHECK(check(R"({"at":{"zone":"z"},"at":{}})", {{"Mcp-Param-Zone", "z"}}).text.find("once") !=
         std::string::npos);
-  // An argument without an annotation is no concern of headers.
+  // Arguments without an annotation are not checked.
   CHECK(check(R"({"query":1,"query":2})", {}).header.empty());
 }
 

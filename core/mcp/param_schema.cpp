@@ -1,4 +1,5 @@
-// read_param_headers(): finds the annotations of an inputSchema in one walk without recursion.
+// Implements read_param_headers(): finds the annotations of an inputSchema in one pass without
+// recursion.
 #include <algorithm>
 #include <array>
 
@@ -14,9 +15,10 @@ namespace {
 
 constexpr std::string_view annotation_key = "x-mcp-header";
 constexpr std::string_view header_prefix = "Mcp-Param-";
-constexpr std::size_t most_name_shown = 100;  // bytes of a name in an error text
+constexpr std::size_t most_name_shown = 100;  // limit for names in error messages, in bytes
 
-// The meaning of an open object or array in a schema. `in_path`: only `properties` lead to it.
+// The kind of an open object or array in a schema. The *_in_path kinds are reached through
+// `properties` only.
 enum class Place : std::uint8_t {
   schema_in_path,
   properties_in_path,
@@ -83,15 +85,15 @@ class SchemaWalk {
   struct Level {
     Place place;
     std::string_view key;               // of the current member, with quotes
-    std::string_view annotation, type;  // tokens, of a schema
+    std::string_view annotation, type;  // tokens; only in a schema
   };
 
   void open(Place place) {
-    if (!levels_.empty()) scalar("{");  // as a value, it is no string
+    if (!levels_.empty()) scalar("{");  // an object or array as the value of a member
     levels_.push_back({place, {}, {}, {}});
   }
 
-  // Stores the value of a member that describes an annotation.
+  // Stores the value if its member is `type` or an annotation.
   void scalar(std::string_view token) {
     if (levels_.empty() || !is_schema(levels_.back().place)) return;
     Level &level = levels_.back();
@@ -125,7 +127,7 @@ class SchemaWalk {
     return is_any(levels_.back().key, keywords_of_schemas) ? Place::list : Place::data;
   }
 
-  // The names that lead from the root of the arguments to the innermost schema.
+  // Returns the names on the path from the root of the arguments to the innermost schema.
   std::vector<std::string> path() const {
     std::vector<std::string> names;
     std::string scratch;

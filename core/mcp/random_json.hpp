@@ -1,4 +1,4 @@
-// Random JSON texts for tests. A seed produces the same texts on every machine.
+// Generates random JSON texts for tests. A seed produces the same texts on every machine.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class RandomJson {
     return text + '"';
   }
 
-  // Duplicate names are likely.
+  // There are few names, so duplicates are likely.
   std::string object(unsigned depth) {
     static constexpr const char *names[] = {"\"a\"", "\"name\"", "\"Name\"", "\"id\"", "\"b\""};
     std::string text = "{" + space();
@@ -97,7 +97,7 @@ class RandomJson {
     }
   }
 
-  // Changes, removes or inserts a few bytes of the text.
+  // Changes, removes or inserts a few bytes.
   std::string mutate(std::string text) {
     static constexpr char bytes[] = "{}[],:\"\\ue0-+.1tfn \n\x01\x7F\x80\xBF\xC0\xE0\xED\xF0\xFF";
     for (std::uint32_t n = 1 + below(3); n > 0 && !text.empty(); --n) {

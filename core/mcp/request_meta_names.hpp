@@ -1,5 +1,5 @@
-// The members of params._meta that describe a request of MCP 2026-07-28. They are valid on one hop:
-// the gateway reads them, and removes them before it forwards a request. Thread-safe.
+// The members of params._meta that describe a request of MCP 2026-07-28. They apply to one hop: the
+// gateway reads them, and removes them before it forwards the request. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline constexpr const char *request_meta_names[] = {
     "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities",
     "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel"};
 
-// `key` is a validated string token with quotes; escapes are decoded.
+// `key` is a validated string token with quotes. Escape sequences are decoded.
 inline bool is_request_meta(std::string_view key) noexcept {
   const std::string_view inside = key.substr(1, key.size() - 2);
   return std::any_of(std::begin(request_meta_names), std::end(request_meta_names),

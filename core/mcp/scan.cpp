@@ -21,7 +21,7 @@ using json::MemberNames;
 constexpr std::int32_t not_json = -32700;
 constexpr std::int32_t not_valid = -32600;
 
-// The type of a value, as determined by its first byte.
+// The type of a value. Its first byte determines the type.
 enum Type : unsigned {
   string_type = 1,
   number_type = 2,
@@ -40,7 +40,7 @@ constexpr Type type_of(char first) noexcept {
   return first == '-' || (first >= '0' && first <= '9') ? number_type : other_type;
 }
 
-// Requires a validated value.
+// `[begin, end)` must be a validated number.
 bool is_integer(const char *begin, const char *end) noexcept {
   return std::all_of(begin, end, [](char c) { return c == '-' || json::is_digit(c); });
 }
@@ -56,7 +56,7 @@ enum EnvelopeName : int {
 constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
 
 // Maps a member of params to its range and the accepted types. A member with another type counts as
-// absent, and the receiver decides whether the method permits that.
+// missing; users of the Scan decide whether the method requires it.
 struct ParamRule {
   Range Scan::*range;
   unsigned types;
@@ -94,8 +94,9 @@ constexpr ParamRule request_meta_rules[] = {{&Scan::meta_revision, string_type},
 static_assert(std::size(request_meta_rules) == std::size(request_meta_names) &&
               first_request_name + std::size(request_meta_rules) == first_trace_name);
 
-// One scan. Functions return false if the text is not JSON (the cursor has the reason). After
-// refuse(), the scan continues, so that an id after the error can still be found.
+// A single scan. A function returns false if the text is not JSON; the cursor then has the reason.
+// If a message is invalid for another reason, refuse() is called and the scan continues, because
+// the message's ID may follow.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -144,13 +145,14 @@ class Scanner {
     return false;
   }
 
-  // Only the first reason is reported.
   void refuse(const char *what, const char *at) noexcept {
     if (!refused_) report(not_valid, what, at);
     refused_ = true;
   }
 
-  // An error with a response's id could look like the response to an unrelated request of the peer.
+  // Returns true if the error may contain the message's ID. The ID of a response is excluded: it
+  // belongs to this side's request, so the peer could mistake the error for a response to one of
+  // its own requests.
   bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }
@@ -168,8 +170,7 @@ class Scanner {
 
   bool skip_value(std::uint32_t depth) noexcept { return cursor_.value(depth); }
 
-  // Returns the maximum depth of a member's value if its object is at `level` (the envelope is
-  // level 1).
+  // Returns the maximum depth of a member's value in an object at `level`. The envelope is level 1.
   std::uint32_t below(std::uint32_t level) const noexcept { return max_depth_ - level; }
 
   bool other_value(char first) noexcept;
@@ -204,7 +205,7 @@ class Scanner {
   bool has_error_ = false;
   std::uint32_t seen_params_ = 0;
   std::uint32_t unknown_params_ = 0;
-  unsigned id_type_ = 0;  // 0: no id
+  unsigned id_type_ = 0;  // 0: no ID
 };
 
 bool Scanner::other_value(char first) noexcept {
@@ -222,8 +223,8 @@ bool Scanner::other_value(char first) noexcept {
   return true;
 }
 
-// Parses the object at the cursor. on_member(which) parses one value; `which` is the index of a
-// known name, or -1.
+// Parses the object at the cursor. Calls on_member(which) to parse each value; `which` is the index
+// of a known name, or -1.
 template <class F>
 bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
   if (level > max_depth_) return cursor_.fail(json::too_deep);
@@ -307,7 +308,7 @@ bool Scanner::method() noexcept {
   return true;
 }
 
-// Nothing is rejected here: the names in a result are between its server and its client.
+// Locates members of the result, but rejects nothing: servers may use any names in results.
 bool Scanner::result() noexcept {
   has_result_ = true;
   if (cursor_.peek() != '{') return keep_value(&out_->result, below(1));
@@ -363,8 +364,7 @@ bool Scanner::param(int which) noexcept {
 bool Scanner::meta() noexcept {
   const char *start = cursor_.at();
   if (cursor_.peek() != '{') {
-    // The gateway may have to add a member to _meta. If _meta were not an object, it would have to
-    // add a second _meta.
+    // If _meta is not an object, the gateway cannot add a member to it.
     refuse("params._meta is not an object", start);
     return skip_value(below(2));
   }
@@ -410,7 +410,7 @@ bool Scanner::ref() noexcept {
     if (type_of(cursor_.peek()) != string_type) return skip_value(below(3));
     return keep_value(&(out_->*ref_ranges[which]), 0);
   });
-  // A reference has either a name or a URI.
+  // A reference must not have both a name and a URI.
   const std::uint32_t both = 1u << ref_name_name | 1u << ref_uri_name;
   out_->extra_ref = names.unknown() != 0 || (names.seen() & both) == both;
   return read;

@@ -1,4 +1,4 @@
-// Tests the message scanner: located ranges, rejected messages, and unchanged bytes.
+// Tests the message scanner: the located ranges, rejected messages, and unchanged bytes.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ Outcome run(std::string_view message, const ScanLimits &limits = {}) {
   return o;
 }
 
-// Returns a request with these additional members.
+// Returns a request with additional members.
 std::string request(const std::string &more) {
   return R"({"jsonrpc":"2.0","id":7,"method":"tools/call")" + more + "}";
 }
@@ -185,7 +185,7 @@ TEST_CASE("the members of _meta that describe a request are located, each at mos
     std::string other = key;
     other[other.size() - 2] = static_cast<char>(other[other.size() - 2] - ('a' - 'A'));
     CHECK_FALSE(meta_of(other + ":{}").ok);
-    // With another type, a member counts as absent; the revision still shows the generation.
+    // A member with a wrong type counts as missing, but protocolVersion then still sets `modern`.
     const auto wrong = meta_of(key + ":7");
     REQUIRE(wrong.ok);
     CHECK(wrong.scan.modern == (std::string_view(name) == "protocolVersion"));
@@ -197,7 +197,7 @@ TEST_CASE("the members of _meta that describe a request are located, each at mos
 }
 
 TEST_CASE("values with an unexpected type count as absent") {
-  // Members of other methods are not checked. With a wrong type, they count as absent.
+  // These members are not defined for the method, so their types are not checked.
   const std::string m = with_params(
       R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
   const Outcome o = run(m);
@@ -266,7 +266,7 @@ TEST_CASE("unknown and extra params are counted for each method") {
       {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
-      // Requests of these methods are not forwarded unchanged.
+      // Requests with these methods are not forwarded unchanged.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
   for (const auto &each : cases) {
@@ -324,7 +324,7 @@ TEST_CASE("only malformed trace members are dropped from _meta") {
   CHECK(left(R"({"baggage":"a=\u00e9","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"a=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"\u0061=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
-  // A different spelling is an unrelated member.
+  // Names of trace members are case-sensitive, so these members are unrelated.
   CHECK(left(R"({"Traceparent":1,"BAGGAGE":{}})", 0) == R"({"Traceparent":1,"BAGGAGE":{}})");
   check_refused(with_params(R"({"_meta":{"baggage":"a=1","baggage":"b=1"}})"), -32600, "7");
 }
@@ -428,7 +428,7 @@ TEST_CASE("similar but unambiguous names are accepted") {
   check_accepted(with_params(R"({"_meta":{"a":1,"A":2,"a":3}})"));
   check_accepted(with_params(R"({"ref":{"x":1,"X":2,"x":3}})"));
   check_accepted(with_params(R"({"other":{"name":1,"name":2}})"));
-  // Only the listed case folds count.
+  // Characters are folded only if scan.hpp lists them.
   check_accepted(with_params("{\"\xC3\xA9\":1,\"\xC3\x89\":2}"));
   check_accepted(with_params(R"({"a[":1,"a{":2,"@":3,"`":4,"Z":5,"[":6})"));
   check_accepted(with_params(R"({"a":1,"a\u0000":2,"aaaaaaaa":3,"aaaaaaaaa":4})"));
@@ -445,8 +445,8 @@ TEST_CASE("an id after an error is still found") {
 }
 
 TEST_CASE("the error for an invalid response has no id") {
-  // The id belongs to a request of the receiver. The error must not look like a response to a
-  // request of the peer.
+  // The ID belongs to a request of the receiver. If the error had this ID, the peer could mistake
+  // it for a response to one of its requests.
   check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
   check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
 }

@@ -22,7 +22,8 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Takes the text before the next separator from *rest. Returns false if no text is left.
+// Removes the text up to the next separator from *rest and stores it in *part. Returns false if no
+// text is left.
 bool next_part(std::string_view *rest, bool *more, char separator,
                std::string_view *part) noexcept {
   if (!*more) return false;
@@ -34,7 +35,7 @@ bool next_part(std::string_view *rest, bool *more, char separator,
 }
 
 bool valid_state_member(std::string_view member) noexcept {
-  constexpr std::size_t most = 256;  // characters in a key or a value
+  constexpr std::size_t most = 256;  // limit for a key and for a value, in characters
   const std::size_t equals = member.find('=');
   if (equals == std::string_view::npos) return false;
   const std::string_view key = member.substr(0, equals), value = member.substr(equals + 1);
@@ -48,7 +49,7 @@ bool valid_state_member(std::string_view member) noexcept {
          std::all_of(value.begin(), value.end(), in_value);
 }
 
-// Returns true for a token as defined by HTTP (RFC 9110).
+// Returns true if the text is a token as defined by HTTP (RFC 9110).
 bool is_token(std::string_view text) noexcept {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -72,7 +73,7 @@ bool valid_pair(std::string_view text, bool needs_value) noexcept {
 }  // namespace
 
 bool valid_traceparent(std::string_view text) noexcept {
-  // version "-" trace-id "-" parent-id "-" flags. Later versions may append "-" and more.
+  // version "-" trace-id "-" parent-id "-" flags. Later versions may add "-" and more text.
   constexpr std::size_t size = 55, most = 128;
   if (text.size() < size || text.size() > most) return false;
   if (text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
@@ -127,7 +128,7 @@ bool is_bad_trace(std::string_view name, std::string_view value) noexcept {
       for (json::Unescape inside(text); !inside.done(); ++size) {
         const char32_t c = inside.next();
         if (size == sizeof plain || c > 0x7F)
-          return true;  // the three names are not longer and contain only ASCII
+          return true;  // all three names are shorter and ASCII only
         plain[size] = static_cast<char>(c);
       }
       text = {plain, size};

@@ -1,4 +1,4 @@
-// Decides when to make the next connection attempt and what to log about the attempts. Owner:
+// Determines when to make the next connection attempt and which log messages to write. Owned by
 // Route.
 #pragma once
 
@@ -12,32 +12,32 @@ namespace bulkhead::pipe {
 
 inline constexpr std::uint64_t ms_in_ns = 1'000'000;
 
-std::string seconds(std::uint64_t ns);  // "1.5 s"
+std::string seconds(std::uint64_t ns);  // returns "1.5 s"
 
 class Attempts {
  public:
   explicit Attempts(const RouteLimits &limits) : limits_(limits) {}
 
   void start(std::uint64_t now_ns) noexcept { started_ns_ = now_ns; }
-  // Returns true if this failed attempt was the last: either there was no connection within
-  // start_ms, or the address is wrong.
+  // Returns true if the route must give up after this failure: no connection has ever been open,
+  // and either start_ms has passed or the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
-  // Called after a failed attempt. The next attempt is made after retry_ms(). Returns the message
-  // to log, or an empty string.
+  // Called after each failed attempt. The next attempt is made after retry_ms(). Returns the
+  // message to log, or an empty string.
   std::string failed(std::uint64_t now_ns, const std::string &endpoint, const Error &error);
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
   // Returns the message to log, or an empty string.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Returns the delay before the next attempt. The delay is 0 if the last connection lasted at
-  // least steady_ms; otherwise it increases with each attempt.
+  // Called after the connection was lost. Returns the delay before the next attempt: 0 if the
+  // connection lasted at least steady_ms, and otherwise a delay that increases with each attempt.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:
   const RouteLimits &limits_;
   std::uint64_t started_ns_ = 0, connected_ns_ = 0, lost_ns_ = 0;
-  std::uint64_t reminded_ns_ = 0;  // time of the last log line about this outage, or 0
+  std::uint64_t reminded_ns_ = 0;  // time of this outage's last log line, or 0
   std::uint64_t retry_ms_ = 0;
-  bool stood_ = false;  // whether there has been a connection
+  bool stood_ = false;  // a connection has been open before
 };
 
 }  // namespace bulkhead::pipe

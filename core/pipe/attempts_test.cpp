@@ -48,7 +48,7 @@ TEST_CASE("a wrong address is attempted once, unless a connection succeeded befo
   }
 }
 
-TEST_CASE("a stable connection is replaced immediately, others after increasing delays") {
+TEST_CASE("after a stable connection, the first retry is immediate; otherwise, delays increase") {
   World w;
   w.attempts.connected(w.now, "e");
   w.pass(w.limits.steady_ms);

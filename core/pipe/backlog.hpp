@@ -1,5 +1,5 @@
-// Unfinished messages: unanswered client requests, messages that wait for a connection, and
-// unanswered endpoint requests. Owner: Route. Limited by RouteLimits.
+// Stores unfinished messages: unanswered requests of the client, messages that wait for a
+// connection, and unanswered requests of the endpoint. Limited by RouteLimits. Owned by Route.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ class Backlog {
   };
   explicit Backlog(const RouteLimits &limits) : limits_(limits) {}
 
-  // ---- requests of the client, including queued requests ----
+  // ---- the client's unanswered requests, including unsent requests ----
   std::uint64_t next_exchange() noexcept { return next_exchange_++; }
-  // Adds a request and returns its exchange, or 0 if too many requests are pending.
+  // Adds a request and returns its exchange, or 0 if too many requests are unanswered.
   std::uint64_t add(const Line &line);
   const Pending *find(std::uint64_t exchange) const;
   void forget(std::uint64_t exchange);
@@ -42,22 +42,23 @@ class Backlog {
   // Returns false if the message would exceed max_waiting_bytes.
   bool keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   Waiting take_first();
-  // Moves the most recently queued message back to the front because it could not be sent.
+  // Moves the last queued message to the front of the queue. Used if a message that was taken from
+  // the front could not be sent and was queued again.
   void move_last_to_front();
   std::deque<Waiting> take_waiting();
   std::size_t waiting() const noexcept { return waiting_.size(); }
   std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
 
-  // ---- requests of the endpoint on the current connection ----
-  // Drops the oldest request if there are already max_questions.
+  // ---- the endpoint's unanswered requests on the current connection ----
+  // If there are already max_questions, drops the oldest.
   void note_question(std::string_view text);
-  // Returns false if the endpoint did not send this request or it has already been answered.
+  // Returns false if the endpoint did not send this request, or if it has already been answered.
   bool take_question(std::string_view id);
   void forget_questions() noexcept { questions_.clear(); }
 
-  // Returns true if no requests are pending and no messages are queued.
+  // Returns true if there are no unanswered requests of the client and no queued messages.
   bool idle() const noexcept { return pending_.empty() && waiting_.empty(); }
-  // Called when the client has disconnected.
+  // Called after the client has disconnected.
   void clear();
 
  private:
@@ -65,7 +66,7 @@ class Backlog {
   std::uint64_t next_exchange_ = 1;
   std::unordered_map<std::uint64_t, Pending> pending_;  // keyed by exchange
   std::deque<Waiting> waiting_;
-  std::deque<std::string> questions_;  // ids
+  std::deque<std::string> questions_;  // IDs
   std::size_t pending_bytes_ = 0, waiting_bytes_ = 0;
 };
 

@@ -91,16 +91,16 @@ TEST_CASE("queued messages keep their order, even after a failed send") {
 }
 
 TEST_CASE(
-    "an answer must match a request on this connection, and the oldest requests are dropped") {
+    "a response must match a request on this connection, and the oldest requests are dropped") {
   World w;
   w.backlog.note_question(question("1"));
   w.backlog.note_question(question("\"2\""));
-  CHECK_FALSE(w.backlog.take_question("2"));  // a different token
+  CHECK_FALSE(w.backlog.take_question("2"));  // a number is a different token
   w.backlog.note_question(question("3"));
   CHECK_FALSE(w.backlog.take_question("1"));
   CHECK(w.backlog.take_question("\"2\""));
   CHECK_FALSE(w.backlog.take_question("\"2\""));
-  w.backlog.note_question(question("123456789"));                // the id is too long
+  w.backlog.note_question(question("123456789"));                // the ID is too long
   w.backlog.note_question(R"({"jsonrpc":"2.0","method":"n"})");  // a notification
   CHECK_FALSE(w.backlog.take_question("123456789"));
   CHECK_FALSE(w.backlog.take_question(""));
@@ -151,7 +151,7 @@ TEST_CASE("reaching any limit pauses the client until half of the limit is free"
     CHECK(w.held());
     w.hold.set_lane_full(false);
   }
-  CHECK(w.hold.update(w.backlog));  // reported only once
+  CHECK(w.hold.update(w.backlog));  // the first call reports the change
   CHECK_FALSE(w.hold.update(w.backlog));
   CHECK_FALSE(w.hold.held());
 }

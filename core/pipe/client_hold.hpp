@@ -1,5 +1,6 @@
-// Decides when to pause reading from the client: while the lane is full, and from the time that
-// usage reaches a limit until it falls below half of that limit. Owner: Route.
+// Determines when to pause reading from the client: while the lane is full, and while usage is too
+// high. Usage is too high from the time it reaches a limit until it falls below half of that limit.
+// Owned by Route.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ class ClientHold {
   explicit ClientHold(const RouteLimits &limits) : limits_(limits) {}
 
   void set_lane_full(bool full) noexcept { lane_full_ = full; }
-  // Counts an answer that the route created and that the client has not yet read. Returns true for
-  // the first such answer.
+  // Counts a response that the route itself created and the client has not read. Returns true for
+  // the first one.
   bool add_own_answer(std::size_t bytes) noexcept {
     return std::exchange(own_bytes_, own_bytes_ + bytes) == 0;
   }
@@ -34,7 +35,7 @@ class ClientHold {
   }
 
  private:
-  // True from the time when `bound` is reached until usage falls below half of it.
+  // Becomes true when usage reaches `bound`, and false when it falls below half of `bound`.
   class Mark {
    public:
     bool reached(std::size_t n, std::size_t bound) noexcept {

@@ -11,7 +11,6 @@ constexpr std::string_view changed[] = {
     R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})",
     R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})"};
 
-// Returns the token of params.uri, or an empty string if there is none.
 std::string uri_of(std::string_view text) {
   const std::string_view params = mcp::member(text, "params");
   return std::string(params.starts_with('{') ? mcp::member(params, "uri") : "");

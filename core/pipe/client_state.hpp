@@ -1,10 +1,10 @@
-// Session state that the client has set after the handshake: its log level, its subscriptions, and
-// the lists that it has read. A new endpoint does not have this state. Therefore, the requests are
-// repeated on a new connection, and the client receives list_changed for the lists that it has
-// read.
+// Restores a client's session state on a new connection, whose endpoint does not know it: the log
+// level, the subscriptions, and the lists that the client has read. The requests that set the log
+// level and the subscriptions are sent again. For each list that the client has read, the client
+// receives list_changed.
 //
-// Owner: Route. Limits: max_subscriptions requests with a total of max_subscription_bytes; requests
-// above the limits are not repeated.
+// At most max_subscriptions requests with max_subscription_bytes in total are stored; requests
+// beyond these limits are not sent again. Owned by Route.
 #pragma once
 
 #include <array>
@@ -24,18 +24,19 @@ class ClientState {
  public:
   explicit ClientState(const RouteLimits &limits) : limits_(limits) {}
 
-  // Records a client request that was sent. `method` is the method's token.
+  // Stores a request that was sent for the client. `method` is the token of its method.
   void on_sent(std::string_view method, std::string_view text);
-  // Called when a new handshake begins a new session.
+  // Called when a new handshake starts a new session.
   void clear();
 
-  // Sends the recorded requests on a new connection, with new exchange numbers.
+  // Sends the stored requests on a new connection with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // Returns true if the exchange is a repeated request. Its answer is not forwarded to the client.
+  // Returns true if the exchange is a repeated request. The client must not receive its response.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
-  // Sends list_changed to the client for each type of list that it has read.
+  // Sends list_changed to the client for each list that it has read.
   void announce_lists(Ends &ends) const;
-  // Called when the connection is lost. Pending repeated requests will then not be answered.
+  // Called after the connection was lost. Repeated requests that are unanswered then receive no
+  // response.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:
@@ -45,8 +46,8 @@ class ClientState {
   void unsubscribe(std::string_view text);
 
   const RouteLimits &limits_;
-  std::string set_level_;                         // the last request
-  std::map<std::string, std::string> subscribe_;  // keyed by the URI's token
+  std::string set_level_;                         // the most recent request
+  std::map<std::string, std::string> subscribe_;  // keyed by the token of the URI
   std::size_t subscribe_bytes_ = 0;
   std::array<bool, 3> read_{};  // indexed by List
   std::set<std::uint64_t> repeated_;

@@ -71,7 +71,7 @@ TEST_CASE("the last log level and each subscription are repeated with new exchan
   REQUIRE(w.ends.exchanges.size() == 3);
   for (const std::uint64_t exchange : w.ends.exchanges) {
     CHECK(w.state.is_repetition(exchange));
-    CHECK_FALSE(w.state.is_repetition(exchange));  // each is answered once
+    CHECK_FALSE(w.state.is_repetition(exchange));  // each request is answered only once
   }
   CHECK_FALSE(w.state.is_repetition(w.backlog.next_exchange()));
 }
@@ -125,7 +125,7 @@ TEST_CASE("the recorded subscriptions are limited in number and bytes") {
   small.state.repeat(small.ends, small.backlog);
   CHECK(small.ends.sent ==
         std::vector<std::string>{subscribe("file:///b"), subscribe("file:///d")});
-  // Requests without a URI. A host rejects them with an error.
+  // Requests without a URI, which a host rejects.
   small.state.on_sent("\"resources/subscribe\"", R"({"id":1,"method":"resources/subscribe"})");
   small.state.on_sent("\"resources/subscribe\"",
                       R"({"id":1,"method":"resources/subscribe","params":[]})");

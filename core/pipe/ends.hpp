@@ -8,22 +8,22 @@
 
 namespace bulkhead::pipe {
 
-// The route's interface to the plugins on both sides and to the program.
+// The route's interface to the transport, the connector and the program.
 class Ends {
  public:
   virtual void to_client(std::string_view message) = 0;
-  // At most one lane is open at a time, but the previous lane may not yet be closed.
+  // Only one lane is open at a time, but the previous lane may still be closing.
   virtual Result<void> open_lane(bh_lane lane) = 0;
   virtual Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) = 0;
   virtual void finish_lane() = 0;  // half-close
   virtual void close_lane() = 0;
-  // Pauses or resumes reading from the open lane or the client. After the client is paused, no
-  // message after the current one is read until reading resumes.
+  // Pauses or resumes reading from the lane or the client. When the client is paused, the current
+  // message is the last one until reading is resumed.
   virtual void hold_lane(bool hold) = 0;
   virtual void hold_client(bool hold) = 0;
   virtual void log(std::int32_t level, std::string_view text) = 0;
-  // Called when all messages have been sent and all requests have been answered. `failure` is the
-  // reason why the program failed, or empty.
+  // Called when all messages have been sent and all requests answered. `failure` is empty, or the
+  // reason why the program has failed.
   virtual void done(std::string_view failure) = 0;
 
  protected:

@@ -1,5 +1,5 @@
-// The client's handshake. It is repeated on a new connection because a new endpoint does not know
-// the client. Owner: Route. Limit: max_handshake_bytes; larger handshakes are not repeated.
+// Stores the client's handshake and repeats it on a new connection, because a new endpoint does not
+// know the client. A handshake that exceeds max_handshake_bytes is not repeated. Owned by Route.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ class Handshake {
  public:
   explicit Handshake(const RouteLimits &limits) : limits_(limits) {}
 
-  // Called when a client message was sent. `method` is the method's token if the message is a
-  // request.
+  // Called when a message from the client was sent. If it is a request, `method` is the token of
+  // its method.
   void on_sent(std::uint32_t kind, std::uint64_t exchange, std::string_view method,
                std::string_view text);
   enum class Answer : std::uint8_t { of_client, of_repetition, repetition_refused };
-  // Determines who sent the request that the endpoint has answered. Only answers of type of_client
-  // are forwarded to the client.
+  // Returns whose request a response belongs to: the client's, or the repeated handshake (accepted
+  // or refused). Only responses of_client are forwarded to the client.
   Answer on_answer(std::uint64_t exchange, std::string_view text);
-  // Called when the connection is lost. Pending answers will then not arrive.
+  // Called after the connection was lost. Unanswered requests then receive no response.
   void on_lost() noexcept { sent_exchange_ = repeated_ = 0; }
 
   // Returns true if the endpoint has accepted a handshake.
@@ -32,11 +32,11 @@ class Handshake {
 
  private:
   const RouteLimits &limits_;
-  std::uint64_t sent_exchange_ = 0;  // the exchange of sent_, until it is answered
-  std::string sent_;                 // the client's initialize
-  std::string initialize_;           // the last initialize that was answered with a result
-  bool initialized_ = false;         // whether the client has confirmed initialize_
-  std::uint64_t repeated_ = 0;       // the exchange of the repetition, until it is answered
+  std::uint64_t sent_exchange_ = 0;  // exchange of sent_; 0 if answered
+  std::string sent_;                 // the client's last initialize request
+  std::string initialize_;           // the last initialize request that was answered with a result
+  bool initialized_ = false;         // the client has confirmed initialize_
+  std::uint64_t repeated_ = 0;       // exchange of the repeated initialize request; 0 if answered
 };
 
 }  // namespace bulkhead::pipe

@@ -64,15 +64,13 @@ TEST_CASE("an accepted handshake is repeated unchanged") {
   CHECK(w.handshake.on_answer(1, accepted) == Answer::of_client);
   REQUIRE(w.handshake.accepted());
   w.handshake.repeat(w.next, 7);
-  CHECK(w.next.sent == Texts{initialize});  // the client has not yet confirmed it
+  CHECK(w.next.sent == Texts{initialize});  // the client has not sent the notification yet
   w.send_initialized();
   w.handshake.repeat(w.next, 8);
   CHECK(w.next.sent == Texts{initialize, initialize, initialized});
 }
 
-TEST_CASE(
-    "the answer to the repeated handshake is withheld from the client once, and no other answer "
-    "is") {
+TEST_CASE("only the response to the repeated handshake is withheld from the client") {
   World w;
   w.complete();
   w.handshake.repeat(w.next, 7);
@@ -116,6 +114,6 @@ TEST_CASE("a new handshake must be confirmed again") {
   CHECK(w.next.sent == Texts{initialize});
   w.next.full = true;
   w.send_initialized();
-  w.handshake.repeat(w.next, 8);  // sends neither the request nor the notification
+  w.handshake.repeat(w.next, 8);  // repeats neither the request nor the notification
   CHECK(w.next.sent == Texts{initialize});
 }

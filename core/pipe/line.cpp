@@ -9,7 +9,7 @@
 namespace bulkhead::pipe {
 namespace {
 
-// At least the depth that a host accepts, so the host rejects deeper messages.
+// Hosts accept at most this depth, and reject deeper messages themselves.
 constexpr std::uint32_t max_depth = 1024;
 constexpr std::size_t max_method_bytes = 100;
 

@@ -8,7 +8,7 @@ using namespace bulkhead;
 using pipe::classify;
 using pipe::LineKind;
 
-TEST_CASE("a line with an id expects an answer; a line without an id does not") {
+TEST_CASE("a line with an ID expects a response; a line without an ID does not") {
   CHECK(classify(R"({"jsonrpc":"2.0","id":1,"method":"ping"})").kind == LineKind::request);
   CHECK(classify(R"({"id":null,"method":"ping"})").kind == LineKind::request);
   CHECK(classify(R"({"method":"ping"})").kind == LineKind::notification);
@@ -18,14 +18,14 @@ TEST_CASE("a line with an id expects an answer; a line without an id does not") 
   CHECK(classify(R"({"i\u0064":5,"method":"x"})").id == "5");
 }
 
-TEST_CASE("an answer to the host's request is not a request") {
+TEST_CASE("a response to the host's request is not a request") {
   CHECK(classify(R"({"id":1,"result":{}})").kind == LineKind::response);
   CHECK(classify(R"({"id":1,"error":{"code":1}})").kind == LineKind::response);
   CHECK(classify(R"({"id":1})").kind == LineKind::request);
   CHECK(classify(R"({"id":1,"method":"x","result":{}})").kind == LineKind::request);
 }
 
-TEST_CASE("text that is not an object is sent to the host, and the host answers with an error") {
+TEST_CASE("text that is not an object is sent to the host, which responds with an error") {
   for (const char *text : {"{oops", "[1,2]", "7", "null", "{\"id\":1}}", "\xff\xfe", "{\"id\":1"}) {
     const auto line = classify(text);
     CHECK(line.kind == LineKind::request);
@@ -33,7 +33,7 @@ TEST_CASE("text that is not an object is sent to the host, and the host answers 
   }
 }
 
-TEST_CASE("the error answer to a lost request is valid JSON, whatever the method's name is") {
+TEST_CASE("the error response to a lost request is valid JSON for any method name") {
   const auto line = classify(R"({"id":"a\"b","method":"x\"\n\u00e9"})");
   const std::string text =
       pipe::lost_answer(line.id, pipe::method_name(line.method) + ": connection closed");

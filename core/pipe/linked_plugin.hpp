@@ -1,11 +1,12 @@
-// A linked-in plugin and its minimal bh_host: the reactor, the log, and its owner's tables
-// (host_tables).
+// Runs a plugin that is linked into the program. Its bh_host provides the reactor, the log, and the
+// extension tables of its owner (host_tables).
 //
-// plugin/Instance is not used: its secrets, folders, sockets, child processes and configuration
-// checks would make up most of a program that must be small. Nothing is loaded or replaced at run
-// time.
+// This class replaces plugin/Instance in programs that must be small: the secrets, folders,
+// sockets, child processes and configuration checks of Instance would make up most of such a
+// program.
 //
-// Owner: pipe::Host. Runs on the reactor thread, except where the ABI allows any thread.
+// Owned by pipe::Host. All functions must be called on the reactor thread, except those that
+// plugins may call on any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ class LinkedPlugin {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
 
-  // `tables` is a host_tables::TableSet. Its functions receive the LinkedPlugin as ctx and call
-  // owner_of() to get `owner`.
+  // `tables` is a host_tables::TableSet. The ctx of its functions is the LinkedPlugin; owner_of()
+  // then returns `owner`.
   template <class Set>
   LinkedPlugin(Reactor &reactor, Log log, const Set &tables, void *owner)
       : LinkedPlugin(reactor, std::move(log), &tables, find_in<Set>, owner) {}
@@ -34,7 +35,7 @@ class LinkedPlugin {
   LinkedPlugin(const LinkedPlugin &) = delete;
   LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
-  // Creates, configures and starts the library's first plugin. Called once.
+  // Creates, configures and starts the first plugin of the library. Must be called only once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
   void stop();
 
@@ -44,8 +45,8 @@ class LinkedPlugin {
   }
   void *self() const noexcept { return plugin_->self; }
 
-  // For host_tables::ReactorTables. Arguments are not validated because the plugin is part of the
-  // program.
+  // The functions that host_tables::ReactorTables needs. check_call() accepts all arguments,
+  // because the plugin is part of the program.
   static LinkedPlugin &of(void *ctx) noexcept { return *static_cast<LinkedPlugin *>(ctx); }
   Reactor &reactor() const noexcept { return reactor_; }
   static bh_status check_call(bool, const char *) noexcept { return BH_OK; }

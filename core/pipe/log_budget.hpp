@@ -1,4 +1,4 @@
-// Limits repeated log lines to an initial burst, followed by one line per interval.
+// Limits repeated log lines to a burst, and then to one line per interval.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ class LogBudget {
   static constexpr std::uint32_t burst = 10;
   static constexpr std::uint64_t interval_ns = 2'000'000'000;
 
-  // Returns true if a line may be written. In that case, *left_out is the number of lines omitted
-  // since the previous line.
+  // Returns true if a line may be written. In that case, *left_out is set to the number of lines
+  // that were omitted since the last one.
   bool take(std::uint64_t now_ns, std::uint32_t *left_out) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     if (earned > 0) {

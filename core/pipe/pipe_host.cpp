@@ -8,7 +8,7 @@ namespace bulkhead::pipe {
 namespace {
 
 constexpr bh_session only_session = 1;
-constexpr std::uint64_t write_stall_ms = 330'000;  // once the client's input has ended
+constexpr std::uint64_t write_stall_ms = 330'000;  // after the client's input has ended
 constexpr std::uint64_t connect_timeout_ms = 5'000;
 
 bh_limits limits_of(const Options &options) {
@@ -44,7 +44,7 @@ struct PipeHost::Receiver {
     return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe supports only one client");
   }
   bh_status deliver_message(const bh_incoming &in, bh_delivery *out) const {
-    if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has one session
+    if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has only one session
     if (in.session != only_session || !host.session_open_) return BH_STALE;
     host.deliver(bh::view(in.message), out);
     return BH_OK;
@@ -52,8 +52,8 @@ struct PipeHost::Receiver {
   void stream_gone(bh_session, std::uint64_t) const {}
   void session_close(bh_session, std::uint32_t how) const { host.session_close(how); }
   bh_status check_revision(bh_session, std::string_view) const { return BH_OK; }
-  void finished() const {}                                      // session_close() reports this
-  void set_process_name(bh_session, std::string_view) const {}  // a relay has one parent
+  void finished() const {}                                      // session_close() reports the same
+  void set_process_name(bh_session, std::string_view) const {}  // a relay has one parent process
   void output_full(bool full) const { host.output_full(full); }
 
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view text) const {
@@ -77,7 +77,7 @@ PipeHost::PipeHost(Options options)
       transport_tables_(plugin_limits_) {}
 
 PipeHost::~PipeHost() {
-  // The transport is destroyed first because it may have pending output for the client.
+  // The transport is destroyed first, so that it can write pending output to the client.
   transport_.reset();
   connector_.reset();
   route_.reset();
@@ -129,7 +129,7 @@ void PipeHost::request_stop() noexcept {
   reactor_->wake();
 }
 
-// ---- the client --------------------------------------------------------------------------------
+// ---- calls of the transport ------------------------------------------------------------------
 
 bh_status PipeHost::open_session(const bh_peer &peer, bh_session *out) {
   if (std::exchange(session_open_, true)) return BH_E_LIMIT;
@@ -164,18 +164,19 @@ void PipeHost::to_client(std::string_view message) {
   const bh_str part = bh::str(message);
   bh_outgoing out{};
   out.size = sizeof out;
-  out.kind = BH_OUT_EVENT;  // a general stream carries messages of all types as lines
+  out.kind = BH_OUT_EVENT;  // the general stream carries every message as one line
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
-    // The limits on in-flight requests prevent this.
+    // Cannot happen unless memory is exhausted: the limits on in-flight requests keep the queue
+    // small.
     failure_ = Error{status, "the output queue for the client is full, or out of memory"};
   }
 }
 
-// ---- the endpoint ------------------------------------------------------------------------------
+// ---- calls to the connector ------------------------------------------------------------------
 
 Result<void> PipeHost::open_lane(bh_lane lane) {
   auto definition = options_.definition(process_name_);

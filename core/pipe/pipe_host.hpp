@@ -1,5 +1,5 @@
-// The host of a pipe: one transport, one connector, and a Route between them. Both plugins are
-// linked in; there is no profile, policy or catalogue. The guest's relay is a pipe host.
+// Hosts a pipe: one transport, one connector, and a Route between them. Both plugins are linked in.
+// There is no profile, policy or catalogue. The relay in a guest is a PipeHost.
 //
 // Single-threaded, except request_stop().
 #pragma once
@@ -22,13 +22,13 @@ namespace bulkhead::pipe {
 struct Options {
   bh_plugin_entry_fn transport = nullptr, connector = nullptr;
   std::string transport_config = "{}", connector_config = "{}";
-  std::string endpoint;  // the other side's name in messages
-  // Returns the connector's definition of the endpoint as a JSON object. Called for each connection
-  // attempt with the process name that the transport reported.
+  std::string endpoint;  // the endpoint's name in log messages
+  // Returns the endpoint's definition for the connector, as a JSON object. Called for each
+  // connection attempt with the client's process name, which the transport reports.
   std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
-  std::uint64_t message_bytes = 16u << 20;  // one message of the client
-  std::uint64_t queue_bytes = 8u << 20;     // queued output, in each direction
+  std::uint64_t message_bytes = 16u << 20;  // limit for one message of the client
+  std::uint64_t queue_bytes = 8u << 20;     // limit for queued output, per direction
   LinkedPlugin::Log log;
 };
 
@@ -39,14 +39,14 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until request_stop() is called, the client has disconnected, or all client requests have
-  // been answered and the answers written. Returns an error if the host failed.
+  // Runs until request_stop() is called, the client has disconnected, or all requests of the client
+  // have been answered and the responses written. Returns an error if the host fails.
   Result<void> run();
-  // May be called on any thread or in a signal handler.
+  // May be called on any thread and in signal handlers.
   void request_stop() noexcept;
 
  private:
-  // Receives calls from both plugins.
+  // Receives the calls of both plugins.
   struct Receiver;
   using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
                                                 host_tables::WireTable<Receiver>>;
@@ -82,11 +82,11 @@ class PipeHost final : private Ends {
   const bh_connector *connector_table_ = nullptr;
   const bh_wire *wire_ = nullptr;
   std::unique_ptr<Route> route_;
-  std::string process_name_;  // of the client
+  std::string process_name_;  // the client's process
   std::string definition_;    // of the current lane
-  void *lane_ = nullptr;      // the connector's handle of the open lane
+  void *lane_ = nullptr;      // the connector's handle for the open lane
   bool session_open_ = false, client_full_ = false;
-  bool done_ = false;  // all answers have been passed to the transport
+  bool done_ = false;  // all responses have been passed to the transport
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

@@ -29,7 +29,7 @@ void Route::start() {
   attempt();
 }
 
-// ---- from the client ---------------------------------------------------------------------------
+// ---- messages from the client ----------------------------------------------------------------
 
 bool Route::from_client(std::string_view text) {
   if (ended_ || input_ended_) return false;
@@ -42,8 +42,8 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A response to a request from a previous connection has no recipient. Its id may have been
-  // reused.
+  // The response belongs to a request on a previous connection. It must not be forwarded, because
+  // the endpoint may have reused the ID.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;
@@ -61,7 +61,7 @@ bool Route::request(const Line &line, std::string_view text) {
   return true;
 }
 
-// Sends or queues messages in order of arrival.
+// Sends the message, or queues it if earlier messages are queued or there is no connection.
 void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
   if (wire_ == Wire::up && backlog_.waiting() == 0) {
     send_now(kind, exchange, text);
@@ -89,8 +89,8 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // No part of this message was sent because the connection is ending. The message is queued for
-  // the next connection.
+  // The connection is closing and no part of this message was sent, so the message can be queued
+  // for the next connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);
@@ -110,7 +110,7 @@ void Route::client_gone() {
   end({});
 }
 
-// ---- from the endpoint -------------------------------------------------------------------------
+// ---- messages from the endpoint --------------------------------------------------------------
 
 void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
@@ -123,7 +123,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   if (backlog_.find(exchange) != nullptr)
-    cancel(&end_timer_);  // restarts the time-out, because more messages may follow
+    cancel(&end_timer_);  // restarts the timeout, because more messages may follow
   backlog_.forget(exchange);
   if (exchange == 0) backlog_.note_question(text);
   if (!text.empty()) ends_.to_client(text);
@@ -131,8 +131,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (exchange != 0) check_end();
 }
 
-// If the code is BH_E_CANCELLED, the endpoint sends no answer because the client cancelled the
-// request.
+// BH_E_CANCELLED means that the client has cancelled the request and expects no response.
 void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
   if (error.code == BH_E_CANCELLED) {
@@ -144,7 +143,7 @@ void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &e
   check_end();
 }
 
-// ---- answers created here ----------------------------------------------------------------------
+// ---- responses that the route creates --------------------------------------------------------
 
 void Route::fail(std::uint64_t exchange, std::string_view reason) {
   const Backlog::Pending *pending = backlog_.find(exchange);
@@ -155,8 +154,9 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Backpressure for these answers applies only to the client. Answers are counted within one turn of
-// the loop, and for longer if the client does not read them.
+// Sends a response that the route created. The response counts toward max_own_bytes until the end
+// of the turn or, if the client does not read it, until the client does. The client is paused while
+// the limit is exceeded.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {
     reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));
@@ -170,7 +170,8 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Fails the requests that were sent, in order of arrival. Unsent requests stay queued.
+// Responds with an error to all requests that were sent, in order of arrival. Unsent requests
+// remain queued.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();
   for (const std::uint64_t exchange : sent) fail(exchange, reason);
@@ -189,7 +190,7 @@ void Route::client_full(bool full) {
   if (full) return;
   own_answers_taken();
   if (end_timer_ == 0) return;
-  cancel(&end_timer_);  // restarts the time-out, because the client is still reading
+  cancel(&end_timer_);  // restarts the timeout, because the client has read output
   check_end();
 }
 

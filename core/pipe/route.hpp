@@ -1,17 +1,18 @@
-// Implements route = "pipe": connects a transport's only client session to one lane of a connector
-// and matches answers to requests. It interprets only those MCP methods that it repeats on a new
-// connection: the handshake, and the requests that set session state.
+// Implements route = "pipe": connects a transport's only client session to one lane of a connector,
+// and matches responses to requests. Of the MCP methods, it interprets only those that it repeats
+// on a new connection: the handshake, and the requests that set session state.
 //
-// If the connection is lost, each request that was already sent is answered with error -32001 and
-// is never retried, because it may have been executed. Unsent requests are queued until the first
-// connection is open, and during the first outage_wait_ms of an outage. After that, requests are
-// answered with an error immediately.
+// If the connection is lost, the client receives error -32001 for each request that was sent and
+// not answered. These requests are never retried, because they may have been executed. Unsent
+// requests are queued until the first connection is open, and later for up to outage_wait_ms after
+// each loss. After that, requests receive an error immediately.
 //
-// Backpressure works in both directions. While the client does not read, the lane is paused, so the
-// endpoint's socket fills up. While the endpoint does not read, or the limits of unanswered or
-// unsent messages are reached, the client is paused.
+// Backpressure works in both directions. If the client does not read, the lane is paused, so that
+// the endpoint's socket fills up. If the endpoint does not read, or too many messages are
+// unanswered or unsent, the client is paused.
 //
-// Owner: the Host. Runs on the reactor thread. The functions of Ends may call back into the route.
+// Owned by the Host. All functions must be called on the reactor thread. The functions of Ends may
+// call the route.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // `endpoint` is the other side's name in messages.
+  // `endpoint` is the endpoint's name in log messages.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;
@@ -44,20 +45,20 @@ class Route {
 
   void start();
 
-  // Receives a message from the client. Returns true if exactly one answer will be sent or has
-  // already been sent.
+  // Handles a message from the client. Returns true if the client receives exactly one response,
+  // now or later.
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();
-  // Called when the client has unread output, and when it has read all of it.
+  // `full` is true if the client has unread output, and false if it has read everything.
   void client_full(bool full);
 
-  // Events from the connector. Events of lanes other than the current one are ignored.
+  // Events from the connector. Events of a lane that is not the current one are ignored.
   void connected(bh_lane lane);
   void message(bh_lane lane, std::uint64_t exchange, std::string_view text);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
   void lane_down(bh_lane lane, const Error &error);
-  void lane_full(bh_lane lane, bool full);  // like client_full(), for the lane
+  void lane_full(bh_lane lane, bool full);  // `full` is true if the lane has unsent output
 
  private:
   enum class Wire : std::uint8_t { none, connecting, up };
@@ -96,14 +97,14 @@ class Route {
   const RouteLimits limits_;
 
   Wire wire_ = Wire::none;
-  bh_lane lane_ = 0;  // current or last lane
+  bh_lane lane_ = 0;  // the current or the last lane
   Backlog backlog_{limits_};
   Handshake handshake_{limits_};
   ClientState state_{limits_};
   Attempts attempts_{limits_};
   ClientHold hold_{limits_};
 
-  bool long_outage_ = false;  // if true, requests are no longer queued
+  bool long_outage_ = false;  // the outage has lasted outage_wait_ms, so requests are not queued
   bool client_full_ = false;
   bool input_ended_ = false, finished_ = false, ended_ = false;
   std::uint64_t retry_timer_ = 0, outage_timer_ = 0, end_timer_ = 0;

@@ -1,11 +1,11 @@
-// Opens and replaces a route's connections, handles their loss, and ends the route.
+// Implements Route's connections: opens them, handles their loss, and shuts the route down.
 #include <utility>
 
 #include "pipe/route.hpp"
 
 namespace bulkhead::pipe {
 
-// ---- the connection ----------------------------------------------------------------------------
+// ---- connections -----------------------------------------------------------------------------
 
 void Route::attempt() {
   retry_timer_ = 0;
@@ -44,7 +44,7 @@ void Route::connected(bh_lane lane) {
 }
 
 void Route::send_waiting() {
-  // Messages are sent one by one. If the connection fails during this loop, the remaining messages
+  // Messages are sent one at a time. If the connection is lost in this loop, the remaining messages
   // stay queued.
   while (backlog_.waiting() != 0 && !ended_ && wire_ == Wire::up) {
     const Backlog::Waiting message = backlog_.take_first();
@@ -61,7 +61,8 @@ void Route::lane_down(bh_lane lane, const Error &error) {
   attempt_failed(error);
 }
 
-// Messages that have already been sent are not repeated because they may have been executed.
+// Requests that were sent receive an error and are not sent again, because they may have been
+// executed.
 void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
@@ -96,10 +97,10 @@ void Route::give_up(const Error &error) {
   end(reason);
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- shutdown --------------------------------------------------------------------------------
 
-// Called after the client's input has ended. Closes the outgoing direction to the endpoint and
-// waits for answers.
+// After the client's input has ended: closes the sending direction of the connection and waits for
+// responses.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

@@ -68,7 +68,7 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Runs the loop until the condition is true. If it never becomes true, the test times out.
+  // Runs the event loop until the condition is true. If that never happens, the test times out.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -85,7 +85,8 @@ struct World {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   FakeEnds ends;
   Route route;
-  std::size_t opened_before = 0;  // number of lanes when the last lane was lost
+  // number of lanes that were opened before the connection was last lost
+  std::size_t opened_before = 0;
 };
 
 std::string request(int id, const char *method) {
@@ -98,7 +99,7 @@ std::string error_of(const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("answers match their requests, and notifications expect no answer") {
+TEST_CASE("responses match their requests, and notifications expect no response") {
   World w;
   w.connect();
   CHECK(w.route.from_client(request(1, "tools/call")));
@@ -170,7 +171,7 @@ TEST_CASE("requests are queued in a short outage and answered immediately in a l
   }
 }
 
-TEST_CASE("the client's handshake is repeated on a new connection and its answer dropped") {
+TEST_CASE("the client's handshake is repeated on a new connection, and its response dropped") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -228,7 +229,7 @@ TEST_CASE("when stream numbers are exhausted, the message is sent on a new conne
   w.ends.send_error = "used up";
   w.route.from_client(request(2, "tools/list"));
   CHECK(w.ends.closes == 1);
-  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent and is lost
+  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent before the connection was lost
   w.ends.send_status = BH_OK;
   w.ends.sent.clear();
   w.reconnect();
@@ -268,7 +269,7 @@ TEST_CASE("a connection that fails immediately does not flood the log") {
   CHECK(w.ends.logged.size() <= 11);
 }
 
-TEST_CASE("end of input: half-close, answers, end") {
+TEST_CASE("end of input: half-close, responses, shutdown") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -288,7 +289,7 @@ TEST_CASE("end of input: half-close, answers, end") {
   CHECK(w.ends.opened.size() == 1);
 }
 
-TEST_CASE("end of input: each answer restarts the time-out") {
+TEST_CASE("end of input: each response restarts the timeout") {
   constexpr std::uint64_t ms = 1'000'000, drain_ms = 60;
   RouteLimits limits = quick();
   limits.drain_ms = drain_ms;
@@ -300,11 +301,12 @@ TEST_CASE("end of input: each answer restarts the time-out") {
     w.route.input_ended();
     std::this_thread::sleep_for(std::chrono::milliseconds(drain_ms / 2));
     w.reactor->poll(0);
-    if (w.ends.dones == 1) continue;  // on a slow machine, the answer would be late
+    if (w.ends.dones == 1) continue;  // too slow: the route has already given up
     const std::uint64_t answered = w.reactor->now_ns();
     w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
     w.until([&] { return w.ends.dones == 1; });
-    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // there is no upper limit
+    // no upper limit, because the machine may be slow
+    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);
     return;
   }
   WARN("this machine was too slow to see it");
@@ -337,7 +339,7 @@ TEST_CASE("end of input before the connection is open: requests are still sent")
   CHECK(w.ends.finishes == 1);
 }
 
-TEST_CASE("a request that the client cancels ends without an answer") {
+TEST_CASE("a request that the client cancels receives no response") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -377,7 +379,7 @@ TEST_CASE("messages from a previous lane are ignored") {
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("an answer is sent only on the connection of its request") {
+TEST_CASE("a response is sent only on the connection of its request") {
   World w;
   w.connect();
   const std::string question = request(7, "elicitation/create");
@@ -396,12 +398,12 @@ TEST_CASE("an answer is sent only on the connection of its request") {
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("a client that does not read its answers pauses the lane and the next lane") {
+TEST_CASE("a client that does not read its responses pauses the current lane and the next lane") {
   World w;
   w.connect();
   w.route.client_full(true);
   CHECK(w.ends.lane_held);
-  CHECK_FALSE(w.ends.client_held);  // it may still cancel requests and send responses
+  CHECK_FALSE(w.ends.client_held);  // the client may cancel requests and send responses
   w.lose();
   w.ends.lane_held = false;
   w.reconnect();

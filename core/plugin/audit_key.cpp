@@ -36,15 +36,15 @@ std::unexpected<Error> failed(const std::string &path) {
   return fail(BH_E_IO, path + ": " + bh::error_name(errno));
 }
 
-// Locks the folder while the key is created or a list is written, because several gateways may use
-// the folder.
+// Locks the folder. Needed while the key is created or a list is written, because several gateways
+// may use the same folder.
 Result<OwnedFd> lock(const std::string &folder) {
   OwnedFd fd(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd || ::flock(fd.get(), LOCK_EX) != 0) return failed(folder + "/.lock");
   return fd;
 }
 
-// Returns the secret key (64 bytes).
+// Returns the 64-byte secret key. Creates it if it does not exist.
 Result<std::string> audit_key(const std::string &state_dir) {
   const auto folder = private_folder(state_dir, "secrets", "@audit");
   if (!folder) return std::unexpected(folder.error());
@@ -63,13 +63,13 @@ Result<std::string> audit_key(const std::string &state_dir) {
   return fresh;
 }
 
-// ---- lists ------------------------------------------------------------------------------------
+// ---- lists of signed statements --------------------------------------------------------------
 
 std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
 }
 
-// Returns true for a valid instance name, which is also the name of its list.
+// Returns true if the name is a valid instance name. An instance's list has the same name.
 bool is_list_name(std::string_view name) noexcept {
   return !name.empty() && name.front() != '.' && name.find('/') == name.npos;
 }
@@ -107,7 +107,8 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// Thins a full list. For each chain, keeps the first position in each period and the last position.
+// Removes positions from a list. Keeps each chain's first position of each period, and its last
+// position.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
   std::map<std::uint32_t, std::size_t> last;  // index of each chain's last position
@@ -127,7 +128,7 @@ std::string text_of(const std::vector<SignedPlace> &places) {
   return out;
 }
 
-// Rewrites the list so that it uses at most half of the maximum size.
+// Rewrites the list so that it has at most half of the maximum size.
 Result<void> thin_list(const std::string &folder, const std::string &path,
                        const std::vector<SignedPlace> &all) {
   std::string text = text_of(thinned(all, 3'600));
@@ -148,14 +149,14 @@ Result<void> thin_list(const std::string &folder, const std::string &path,
   return {};
 }
 
-// Appends a complete line and syncs it to disk. On failure, nothing is appended.
+// Appends a line and syncs the file. On failure, nothing is appended.
 Result<void> append_line(const std::string &path, std::string line) {
   const OwnedFd fd(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) return failed(path);
   char last = '\n';
-  // Terminates an incomplete line that a power failure left behind.
+  // A power failure may have left an incomplete line, which is terminated here.
   if (status.st_size > 0 && ::pread(fd.get(), &last, 1, status.st_size - 1) == 1 && last != '\n') {
     line.insert(0, 1, '\n');
   }
@@ -188,7 +189,7 @@ std::vector<SignedPlace> places_in(std::string_view text) {
   return out;
 }
 
-// Returns this chain's last signed position. Its seq is 0 if there is none.
+// Returns the chain's last signed position, or a position with seq 0 if there is none.
 SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   for (const std::uint64_t most : {std::uint64_t{64} << 10, 2 * max_audit_list_bytes}) {
     bool all = false;
@@ -201,8 +202,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// Adds a position to the list. A position that precedes the last signed position is rejected, so
-// each position has at most one signature.
+// Adds a position to the list. Rejects a position before the last signed one, so that every
+// position is signed only once.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -231,7 +232,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   return append_line(path, line);
 }
 
-// Publishes the public key so signatures can be verified.
+// Writes the public key to a file, so that others can verify signatures.
 Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto folder = private_folder(state_dir, "audit", "supervisor");
   if (!folder) return std::unexpected(folder.error());

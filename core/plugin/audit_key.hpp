@@ -1,9 +1,9 @@
-// The gateway's key that signs telemetry audit chains. It is created at first use in
-// <state_dir>/secrets/@audit, a folder that no plugin can use because no instance has such a name.
-// The public key is in <state_dir>/audit/supervisor, and the signed statements of each instance are
-// in <state_dir>/audit/signed.
+// Signs telemetry audit chains with the gateway's key. The key is created at first use in
+// <state_dir>/secrets/@audit. Plugins cannot use this folder, because "@audit" is not a valid
+// instance name. The public key is in <state_dir>/audit/supervisor, and the list of each instance's
+// signed statements is in <state_dir>/audit/signed.
 //
-// Thread-safe; blocks on file I/O.
+// Thread-safe. Blocks on file I/O.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of an instance's list. A full list is thinned: only the first of the older lines in
-// each hour is kept, or the first in each day if that is not enough.
+// Maximum size of an instance's list. In a full list, older lines are removed: only the first line
+// of each hour is kept or, if this is not sufficient, the first line of each day.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
-inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
+inline constexpr std::uint32_t max_audit_chains = 64;  // limit per instance
 
 struct AuditSignature {
   std::uint64_t unix_s = 0;
@@ -33,24 +33,25 @@ void archive(Ar &ar, AuditSignature &v) {
   ar(unix_s, public_key, signature);
 }
 
-// Signs a statement. A statement about a chain ("chain C seq N head HASH") is also added to the
-// instance's list. Returns BH_E_DENIED if its position precedes the last signed position. Returns
-// BH_E_INVALID if the statement is too long, is not printable ASCII, or refers to a chain but has
-// another format. If the list cannot be written, nothing is signed and the error is returned.
+// Signs a statement. If the statement is about a chain ("chain C seq N head HASH"), it is also
+// added to the instance's list, and BH_E_DENIED is returned if its position is before the last
+// signed one. Returns BH_E_INVALID if the statement is too long, has characters other than
+// printable ASCII, or starts like a statement about a chain but is malformed. If the list cannot be
+// written, returns the error and signs nothing.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 
-// One line of a list.
+// One line of an instance's list.
 struct SignedPlace {
   std::uint64_t unix_s = 0, seq = 0;
   std::uint32_t chain = 0;
-  std::string head;  // 64 hex digits
+  std::string head;  // 64 hexadecimal digits
 };
-std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without line ending
-// Returns an instance's list in signing order, or an empty vector if there is no list. An
-// incomplete line is omitted.
+std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without the line's end
+// Returns the instance's list, oldest line first, without incomplete lines. Returns an empty vector
+// if there is no list.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
-// Returns the instances that have a list.
+// Returns the names of instances that have a list.
 std::vector<std::string> signed_instances(const std::string &state_dir);
 
 }  // namespace bulkhead

@@ -78,7 +78,7 @@ TEST_CASE(
     return made ? BH_OK : made.error().code;
   };
   CHECK(sign("book", 1, 10) == BH_OK);
-  CHECK(sign("book", 1, 10) == BH_OK);  // a retry after the signature was lost
+  CHECK(sign("book", 1, 10) == BH_OK);  // a retry, because the signature was lost
   CHECK(sign("book", 1, 10, 'b') == BH_E_DENIED);
   CHECK(sign("book", 1, 9) == BH_E_DENIED);
   CHECK(sign("book", 2, 3) == BH_OK);

@@ -1,5 +1,4 @@
-// Implements bh.host.spawn/1. Forwards calls to the host's Spawner for instances that may start
-// child processes.
+// Implements bh.host.spawn/1: lets instances that may start child processes use the host's Spawner.
 #include "plugin/host_functions.hpp"
 
 #include <exception>

@@ -17,8 +17,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t max_config_bytes = 1u << 20;
-// The member of a policy's configuration that contains the profile's rules
-// (profile/rule_sections.hpp).
+// The key of the profile's rules in a policy's configuration (profile/rule_sections.hpp).
 constexpr const char *rules_member = "profile_rules";
 constexpr std::size_t max_number_length = 64;
 constexpr std::size_t max_exponent_digits = 4;
@@ -26,12 +25,13 @@ constexpr std::size_t max_depth = 64;
 constexpr unsigned parse_flags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-// Returns null, or an error for text that RapidJSON must not read. RapidJSON 1.1.0 computes
-// exponents in an int that can overflow (CVE-2024-38517), and its validator visits every open level
-// for every value.
+// Returns null if RapidJSON may parse the text, and an error message otherwise. RapidJSON 1.1.0
+// computes exponents in an int, which may overflow (CVE-2024-38517). Its validator visits every
+// open level for each value, so deep nesting is slow.
 const char *beyond_bounds(std::string_view json) noexcept {
   bool in_string = false, exponent = false;
-  std::size_t length = 0, digits = 0, depth = 0;  // `length` and `digits` are of the current number
+  // `length` and `digits` refer to the current number
+  std::size_t length = 0, digits = 0, depth = 0;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (in_string) {
@@ -68,7 +68,7 @@ std::string text_of(const Pointer &pointer) {
   return bh::one_line({buffer.GetString(), buffer.GetSize()}, 200);
 }
 
-// Returns the member names of a schema for error messages.
+// Returns the member names that a schema allows, for an error message.
 std::string known_members(const rapidjson::Value *schema) {
   std::string known;
   if (schema != nullptr && schema->IsObject()) {
@@ -89,8 +89,8 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
 
-// Returns true if the configuration has rules but the schema does not list them. The policy would
-// silently ignore the rules.
+// Returns true if the configuration has rules but the schema does not define them. The policy would
+// then ignore the rules without an error.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
          find(find(schema, "properties"), rules_member) == nullptr;
@@ -101,8 +101,8 @@ constexpr const char *rules_left_out =
     "or "
     "add it as another policy and set rules = false here";
 
-// Describes the values that the failed `keyword` allows. `rule` is the schema that contains the
-// keyword.
+// Describes the allowed values after validation with `keyword` has failed. `rule` is the schema
+// that contains the keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "unknown key; known keys: " + known_members(rule);
@@ -123,7 +123,7 @@ std::string explain(const rapidjson::SchemaValidator &validator,
                  validator.GetInvalidSchemaPointer().Get(schema));
 }
 
-// Converts a JSON pointer into this document to "a.b[0]".
+// Converts a JSON pointer to a path like "a.b[0]".
 template <class Pointer>
 std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   std::string path;
@@ -142,8 +142,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds errors one at a time. After each error, the invalid member is removed from the
-// configuration; if a member is missing, its requirement is removed from the schema.
+// Finds all errors, one at a time. After each error, the invalid member is removed from the
+// configuration. If the error is a missing member, the requirement is removed from the schema.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
@@ -158,7 +158,7 @@ class FaultFinder {
   }
 
  private:
-  // Returns false if there are no more errors.
+  // Finds the next error. Returns false if there is none.
   bool find_one() {
     const rapidjson::SchemaDocument compiled(schema_);
     rapidjson::SchemaValidator validator(compiled);
@@ -195,8 +195,8 @@ class FaultFinder {
     return text;
   }
 
-  // Removes the member that contains the error. Array elements are not removed because that would
-  // change the indexes of later elements.
+  // Removes the invalid member. Elements of arrays are not removed, because this would change the
+  // indexes of later elements.
   template <class Pointer>
   bool take_out(const Pointer &where) {
     std::size_t depth = 0, tokens = where.GetTokenCount();

@@ -1,5 +1,5 @@
-// Local addresses to which plugins may connect through the host. The addresses are announced before
-// any external data is read.
+// The local addresses to which a plugin may connect through the host. They are announced before any
+// external data is read.
 #pragma once
 
 #include <set>
@@ -15,12 +15,12 @@ class DialRules {
  public:
   static constexpr std::size_t max_addresses = 64;
 
-  // `address` contains a sockaddr: AF_UNIX with a path, or a loopback address. Returns BH_E_INVALID
-  // for other addresses, or BH_E_LIMIT if too many addresses have been announced.
+  // `address` contains a sockaddr with a Unix socket's path or a loopback address. Returns
+  // BH_E_INVALID for other addresses, and BH_E_LIMIT if too many addresses have been announced.
   Result<void> announce(std::string_view address);
 
   // Returns a non-blocking stream socket that is connected or connecting. Returns BH_E_DENIED if
-  // the address was not announced. Thread-safe, except during announce().
+  // the address was not announced. Thread-safe, but must not run concurrently with announce().
   Result<OwnedFd> dial(std::string_view address) const;
 
  private:

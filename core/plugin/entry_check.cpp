@@ -72,7 +72,8 @@ Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
   if (entry == nullptr) return fail(BH_E_ABI, "returned no entry");
   if (!BH_HAS(bh_entry, entry, abi_minor_needed))
     return fail(BH_E_ABI, "returned an entry that is too short");
-  // Versions are checked first because the layout of later members depends on the major version.
+  // The versions must be checked before the other members, whose layout depends on the major
+  // version.
   if (const auto abi = check_abi(entry->abi_major, entry->abi_minor_needed); !abi) {
     return std::unexpected(abi.error());
   }

@@ -86,7 +86,7 @@ std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept 
   return context.log && level >= context.log_level ? 1 : 0;
 }
 
-// If the arguments are invalid, logs the call and returns true.
+// If `wrong` is true, logs the invalid call and returns true.
 bool HostFunctions::misused(const Instance &instance, bool wrong, const char *function) noexcept {
   return wrong && instance.report_misuse(function) != BH_OK;
 }
@@ -180,7 +180,7 @@ std::uint64_t HostFunctions::mask(void *ctx, bh_str text, bh_buf *out) noexcept 
     if (count != 0) *out = bh::buf(std::move(masked));
     return count;
   } catch (const std::exception &) {
-    *out = bh_buf{};  // no text, because unmasked text might contain secrets
+    *out = bh_buf{};  // returns no text, because the text may contain secrets
     return 1;
   }
 }

@@ -1,4 +1,4 @@
-// An instance's bh_host functions: services common to all plugins.
+// The functions of a plugin instance's bh_host, which all plugins may use.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"
@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 struct HostFunctions {
-  // Returns the bh_host of `instance`. The instance must not move afterwards.
+  // Returns the bh_host of an instance. The instance must not be moved afterwards.
   static bh_host host_of(Instance &instance);
 
   // bh_host
@@ -50,7 +50,8 @@ struct HostFunctions {
   // bh.host.store/1
   static bh_str folder(void *ctx) noexcept;
 
-  // bh.host.spawn/1 (child_functions.cpp); null if not granted
+  // bh.host.spawn/1 (child_functions.cpp). spawn_table() returns null if the instance may not start
+  // child processes.
   static const bh_host_spawn *spawn_table(Instance &instance);
   static bh_status child_spawn(void *ctx, const bh_spawn *request, bh_child *out,
                                bh_error *error) noexcept;

@@ -26,7 +26,7 @@ bh_error empty_error() noexcept {
   return error;
 }
 
-// Calls a plugin function and converts an exception to a plugin error.
+// Calls a plugin function. Converts an exception to an error of the plugin.
 template <class F>
 bh_status call(bh_error *error, F &&f) noexcept {
   try {
@@ -93,8 +93,8 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
   return made;
 }
 
-// Copies the plugin's table. Functions that an older plugin lacks are replaced by functions that do
-// nothing.
+// Copies the plugin's table. Missing functions of an older plugin are replaced with functions that
+// do nothing.
 Result<void> Instance::adopt(const bh_plugin *plugin) {
   bh_error none = empty_error();
   if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
@@ -117,7 +117,7 @@ Result<void> Instance::adopt(const bh_plugin *plugin) {
   return {};
 }
 
-// Enters a state, or returns an error if the step is out of order.
+// Changes the state if it is `from` and `may` is true. Otherwise returns an error.
 Result<void> Instance::step(InstanceState from, InstanceState to, const char *name, bool may) {
   if (state_ == from && may) {
     state_ = to;
@@ -192,11 +192,11 @@ void Instance::stop() {
   release_held();
 }
 
-// Logs and removes the reactor resources that the plugin has not released.
+// Logs and removes reactor resources that the plugin has not released.
 void Instance::release_held() noexcept {
   ended_.store(true, std::memory_order_release);
   Reactor::Held held = context_->reactor->held(this);
-  // Work that stop() has cancelled takes some time to end.
+  // Blocking work that stop() has cancelled needs some time to finish.
   for (int ms = 0; held.blocking != 0 && ms < max_job_end_ms; ++ms) {
     ::usleep(1000);
     held = context_->reactor->held(this);
@@ -211,12 +211,13 @@ void Instance::release_held() noexcept {
   abandoned_ = held.blocking != 0;
 }
 
-// Stops the instance if necessary, then destroys it unless a pool thread is still running its code.
+// Stops the instance if necessary. Then destroys it, unless a pool thread is still running its
+// code.
 void Instance::end() noexcept {
   using enum InstanceState;
   if (state_ == started || state_ == draining) stop();
   if (!ended_.load(std::memory_order_relaxed)) release_held();
-  context_->reactor->forget(this);  // drops functions that were posted while stop() was returning
+  context_->reactor->forget(this);  // drops functions that were posted while stop() ran
   if (abandoned_) {
     log(BH_LOG_PLUGIN_MISBEHAVES, "stays in memory: its blocking work is still running");
     return;
@@ -236,7 +237,7 @@ void Instance::log(std::int32_t level, std::string_view text) const noexcept {
   try {
     if (context_->log) context_->log(level, id_, bh::one_line(text, max_log_bytes));
   } catch (...) {
-    // A logging failure must not terminate the program.
+    // A failure to log must not terminate the process.
   }
 }
 

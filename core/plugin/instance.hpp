@@ -1,8 +1,8 @@
-// One plugin instance and its bh_host.
+// One instance of a plugin, and its bh_host. An instance passes once through the states created,
+// configured, started, draining, stopped and destroyed. When it is stopped, resources that the
+// plugin has not released are logged.
 //
-// Owner: the Host. An instance passes through the states created -> configured -> started ->
-// draining -> stopped -> destroyed once each. stop() logs the resources that the plugin has not
-// released.
+// Owned by the Host.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ namespace bulkhead {
 class Instance;
 }
 
-// Stops and destroys the instance. If a pool thread is still running the instance's work, this is
-// logged, and the instance and its library stay in memory because the thread may use them.
+// Stops and destroys the instance. If a pool thread is still running the instance's code, this is
+// logged, and the instance and its library remain in memory.
 template <>
 struct std::default_delete<bulkhead::Instance> {
   void operator()(bulkhead::Instance *instance) const;
@@ -47,55 +47,54 @@ enum class InstanceState : std::uint8_t {
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// State that all instances of a host share. Must outlive them.
+// State that all instances of a host share. It must outlive them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
-  std::string state_dir;  // secrets/<instance>, plugins/<instance>
+  std::string state_dir;  // contains secrets/<instance> and plugins/<instance>
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   HostServices services;
-  // Returns an instance's host extension table for an id, or null. Used for extensions beyond the
-  // common services (transport, connector ...). The first argument of the table's functions is the
-  // instance's ctx.
+  // Returns an instance's table for an extension, or null. Called for extensions that are not
+  // common to all plugins (transport, connector ...). The ctx of the table's functions is the ctx
+  // of the instance's bh_host.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
-  // Returns true if this instance may have statements signed (bh.host.sign/1). If no function is
-  // set, no instance may.
+  // Returns true if the instance may request signatures (bh.host.sign/1). If empty, no instance
+  // may.
   std::function<bool(const class Instance &)> signs;
-  // Returns the secrets to mask for this instance (bh.host.mask/1). If no function is set or it
-  // returns null, there are no secrets. Called on any thread.
+  // Returns the secrets that bh.host.mask/1 masks for the instance, or null if there are none. May
+  // be empty. Called on any thread.
   std::function<std::shared_ptr<const SecretPrints>(const class Instance &)> prints;
-  // Returns the spawner for this instance's child processes. If no function is set or it returns
-  // null, the instance may not start any. The function is called at each use, so its result must
-  // not change while child processes exist.
+  // Returns the spawner for the instance's child processes, or null if it may not start any. May be
+  // empty. Called for each use; the result must not change while child processes exist.
   std::function<Spawner *(const class Instance &)> children;
 };
 
 class Instance {
  public:
-  static constexpr std::size_t max_log_bytes = 4096;  // per line; longer lines are truncated
-  static constexpr std::size_t max_counters = 256;    // per instance
+  static constexpr std::size_t max_log_bytes = 4096;  // longer lines are truncated
+  static constexpr std::size_t max_counters = 256;    // limit per instance
   static constexpr std::size_t max_secret_bytes = 65'536;
-  static constexpr int max_job_end_ms = 500;  // how long stop() waits for blocking work
+  static constexpr int max_job_end_ms = 500;  // time that stop() waits for blocking work
 
-  // `id` is [A-Za-z0-9_.-]{1,64} but not "." or "..", because it is used as a folder name. Errors
-  // name the plugin and the instance. `user` is set before the plugin's code runs. Unless stated
-  // otherwise, all functions run on the reactor thread.
+  // `id` must match [A-Za-z0-9_.-]{1,64} and must not be "." or "..", because it is used as a
+  // folder name. Error messages name the plugin and the instance. `user` is set before any code of
+  // the plugin runs. Unless stated otherwise, all functions must be called on the reactor thread.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // Each function is called once, in this order. A call that is out of order does not reach the
-  // plugin: it returns BH_E_INVALID, or logs a line if the function has no result. After configure
-  // or start has failed, the instance can only be destroyed. configure() first validates the
-  // configuration against the plugin's config_schema.
+  // These functions must be called in this order, each at most once. Otherwise the plugin is not
+  // called: the function returns BH_E_INVALID or, if it has no result, logs a line. After
+  // configure() or start() has failed, the instance can only be destroyed. configure() first
+  // validates the configuration with the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
-  // Returns BH_OK if ready, BH_PENDING while starting, or another status if the instance has
-  // failed. In that case, *error is the reason.
+  // Returns BH_OK if the instance is ready, and BH_PENDING while it is starting. Otherwise it has
+  // failed, and *error is set to the reason.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.
@@ -103,7 +102,7 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  // Returns null if the table ends before its member `last`.
+  // Returns null if the table is too short to contain the member `last`.
   template <class T, class M>
   const T *ext(const char *id, M T::*last) const {
     const T *table = ext<T>(id);
@@ -117,18 +116,18 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // Returns true if pool work was running when stop() returned. The instance then stays in memory,
-  // and the work may call the host.
+  // Returns true if pool work was running when stop() returned. The instance then remains in
+  // memory, and the work may call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
 
-  // Returns the instance to which a bh_host.ctx belongs.
+  // Returns the instance to which a bh_host's ctx belongs.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
   Reactor &reactor() const noexcept { return *context_->reactor; }
-  // Checks a plugin's call. Returns BH_OK, BH_E_INVALID if `wrong` is set (which is logged), or
-  // BH_STALE if the instance has been stopped. Thread-safe.
+  // Checks a call from the plugin. Returns BH_E_INVALID and logs the call if `wrong` is set,
+  // BH_STALE if the instance has been stopped, and BH_OK otherwise. Thread-safe.
   bh_status check_call(bool wrong, const char *function) const noexcept {
     if (wrong) return report_misuse(function);
     return ended_.load(std::memory_order_acquire) ? BH_STALE : BH_OK;
@@ -153,15 +152,15 @@ class Instance {
   std::shared_ptr<Library> library_;
   HostContext *context_ = nullptr;
   bh_host host_{};
-  bh_plugin table_{};  // functions that an older plugin lacks are filled in
+  bh_plugin table_{};  // complete even if an older plugin lacks functions
   InstanceState state_ = InstanceState::created;
-  bool failed_ = false;             // a step failed; the instance can only be destroyed
-  bool abandoned_ = false;          // pool work outlived stop()
-  std::atomic<bool> ended_{false};  // stop() has returned; later calls are rejected
+  bool failed_ = false;             // a step has failed, so the instance can only be destroyed
+  bool abandoned_ = false;          // pool work was running when stop() returned
+  std::atomic<bool> ended_{false};  // stop() has returned, so calls from the plugin are rejected
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::string folder_;                     // for bh.host.store/1; empty until created
-  std::vector<std::string> socket_files_;  // for bh.host.listen/1; removed at the end
-  DialRules dial_rules_;                   // for connections made by the instance's own process
+  std::string folder_;                     // for bh.host.store/1; empty until it is created
+  std::vector<std::string> socket_files_;  // for bh.host.listen/1; removed on destruction
+  DialRules dial_rules_;  // used if this process makes the instance's connections itself
 };
 
 }  // namespace bulkhead

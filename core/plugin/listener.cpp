@@ -16,7 +16,7 @@ namespace {
 
 constexpr int backlog = 1024;
 
-// Removes a socket file left behind by a killed process, because the file would block the address.
+// Removes the socket file of a process that was killed, because it would block the address.
 void remove_stale(const sockaddr_un &address, socklen_t size) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
@@ -26,7 +26,7 @@ void remove_stale(const sockaddr_un &address, socklen_t size) {
   if (result != 0 && errno == ECONNREFUSED) ::unlink(address.sun_path);
 }
 
-// Returns the reason why a Unix socket path cannot be bound.
+// Returns the reason why the path of a Unix socket cannot be bound.
 const char *in_the_way(const sockaddr_un &address) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || S_ISSOCK(info.st_mode)) {
@@ -78,7 +78,7 @@ std::string no_socket(int family, int error) {
 
 Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_configured,
                               SocketFile file) {
-  sockaddr_storage address{};  // zeroed, so the path of a Unix socket is null-terminated
+  sockaddr_storage address{};  // zeroed, so that the path of a Unix socket is null-terminated
   if (bytes.size() < sizeof(sa_family_t) || bytes.size() >= sizeof address) {
     return fail(BH_E_INVALID, "invalid socket address");
   }
@@ -94,7 +94,7 @@ Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_config
     remove_stale(reinterpret_cast<const sockaddr_un &>(address), size);
   } else if (address.ss_family != AF_VSOCK) {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // Accepted sockets inherit this option, which saves one system call per socket.
+    // Accepted sockets inherit this option, which saves a system call for each.
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   const mode_t mask = is_unix ? ::umask(file == SocketFile::everybody ? 0111 : 0177) : 0;

@@ -1,5 +1,5 @@
-// load_check FOLDER PLUGIN [TOOL ARGUMENTS]...: loads a plugin like the host, takes it through its
-// states, and calls its tools. Each call must be answered. Used by the SDK package tests.
+// load_check FOLDER PLUGIN [TOOL ARGUMENTS]... loads a plugin as a host does, runs its lifecycle,
+// and calls its tools. Fails if a call is not completed. Used by the tests of the SDK package.
 #include <cstdio>
 #include <map>
 #include <string>

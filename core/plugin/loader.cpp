@@ -22,12 +22,12 @@ namespace {
 
 enum class Phase : std::uint8_t { constructors, entry, init };
 
-// State shared by the helper thread and the waiting thread. A helper thread that does not return
-// keeps this state alive. Once `abandoned` is set, no pointer in it may refer to the waiting
-// thread's data.
+// State that the helper thread and the waiting thread share. If the plugin's code hangs, the helper
+// thread keeps this state alive. When `abandoned` is set, this state must not point to data of the
+// waiting thread.
 struct Attempt {
   std::string plugin;
-  OwnedFd fd;  // the plugin file; empty for a linked-in plugin
+  OwnedFd fd;  // the plugin's file; empty for a linked-in plugin
   struct stat status{};
   bh_plugin_entry_fn entry_fn = nullptr;
   std::string host_name, host_version;
@@ -35,7 +35,7 @@ struct Attempt {
 
   std::mutex mutex;
   std::condition_variable changed;
-  const bh_host *outer = nullptr;  // for log lines, until the attempt is abandoned
+  const bh_host *outer = nullptr;  // receives log lines; null after the attempt was abandoned
   Phase phase = Phase::constructors;
   bool finished = false, abandoned = false;
   std::optional<Error> error;
@@ -71,17 +71,18 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Returns false if the attempt was abandoned. In that case, no more plugin code may run.
+// Starts the next phase of loading. Returns false if the attempt was abandoned. The plugin's code
+// must then not be called again.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)
-    // The constructors were only slow.
+    // The constructors were slow, but did not hang.
     set_stuck({});
   a.phase = phase;
   return !a.abandoned;
 }
 
-// Runs the plugin's code. Each step may hang.
+// Runs the plugin's code. Any step may hang.
 std::optional<Error> run_steps(Attempt &a) {
   if (a.fd.get() >= 0) {
     const auto fn = map_library(std::move(a.fd), a.status);
@@ -124,21 +125,21 @@ void run_attempt(Attempt &a) {
 }
 
 Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
-  // Signals are handled only on the program's own threads.
+  // The helper thread blocks all signals, so that only the program's own threads handle them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   Result<void> started;
   try {
     std::thread([a] { run_attempt(*a); }).detach();
-  } catch (const std::system_error &e) {  // the process limit was reached
+  } catch (const std::system_error &e) {  // the limit for processes was reached
     started = fail(BH_E_LIMIT, std::string("cannot create a thread to load it: ") + e.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 
-// Runs the plugin's code with a time-out.
+// Runs the plugin's code and waits for it until the timeout expires.
 Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
   if (auto started = start_helper(a); !started) return started;
   std::unique_lock lock(a->mutex);
@@ -194,7 +195,8 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // lstat() also finds symbolic links, so they are rejected later rather than skipped.
+    // lstat() also finds symbolic links, which are then rejected with an error instead of being
+    // skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -236,7 +238,7 @@ Result<void> check_digest(int fd, std::string wanted) {
                                ", the profile has " + bh::one_line(wanted, 64));
 }
 
-// Performs all checks that are possible without running the plugin's code.
+// Performs all checks that do not run the plugin's code.
 Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &options) {
   CheckedLibrary checked;
   checked.path = place.path();
@@ -280,8 +282,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // Creates the library of a finished attempt; `id` selects one of its plugins. If the library is
-  // rejected, its destructor deinitializes it.
+  // Creates the library after an attempt was successful. `id` selects one of its plugins. If the
+  // plugin is rejected, the Library's destructor calls deinit.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);
@@ -363,7 +365,7 @@ Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_
 
 Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options) {
-  // If no library can be mapped, there is no need to search for the file.
+  // Checked first: if no library can be mapped, searching for the file is pointless.
   if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
   auto checked = check(plugin, options);
   if (!checked) return std::unexpected(checked.error());
@@ -399,7 +401,7 @@ Library::~Library() {
   try {
     entry_->deinit();
   } catch (...) {
-    // deinit threw an exception. The code stays mapped, so no pointer dangles.
+    // deinit threw an exception. It is ignored, because the code stays mapped.
   }
 }
 

@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// Returns the error from a load that must fail.
+// Returns the error of a load() that must fail.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());
@@ -36,7 +36,7 @@ std::string digest(const std::string &path) {
   return sha256_of(fd.get()).value();
 }
 
-// Formats an ABI version with this host's major version, as in error messages.
+// Formats an ABI version with this host's major version.
 std::string version(unsigned minor) {
   return std::to_string(BH_ABI_MAJOR) + "." + std::to_string(minor);
 }
@@ -120,7 +120,7 @@ TEST_CASE("the error for an incompatible ABI contains both versions and the reme
 
 TEST_CASE("a plugin with an incompatible ABI is rejected by its manifest alone") {
   testing::TestFolder folder;
-  folder.copy("hangs-in-init");  // its code must not run
+  folder.copy("hangs-in-init");  // the code of this plugin must not run
   folder.write("hangs-in-init.plugin.toml",
                "id = \"hangs-in-init\"\nabi_major = 3\nabi_minor_needed = 0\n"
                "provides = [\"bh.tools/1\"]\n");

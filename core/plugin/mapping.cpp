@@ -29,7 +29,7 @@ struct Registry {
   bool exit_handler = false;
 };
 
-// Never destroyed, so no library is unmapped at exit while a thread may still be running its code.
+// Never destroyed, so that no library is unmapped at exit while a thread may be running its code.
 Registry &registry() {
   static Registry &instance = *new Registry;
   return instance;
@@ -39,8 +39,8 @@ bool same_time(const timespec &a, const timespec &b) noexcept {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-// Extracts the dynamic linker's message from "boost::dll::...() failed (dlerror system message:
-// /proc/self/fd/7: undefined symbol: x): Bad ...".
+// Extracts the dynamic linker's message from an exception's text: "boost::dll::...() failed
+// (dlerror system message: /proc/self/fd/7: undefined symbol: x): Bad ...".
 std::string linker_text(std::string text, const std::string &fd_path) {
   static constexpr std::string_view mark = "(dlerror system message: ";
   if (const auto at = text.find(mark); at != std::string::npos) text.erase(0, at + mark.size());

@@ -1,6 +1,6 @@
 // The libraries that this process has mapped. A library is never unmapped, because thread-locals,
-// callbacks or static objects of the plugin may still exist (see docs/plugins.md). Its descriptor
-// stays open because glibc identifies a mapping by its /proc/self/fd name.
+// callbacks or static objects of the plugin may still exist (see docs/plugins.md). Its file
+// descriptor stays open, because glibc identifies a mapping by the name /proc/self/fd/N.
 //
 // Thread-safe.
 #pragma once
@@ -15,14 +15,15 @@
 
 namespace bulkhead {
 
-// Maps the checked file behind `fd` unless it is already mapped, and returns its entry function.
-// Runs the library's static constructors, so it may be slow or hang. An error message begins with a
-// verb and is appended to the plugin's name.
+// Maps the verified file unless it is already mapped. Returns its entry function. Runs the
+// library's static constructors, which may be slow or hang. Error messages begin with a verb, since
+// the caller puts the plugin's name in front.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
-// Records a plugin whose static constructor hangs, and lets exit() terminate the process anyway.
-// The constructor holds the dynamic linker's lock, so no other library can be mapped and exit()
-// would block forever. If the constructor was only slow, set_stuck({}) clears the record.
+// Stores the name of a plugin whose static constructor hangs. The constructor holds a lock of the
+// dynamic linker, so no other library can be mapped, and a normal exit() would block; it is
+// replaced with an immediate exit. If the constructor returns after all, set_stuck({}) clears the
+// name.
 void set_stuck(std::string plugin);
 std::string stuck();
 

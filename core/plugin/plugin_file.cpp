@@ -20,7 +20,8 @@ std::unexpected<Error> io_error(const std::string &what, int error) {
   return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + bh::error_name(error));
 }
 
-// Returns an error message if the file's owner or mode is not trusted, otherwise an empty string.
+// Returns an error message if the owner or mode of the file is not trusted, and an empty string
+// otherwise.
 std::string untrusted(const struct stat &status, const std::string &path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     return path + " is owned by user " + std::to_string(status.st_uid) +
@@ -82,7 +83,7 @@ Result<OwnedFd> open_trusted_folder(const std::string &folder) {
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status) {
   const std::string path = folder + "/" + name;
-  // O_NONBLOCK prevents blocking if the file is a FIFO.
+  // O_NONBLOCK: opening a FIFO must not block.
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   OwnedFd fd(::openat(folder_fd, name.c_str(), flags));
   if (fd.get() < 0) {

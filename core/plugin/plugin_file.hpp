@@ -1,7 +1,5 @@
-// Opens and checks a plugin's file. It is opened only once, so the checked file is the file that is
-// mapped.
-//
-// Thread-safe.
+// Opens and verifies a plugin's file. It is opened only once, so that the verified file is the one
+// that is mapped. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,28 +14,27 @@
 
 namespace bulkhead {
 
-// Opens a folder that can be changed only by root and this user. Symbolic links in its path are
-// followed.
+// Opens a folder that only root and this user can change. Follows symbolic links in the path.
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
 
-// Opens a regular file that can be changed only by root and this user. Symbolic links are rejected.
-// Stores the result of fstat in `status`. Returns BH_E_NOT_FOUND if there is no such file.
+// Opens a regular file that only root and this user can change, and stores the result of fstat() in
+// *status. Rejects symbolic links. Returns BH_E_NOT_FOUND if there is no such file.
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status);
 
-// Checks that the file is a complete shared library for this machine. If a truncated file were
-// mapped, accessing the missing pages would terminate the process with SIGBUS long after dlopen().
+// Verifies that the file is a complete shared library for this machine. If a truncated file were
+// mapped, a later access to a missing page would terminate the process with SIGBUS.
 Result<void> check_elf(int fd, std::uint64_t size);
 
-// Returns the names that the library exports without running its code. Must be called after
+// Returns the library's exported names without running its code. The file must have passed
 // check_elf().
 Result<std::vector<std::string>> read_exports(int fd);
 
-// Returns a section's content, or an empty string if there is no section with this name. Must be
-// called after check_elf(). Returns BH_E_LIMIT if the section has more than `most` bytes.
+// Returns the content of a section, or an empty string if there is no such section. The file must
+// have passed check_elf(). Returns BH_E_LIMIT if the section has more than `most` bytes.
 Result<std::string> read_section(int fd, std::string_view name, std::size_t most);
 
-// Returns the file's SHA-256 in lower-case hex.
+// Returns the SHA-256 of the file in lowercase hexadecimal.
 Result<std::string> sha256_of(int fd);
 
 }  // namespace bulkhead

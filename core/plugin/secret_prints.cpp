@@ -19,7 +19,7 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-// Hashes the 8 bytes at this position to a 16-bit value.
+// Returns a 16-bit hash of 8 bytes.
 std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -28,7 +28,7 @@ std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
 
 using Range = bh::Decoded::Range;
 
-// Returns the ranges sorted, with overlapping ranges merged.
+// Sorts ranges and merges overlapping ones.
 std::vector<Range> merged(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const Range &a, const Range &b) { return a.begin < b.begin; });
@@ -51,8 +51,8 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// Adds the value both as given and unescaped. A value may contain text that only looks like an
-// escape, so unescaping may remove one layer too many.
+// Adds the value as it is and unescaped. The second form is needed because mask() unescapes text,
+// and the value may contain text that looks like an escape sequence.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);
@@ -84,8 +84,8 @@ void SecretPrints::note_begins() {
   }
 }
 
-// Returns the length of the longest value at the start of the text, or 0 if there is none. Returns
-// nullopt if more than *budget bytes would have to be hashed.
+// Returns the length of the longest value with which the text begins, or 0 if there is none.
+// Returns nullopt if more than *budget bytes would have to be hashed.
 std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::uint16_t begin,
                                                    std::uint64_t *budget) const {
   auto at = std::lower_bound(prints_.begin(), prints_.end(), begin,
@@ -94,8 +94,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::size_t hashed = 0;
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
-    // The last bytes are also compared, because attackers can write text with the common prefix of
-    // tokens.
+    // The last bytes are compared before hashing. The first bytes alone are not sufficient, because
+    // tokens have known prefixes, with which an attacker could cause many hashes.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;
@@ -111,7 +111,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   return 0;
 }
 
-// Returns false if more than *budget bytes would have to be hashed.
+// Finds values in the text and appends their ranges to *found. Returns false if more than *budget
+// bytes would have to be hashed.
 bool SecretPrints::find(std::string_view text, std::uint64_t *budget,
                         std::vector<Range> *found) const {
   const std::uint64_t step = factor();
@@ -150,7 +151,7 @@ std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) cons
     return std::string(instead);
   }
   std::string out;
-  std::size_t from = 0;  // text before this position is already in `out` or masked
+  std::size_t from = 0;  // text before this position has been copied or masked
   for (const Range &range : merged(std::move(found))) {
     out.append(text.substr(from, range.begin - from)).append(instead);
     from = range.end;

@@ -1,7 +1,7 @@
-// Finds the gateway's own credentials in text by keyed hashes, without storing the credentials. The
-// process that stores records uses it to mask credentials that it must not know.
+// Finds and masks the gateway's credentials in text. Only keyed hashes of the credentials are
+// stored, so that a process can mask credentials in records without knowing them.
 //
-// Immutable after construction; mask() is thread-safe.
+// Immutable after construction. mask() is thread-safe.
 #pragma once
 
 #include <array>
@@ -17,25 +17,26 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Values below this length would match unrelated text.
+  // Shorter values would match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  static constexpr std::size_t max_prints = 2'048;  // one to three per value; others are ignored
-  // Limits on hashed bytes. A text with so many matches that it exceeds them is masked completely.
+  // one to three per value; values beyond this limit are ignored
+  static constexpr std::size_t max_prints = 2'048;
+  // Limits for the number of hashed bytes. If a text would exceed them, it is masked completely.
   static constexpr std::uint64_t hashed_per_byte = 32, hashed_at_least = 64 << 10;
 
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // Maximum number of escape layers that are removed, for example for a URL inside JSON inside a
-  // JSON string. Deeper layers are not searched.
+  // The number of escape layers that are removed (such as for a URL inside JSON inside a JSON
+  // string). Text below more layers is not searched.
   static constexpr unsigned max_layers = 8;
 
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
-  // Returns the text with each value replaced by "***", and adds the number of replacements to
-  // *count. Values are found unescaped and with JSON (\u003d, \/) or URL (%3D) escapes, with
-  // hexadecimal digits in upper or lower case. The cost is one pass per escape layer in the text,
-  // regardless of the number of values, plus a limited number of hashed bytes.
+  // Replaces each value in the text with "***", and adds the number of replacements to *count.
+  // Values are found unescaped, and with JSON (\u003d, \/) or URL escapes (%3D, either case). The
+  // cost is one pass per escape layer in the text, independent of the number of values, plus a
+  // limited number of hashed bytes.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -45,7 +46,7 @@ class SecretPrints {
 
   struct Print {
     std::uint32_t bytes = 0;
-    // The first and last 8 bytes. The value is hashed only if they match.
+    // Hashes of the first and last 8 bytes. Only if they match is the whole value hashed.
     std::uint16_t begin = 0, end = 0;
     std::string hash;
     bool operator==(const Print &) const = default;
@@ -70,8 +71,8 @@ class SecretPrints {
   std::uint64_t factor() const noexcept;
 
   std::string key_;
-  std::vector<Print> prints_;  // sorted by begin, then longest first
-  // The set of all `begin` values, tested once per position.
+  std::vector<Print> prints_;  // sorted by `begin`, then by decreasing length
+  // A bit set of all `begin` values, which is tested once per position.
   std::array<std::uint64_t, 1'024> begins_{};
 };
 

@@ -99,9 +99,10 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
   for (std::size_t n = 0; n < 20; ++n) {
     tokens.add("eyJhbGci" + std::string(4'000 - n, static_cast<char>('a' + n)));
   }
-  const std::string begins = repeated("eyJhbGci");  // known to attackers, and not hashed
+  // a prefix that attackers know; it causes no hashing
+  const std::string begins = repeated("eyJhbGci");
   CHECK(masked(tokens, begins, 0) == begins);
-  // The author of a credential can write text that matches both its first and its last bytes.
+  // The creator of a credential also knows its last bytes.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");
@@ -110,7 +111,7 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
 
 namespace {
 
-// Formats a JSON string with \u escapes for all characters that `escape` selects.
+// Returns a JSON string in which all characters that `escape` selects are \u escapes.
 template <class F>
 std::string json(std::string_view text, F escape) {
   std::string out;

@@ -41,7 +41,7 @@ bool write_all(int fd, std::string_view value) {
   return true;
 }
 
-// Names that begin with a dot are temporary files for new values, and are not counted.
+// Counts the secrets in a folder. Names that begin with a dot are temporary files.
 std::size_t count_secrets(const std::string &folder) {
   std::size_t count = 0;
   std::error_code ec;
@@ -60,8 +60,7 @@ Result<std::string> private_folder(const std::string &state_dir, const std::stri
   std::error_code ec;
   const auto top = std::filesystem::absolute(state_dir, ec);
   if (ec) return fail(BH_E_IO, state_dir + ": " + ec.message());
-  // Parent folders are created with the umask's mode because they may include the user's
-  // ~/.local/state.
+  // Parent folders have the default mode, because they may be the user's ~/.local/state.
   std::filesystem::create_directories(top, ec);
   if (ec) return fail(BH_E_IO, top.string() + ": " + ec.message());
   std::string path = top.string();
@@ -119,12 +118,12 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
     return fail(BH_E_LIMIT,
                 folder + " has " + std::to_string(max_secrets) + " secrets, the maximum");
   }
-  // Temporary names begin with a dot; names of secrets do not. They are unique because another
-  // process of the gateway may write at the same time.
+  // The name of a temporary file begins with a dot, unlike the name of a secret. It contains the
+  // process ID and a counter, because another process may write to the folder at the same time.
   static std::atomic<unsigned> serial{0};
   const std::string fresh =
       "." + file + "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));
-  ::unlinkat(dir->get(), fresh.c_str(), 0);  // left by a killed process with the same id
+  ::unlinkat(dir->get(), fresh.c_str(), 0);  // left by a killed process with the same ID
   const OwnedFd fd(::openat(dir->get(), fresh.c_str(),
                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (fd.get() < 0) return secret_failed(path);

@@ -1,7 +1,6 @@
-// Private directories of plugin instances, and the small secrets in these directories.
-//
-// Runs on the control thread. Every file has mode 0600. Every folder has mode 0700 and is owned by
-// this user. Symbolic links are rejected.
+// Private folders of plugin instances, and the secrets in these folders. Each folder has mode 0700,
+// and each file 0600. Both belong to this user. Symbolic links are rejected. Used on the control
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,20 @@
 
 namespace bulkhead {
 
-// Creates <state_dir>/<kind>/<instance> and its parents, and returns its absolute path.
+// Creates <state_dir>/<kind>/<instance> and its parents. Returns the absolute path.
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
                                    const std::string &instance);
 
-// Reads <folder>/<name>. Returns BH_E_NOT_FOUND if it does not exist, or BH_E_DENIED if other users
-// could read or change it.
+// Reads the secret <folder>/<name>. Returns BH_E_NOT_FOUND if it does not exist, and BH_E_DENIED if
+// other users can read or change it.
 Result<std::string> read_secret(const std::string &folder, std::string_view name,
                                 std::size_t max_bytes);
 
-inline constexpr std::size_t max_secrets = 64;  // per instance
+inline constexpr std::size_t max_secrets = 64;  // limit per instance
 
-// Replaces the value atomically: readers see either the old or the new value, even after a power
-// failure. An empty value deletes the secret. Returns BH_E_LIMIT if the folder already contains
-// max_secrets other secrets.
+// Writes a secret atomically: even after a power failure, readers see either the old or the new
+// value. An empty value deletes the secret. Returns BH_E_LIMIT if the folder has max_secrets other
+// secrets.
 Result<void> write_secret(const std::string &folder, std::string_view name, std::string_view value);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// A folder for one test case, with copies of the test plugins.
+// A temporary folder for a test case, with copies of test plugins.
 #pragma once
 
 #include <stdlib.h>

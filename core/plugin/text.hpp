@@ -1,4 +1,4 @@
-// Sanitizes external text (from a plugin or a file name) for a log line or an error message.
+// Sanitizes text from outside (from a plugin, or a file name) for log lines and error messages.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 namespace bulkhead {
 
-// Returns the sanitized text of a plugin's error, or `fallback` if the text is empty.
+// Returns the sanitized text of a plugin's error, or `fallback` if it is empty.
 std::string error_text(const bh_error &error, std::string_view fallback);
 
-// Returns true for a name that is safe as part of a file name: 1 to 64 characters of [a-z0-9-].
+// Returns true if the name consists of 1 to 64 characters of [a-z0-9-]. It can then be part of a
+// file name.
 bool is_plain_name(std::string_view name) noexcept;
 
 }  // namespace bulkhead

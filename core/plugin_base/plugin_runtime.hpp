@@ -1,8 +1,9 @@
-// Loads, starts and stops a host's plugins. The runtime owns the objects that all of the host's
-// plugin instances share: the bh_host services, the spawner for child processes, and the
-// fingerprints of secrets. The host selects its tables (host_tables).
+// Loads, starts and stops a host's plugins. Owns the objects that all plugin instances of the host
+// share: the services of bh_host, the spawner for child processes, and the fingerprints of secrets.
+// The host provides the extension tables (host_tables).
 //
-// Owner: HostImpl, or a compartment's PluginHost. Runs on the reactor thread, except prints().
+// Owned by HostImpl, or by a compartment's PluginHost. All functions must be called on the reactor
+// thread, except prints().
 #pragma once
 
 #include <atomic>
@@ -22,31 +23,31 @@
 
 namespace bulkhead {
 
-// The host's state for one plugin instance. Instance::user points to it.
+// A host's state for one plugin instance. Instance::user points to it.
 struct PluginPart {
   PluginUse use;
-  bool starts_children = false;  // has bh.host.spawn/1, as a connector of stdio servers
-  bool keeps_records = false;    // has bh.host.sign/1 and bh.host.mask/1, for telemetry
-  std::string failure;           // the reason why it is not running
+  bool starts_children = false;  // may use bh.host.spawn/1: a connector of stdio servers
+  bool keeps_records = false;    // may use bh.host.sign/1 and bh.host.mask/1: a telemetry plugin
+  std::string failure;           // why it is not running
   std::unique_ptr<Instance> instance;
 
   bool runs() const noexcept { return instance != nullptr && failure.empty(); }
-  // Returns true if the profile grants this permission to the instance.
+  // Returns true if the profile grants this permission to the plugin.
   bool granted(std::string_view grant) const noexcept;
 };
 
 struct PluginRuntimeOptions {
-  // Plugins linked into the program, by name. They take precedence over files.
+  // Plugins that are linked into the program, by name. They take precedence over files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files opened and checked before the process was confined, by the plugin's name in the profile.
-  // They take precedence over the profile's folders.
+  // Files that were opened and verified before the process was confined, by the plugin's name in
+  // the profile. They take precedence over the profile's folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   // Returns the host's table for an extension, or null.
   std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
-  // Whether parts may start child processes. The next members configure the spawner.
+  // Whether plugins may start child processes. The following members configure the spawner.
   bool spawns = false;
   bool adopt_orphans = false;
   std::shared_ptr<ServerGroups> groups;
@@ -55,15 +56,16 @@ struct PluginRuntimeOptions {
 
 class PluginRuntime {
  public:
-  // `profile` is read at each load because a reload may change the profile's folders and limits.
+  // `profile` must outlive this object. It is read at each load, since a reload may change its
+  // folders and limits.
   PluginRuntime(Reactor &reactor, const Profile &profile, PluginRuntimeOptions options);
   PluginRuntime(const PluginRuntime &) = delete;
   PluginRuntime &operator=(const PluginRuntime &) = delete;
 
-  // Loads the library of part.use, then creates and configures the instance. On failure there is no
-  // instance. The part must not move afterwards.
+  // Loads the library, then creates and configures the instance. After a failure there is no
+  // instance. The part must not be moved afterwards.
   Result<void> load(PluginPart &part);
-  // Starts a loaded part. If load() or start() fails, the reason is stored in the part.
+  // Starts a loaded part. If load() or start() fails, part.failure is set to the reason.
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);
@@ -90,7 +92,7 @@ class PluginRuntime {
   HostContext context_;
 };
 
-// Returns the HTTP client of the first running part that provides an HTTP client, or null.
+// Returns the HTTP client of the first running part that provides one, or null.
 const bh_http_service *http_service_of(const PluginPart &part, void **self);
 template <class Parts>
 const bh_http_service *find_http_service(const Parts &parts, void **self) {

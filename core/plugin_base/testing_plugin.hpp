@@ -1,4 +1,4 @@
-// A plugin that is linked into tests of hosts. It records its lifecycle steps and the host's
+// A plugin that is linked into tests of plugin hosts. It records its lifecycle and the host's
 // tables.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace bulkhead::testing {
 
-// All instances of the test in creation order.
+// All instances that a test has created, in order.
 struct Seen {
   const bh_host *host = nullptr;
   std::vector<std::string> steps;
@@ -27,7 +27,7 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// The configuration is {} or one of the following.
+// Configurations other than {}.
 inline const std::string refuse_config = R"({"refuse":true})";  // configure() fails
 inline const std::string fail_config = R"({"fail":true})";      // start() fails
 

@@ -1,9 +1,9 @@
-// Implements the Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
+// Implements Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
-// io_context is edge-triggered and has no persistent watches. After each event, the wait on the
-// descriptor must be restarted, which costs one epoll_ctl; finding further ready descriptors costs
-// another epoll_wait. Timers and posted functions stay in the Reactor because wake() must be
-// async-signal-safe and the order within a turn is part of the loop's contract.
+// io_context is edge-triggered, and a wait is over after one event. After each event, the wait must
+// be restarted, which costs one epoll_ctl; finding more ready descriptors costs another epoll_wait.
+// Timers and posted functions are not implemented with io_context: wake() must be
+// async-signal-safe, and the Reactor guarantees an order within a turn.
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Memory for one pending wait on one descriptor, so waiting does not allocate memory.
+// Memory for one wait on one descriptor, so that waiting does not allocate.
 class WaitMemory {
  public:
   void *allocate(std::size_t size) {
@@ -75,19 +75,19 @@ struct Poller::State {
   struct Watched {
     std::uint64_t handle;
     Descriptor descriptor;
-    std::uint32_t wanted = 0;   // BH_FD_...; BH_FD_ERROR is always included
-    std::uint32_t pending = 0;  // waits pending in io_context
+    std::uint32_t wanted = 0;   // BH_FD_... bits; always includes BH_FD_ERROR
+    std::uint32_t pending = 0;  // waits that are pending in io_context
     std::uint32_t ready = 0;
     bool removed = false;
     std::array<WaitMemory, 3> memory;
     Watched(std::uint64_t h, asio::io_context &io) : handle(h), descriptor(io) {}
   };
 
-  // Runs on one thread; no other thread posts to this io_context.
+  // Used on one thread; no other thread posts to this io_context.
   asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched;
-  std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has ended their waits
-  std::vector<Watched *> reported;  // reported by the last wait(); their waits have ended
+  std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has completed their waits
+  std::vector<Watched *> reported;  // reported by the last wait(), so their waits are complete
   int event_fd = -1;
   Watched *wakeup = nullptr;
 
@@ -96,7 +96,7 @@ struct Poller::State {
     for (auto &w : removed) {
       if (w->descriptor.is_open()) w->descriptor.release();
     }
-    io.poll();  // ends the waits before their memory is freed
+    io.poll();  // completes the waits before their memory is freed
     watched.clear();
     removed.clear();
     if (event_fd >= 0) ::close(event_fd);
@@ -126,7 +126,7 @@ struct Poller::State {
     }
   }
 
-  // Restarts waits on descriptors that the last wait() reported and that are still watched.
+  // Restarts the waits of descriptors that the last wait() reported and that are still watched.
   void arm_reported() {
     for (Watched *w : reported) {
       w->ready = 0;
@@ -170,7 +170,8 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for an unwanted event is kept. Its completion is not reported (see wait()).
+  // A pending wait for an event that is not wanted is not cancelled. wait() does not report the
+  // event.
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);
   return BH_OK;

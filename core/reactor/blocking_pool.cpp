@@ -23,10 +23,10 @@ bh_status BlockingPool::submit(const Job &job) {
   const std::lock_guard lock(mutex_);
   if (ending_ || waiting_.size() >= max_waiting_) return BH_E_LIMIT;
   waiting_.push_back(job);
-  // Compares pending jobs with idle threads because a woken thread counts as idle until it holds
-  // the lock.
+  // Compares the number of waiting jobs with the number of idle threads: a thread that has been
+  // woken counts as idle until it holds the lock.
   if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
-    // Signals are handled only on the program's own threads.
+    // Pool threads block all signals, so that only the program's own threads handle them.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,6 +1,6 @@
-// A thread pool for work that may block, with a limited number of threads and a limited queue.
-// Threads start on demand and end with the pool. Owner: the Reactor. `done` runs on the reactor
-// thread.
+// A thread pool for work that may block. Threads and queued jobs are limited. Threads are started
+// on demand and exit when the pool is destroyed. `done` runs on the reactor thread. Owned by the
+// Reactor.
 #pragma once
 
 #include <condition_variable>
@@ -24,12 +24,12 @@ class BlockingPool {
     void *arg = nullptr;
   };
 
-  // finished(job) is called on a pool thread when a job's work is done.
+  // finished(job) is called on a pool thread after the job's work.
   BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
                std::function<void(const Job &)> finished);
   ~BlockingPool();
 
-  // Returns BH_OK or BH_E_LIMIT. Thread-safe.
+  // Returns BH_E_LIMIT if the queue is full. Thread-safe.
   bh_status submit(const Job &job);
 
  private:

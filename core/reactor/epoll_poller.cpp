@@ -1,5 +1,5 @@
-// Implements the Poller with epoll. Watched descriptors stay registered, level-triggered, so the
-// only system call for an event is epoll_wait.
+// Implements Poller with epoll. Watched descriptors stay registered and are level-triggered, so
+// that an event costs no system call except epoll_wait.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ std::uint32_t to_epoll(std::uint32_t events) {
          ((events & BH_FD_WRITE) != 0 ? std::uint32_t{EPOLLOUT} : 0u);
 }
 
-// A hang-up or an error makes both directions ready; the next read or write reports the cause.
+// A hang-up or an error makes both directions ready. The next read or write then reports the cause.
 std::uint32_t from_epoll(std::uint32_t events) {
   std::uint32_t out = 0;
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_READ;

@@ -1,5 +1,5 @@
-// Runs a function once in a later turn, no matter how often it is requested before then. Runs on
-// the reactor thread.
+// Runs a function once in a later turn of the event loop, even if it is requested several times
+// before. Used on the reactor thread.
 #pragma once
 
 #include <functional>

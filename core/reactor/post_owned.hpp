@@ -1,4 +1,4 @@
-// Posts functions with state to the reactor thread.
+// Posts functions with captured state to the reactor thread.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// Runs f in a later turn. f must own the data that it captures. If the reactor ends or forgets
-// `owner` first, f does not run.
+// Runs f in a later turn of the event loop. f must own the data that it captures. If the reactor is
+// destroyed, or forgets `owner`, f is destroyed without being called.
 template <class F>
 bh_status post_owned(Reactor &reactor, const void *owner, F f) {
   auto task = std::make_unique<F>(std::move(f));

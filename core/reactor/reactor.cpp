@@ -31,7 +31,8 @@ struct Timer {
 struct Due {
   std::uint64_t at_ns;
   std::uint64_t timer;
-  bool operator<(const Due &other) const { return at_ns > other.at_ns; }  // earliest on top
+  // the earliest is on top of the heap
+  bool operator<(const Due &other) const { return at_ns > other.at_ns; }
 };
 
 struct Task {
@@ -39,7 +40,7 @@ struct Task {
   Callback fn = nullptr;
   void *arg = nullptr;
   bool from_pool = false;
-  Callback drop = nullptr;  // frees `arg` if fn never runs
+  Callback drop = nullptr;  // frees `arg` if fn is never called
 };
 
 }  // namespace
@@ -55,21 +56,22 @@ struct Reactor::State {
   Slots<Timer> timers;
   std::vector<Due> heap;
   std::vector<Task> deferred;
-  std::vector<Task> running;  // tasks of this turn; forget() also clears their owners
+  std::vector<Task> running;  // tasks of this turn; forget() clears these too
 
   mutable std::mutex posted_mutex;
   std::vector<Task> posted;
-  std::uint32_t blocking = 0;  // jobs submitted but not completed; guarded by posted_mutex
+  // jobs that were submitted and are not complete; guarded by posted_mutex
+  std::uint32_t blocking = 0;
   std::vector<const void *> blocking_owners;
 
   std::unique_ptr<BlockingPool> pool;
 
   void (*rest)() noexcept = nullptr;
-  bool idle_reported = true;  // true if the callback has run in this idle period or is not set
+  bool idle_reported = true;  // the idle handler has run in this idle period, or is not set
   std::uint64_t idle_after_ns = first_idle_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
-  ~State() { pool.reset(); }  // its jobs use the other members
+  ~State() { pool.reset(); }  // jobs use the other members
 
   bh_status push(const Task &task, bool bounded) {
     {
@@ -124,8 +126,8 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Runs only timers that are due now: a timer that restarts itself with 0 ms runs in the next
-    // turn.
+    // Runs only timers that are due now: a timer that restarts itself with a delay of 0 runs in the
+    // next turn.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
@@ -141,7 +143,7 @@ struct Reactor::State {
 
   void run_events() {
     for (const Poller::Ready &event : ready) {
-      // Looked up for each event because a previous handler may have removed the watch.
+      // Looked up for each event, because an earlier handler may have removed the watch.
       const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
       const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
@@ -152,7 +154,7 @@ struct Reactor::State {
   void run_tasks(std::vector<Task> &tasks) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const Task task = tasks[i];
-      tasks[i].drop = nullptr;  // forget() may be called inside the task
+      tasks[i].drop = nullptr;  // cleared first, because the task may call forget()
       if (task.from_pool) pool_done(task.owner);
       if (task.fn != nullptr) task.fn(task.arg);
     }
@@ -175,8 +177,7 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Deferred tasks may defer further tasks. After a few rounds, the remaining tasks run in the
-    // next turn.
+    // Deferred tasks may defer more tasks. After a few rounds, the rest is left for the next turn.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);
@@ -186,7 +187,7 @@ struct Reactor::State {
 
 Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reactor::~Reactor() {
-  state_->pool.reset();  // its threads post to this reactor
+  state_->pool.reset();  // the pool's threads post to this reactor
   for (const std::vector<Task> *tasks : {&state_->deferred, &state_->running, &state_->posted}) {
     for (const Task &task : *tasks)
       if (task.drop != nullptr) task.drop(task.arg);
@@ -257,8 +258,8 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until they are due, but are removed if they outnumber active
-  // timers.
+  // Cancelled timers stay in the heap until they are due. They are removed earlier if they greatly
+  // outnumber the active timers.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());
@@ -319,7 +320,7 @@ Reactor::Held Reactor::held(const void *owner) const {
   for (const Task &task : state_->posted) {
     if (task.owner != owner) continue;
     if (task.from_pool) {
-      held.blocking -= held.blocking != 0;  // its work has finished
+      held.blocking -= held.blocking != 0;  // the work is complete
     } else {
       ++held.posted;
     }

@@ -1,12 +1,12 @@
-// The event loop of a compartment: descriptors, timers, posted functions, and a limited thread pool
-// for blocking work.
+// The event loop of a process: file descriptors, timers, posted functions, and a thread pool of
+// limited size for blocking work.
 //
-// Owner: the Host. All functions run on the thread that calls run(), except post(), run_blocking()
-// and stop(), which are thread-safe.
+// Owned by the Host. All functions must be called on the thread that calls run(), except post(),
+// run_blocking() and stop(), which are thread-safe.
 //
-// io_context is not used by default: a message costs about five system calls in total, and Asio's
-// edge-triggered reactor adds one (a speculative read or an epoll_ctl) per readiness event.
-// bench/RESULTS.md contains the measurements.
+// Boost.Asio is not used by default. A message costs about five system calls in total, and Asio's
+// edge-triggered reactor adds one for each ready descriptor (a speculative read or an epoll_ctl).
+// See bench/RESULTS.md for measurements.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,18 @@ class Reactor {
   Reactor(const Reactor &) = delete;
   Reactor &operator=(const Reactor &) = delete;
 
-  // Runs until stop(). Handlers run one after another, never nested.
+  // Runs until stop() is called. Handlers run one after another, never nested.
   void run();
-  // Runs one turn. Waits at most timeout_ms for an event (-1: no limit).
+  // Runs one turn of the event loop. Waits for an event for at most timeout_ms (-1: no limit).
   void poll(int timeout_ms);
   void stop() noexcept;
   // Makes a waiting poll() return. Thread-safe and async-signal-safe.
   void wake() noexcept;
 
-  // Calls `fn` on the reactor thread after first_idle_ms without a ready descriptor or posted
-  // function, then again after each additional next_idle_ms of inactivity. Used to release
-  // resources that an idle process does not need. Timers do not end an idle period.
+  // Sets a function that releases resources which an idle process does not need. It is called on
+  // the reactor thread once in each period without ready descriptors and posted functions: after
+  // first_idle_ms in the first period, and after next_idle_ms in all later periods. Timers do not
+  // end an idle period.
   static constexpr std::uint64_t first_idle_ms = 1'000;
   static constexpr std::uint64_t next_idle_ms = 30'000;
   void set_idle_handler(void (*fn)() noexcept) noexcept;
@@ -50,9 +51,9 @@ class Reactor {
   // Returns CLOCK_MONOTONIC at the start of this turn.
   std::uint64_t now_ns() const noexcept;
 
-  // These functions are specified by bh_host_executor and bh_host_fd; `owner` groups entries for
-  // forget(). If fn will never run, because of forget() or because the reactor ends, `drop` (unless
-  // null) frees `arg`.
+  // See bh_host_executor and bh_host_fd for these functions. `owner` is an argument for held() and
+  // forget(). If fn will never be called, because of forget() or because the reactor is destroyed,
+  // `drop` is called to free `arg` unless it is null.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
@@ -62,7 +63,7 @@ class Reactor {
   bh_status modify(std::uint64_t watch, std::uint32_t events);
   bh_status unwatch(std::uint64_t watch);
   bh_status run_blocking(const void *owner, Callback work, Callback done, void *arg);
-  // Versions of these functions with typed callbacks.
+  // The same functions for typed callbacks.
   bh_status post(const void *owner, bh::Callback call) { return post(owner, call.fn, call.arg); }
   void defer(const void *owner, bh::Callback call) { defer(owner, call.fn, call.arg); }
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, bh::Callback call) {
@@ -76,8 +77,8 @@ class Reactor {
     return run_blocking(owner, job.work, job.done, job.arg);
   }
 
-  // Counts the watches, timers and pool work of `owner`, to report leaks of a stopped plugin.
-  // forget() removes them.
+  // The number of watches, timers, posted functions and pool jobs of an owner. Used to report
+  // resources that a stopped plugin has not released. forget() removes them.
   struct Held {
     std::uint32_t watches = 0, timers = 0, posted = 0, blocking = 0;
   };

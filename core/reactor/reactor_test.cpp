@@ -234,7 +234,7 @@ TEST_CASE("a descriptor number can be reused for another watch") {
   CHECK(reactor->held(nullptr).watches == 0);
 }
 
-TEST_CASE("wake() from a signal handler ends a wait") {
+TEST_CASE("wake() in a signal handler makes a waiting poll() return") {
   static Reactor *woken;
   auto reactor = make();
   woken = reactor.get();
@@ -244,7 +244,8 @@ TEST_CASE("wake() from a signal handler ends a wait") {
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
   const pthread_t loop = pthread_self();
   std::atomic<bool> over{false};
-  std::thread sender([&] {  // repeats the signal, because the first may arrive before the wait
+  // sends the signal repeatedly, because the first may arrive before the wait
+  std::thread sender([&] {
     while (!over) {
       pthread_kill(loop, SIGUSR1);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -350,7 +351,7 @@ TEST_CASE("two jobs of one turn run in parallel even if one thread is already id
                   std::unique_lock lock(m.mutex);
                   ++m.there;
                   m.wake.notify_all();
-                  // If the jobs ran sequentially, the first would time out.
+                  // If the jobs ran one after the other, the first would time out.
                   const auto both = [&] { return m.there == 2; };
                   if (m.wake.wait_for(lock, std::chrono::seconds(10), both)) ++m.met;
                 },
@@ -368,12 +369,13 @@ TEST_CASE("an idle period is reported once, and a timer does not end it") {
   int ticks = 0;
   std::function<void()> count = [&] { ++ticks; };
   reactor->timer_start(nullptr, Reactor::first_idle_ms / 2, call, &count);
-  while (idle_calls == 0) reactor->poll(-1);  // hangs if the idle period is never reported
+  while (idle_calls == 0) reactor->poll(-1);  // hangs if the idle handler is never called
   CHECK(ticks == 1);
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(idle_calls == 1);
-  // A message starts a new idle period. This period must be longer.
+  // The posted function starts a new idle period, in which the handler is called only after
+  // next_idle_ms.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);
@@ -417,7 +419,7 @@ TEST_CASE("forget() removes all entries of one owner and no others") {
 }
 
 TEST_CASE(
-    "data owned by a posted task is freed once: after it runs, is forgotten, or the loop ends") {
+    "a posted task's data is freed once: after it runs, is forgotten, or the loop is destroyed") {
   const auto owned = std::make_shared<int>(0);
   auto loop = *Reactor::create();
   const int owner = 0, other = 0;
@@ -429,7 +431,8 @@ TEST_CASE(
     });
   };
   REQUIRE(post(&owner) == BH_OK);
-  REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);  // the first function has run
+  // called after the first function has run
+  REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);
   REQUIRE(post(&owner) == BH_OK);
   REQUIRE(post(&other) == BH_OK);
   CHECK(owned.use_count() == 5);

@@ -1,5 +1,5 @@
-// Usage: embed PLUGIN_FOLDER. Runs a host in this process with two plugins and calls one tool of
-// each.
+// Usage: embed PLUGIN_FOLDER. Runs a host in this process with two plugins, and calls one tool of
+// each plugin.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ int failed(std::string_view what) {
 int main(int argc, char **argv) {
   if (argc != 2) return failed("usage: embed PLUGIN_FOLDER");
 
-  // A profile can be loaded with load_profile() or built in code, as here.
+  // This profile is created in code. load_profile() loads a profile from a file.
   bulkhead::Profile profile;
   profile.plugin_dirs = {argv[1]};
   for (const std::string name : {"hello-tools", "hello-tools-c"}) {
@@ -37,10 +37,10 @@ int main(int argc, char **argv) {
   if (!host) return failed(host.error().text);
   if (auto started = (*host)->start(); !started) return failed(started.error().text);
 
-  // A client in this process uses the same request path as a client that connects to a transport.
+  // This client's messages take the same path as messages from a transport.
   std::string answer;
   auto client = (*host)->connect([&](std::string_view message) {
-    if (message.find("\"id\":") != message.npos) answer = message;  // otherwise a notification
+    if (message.find("\"id\":") != message.npos) answer = message;  // skips notifications
   });
   const auto ask = [&](const std::string &message) {
     answer.clear();

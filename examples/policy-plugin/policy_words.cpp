@@ -1,8 +1,7 @@
-// An example policy plugin: rejects calls whose arguments contain a listed word, and withholds
-// results that contain a listed word. It depends only on the SDK. README.md describes how to build
-// and use it.
+// An example policy plugin. It rejects calls with a listed word in their arguments, and results
+// that contain a listed word. It needs the SDK only. README.md describes how to build and use it.
 //
-// Runs on the reactor thread; functions must not block.
+// All functions run on the reactor thread and must not block.
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -22,8 +21,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// Returns the string value of a member. Strings with escapes are not supported; a real plugin
-// should use a JSON library.
+// Returns the value of a string member. Escape sequences are not supported; a real plugin should
+// use a JSON library.
 std::string text_member(std::string_view json, std::string_view name) {
   std::string key = "\"";
   key.append(name).append("\"");
@@ -46,7 +45,7 @@ std::vector<std::string> split(std::string_view list) {
 
 class PolicyWords {
  public:
-  // The host validates the configuration against this schema before it calls configure().
+  // The host validates the configuration with this schema before it calls configure().
   static constexpr bh::Info info{
       .id = "policy-words",
       .name = "Word filter",
@@ -65,8 +64,8 @@ class PolicyWords {
     rehearse_ = bh::view(json).find("\"rehearse\":true") != std::string_view::npos;
     return BH_OK;
   }
-  // Applies new words at runtime (bulkhead reload). Without this function, a change needs a
-  // restart.
+  // Applies a changed configuration at run time (bulkhead reload). A plugin without this function
+  // has to be restarted.
   bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
@@ -74,8 +73,7 @@ class PolicyWords {
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyWords>() : nullptr;
   }
 
-  // Declares what this policy needs. The gateway calls only these functions and provides only this
-  // data.
+  // The gateway calls only the functions, and sends only the data, that needs() requests.
   std::uint32_t needs() const noexcept {
     return BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS;
   }
@@ -103,11 +101,12 @@ class PolicyWords {
     if (found == words_.end()) return BH_OK;
     reason_ = "the word \"" + *found + "\" is not allowed";
     out->rule = bh::str("words");
-    out->reason = bh::str(reason_);  // valid until the next call of this instance
+    out->reason = bh::str(reason_);  // must be valid until the next call of this instance
     return BH_OK;
   }
 
-  // Simulates a failure to demonstrate how the gateway handles it. Used only if `rehearse` is true.
+  // Fails in the specified way, to demonstrate how the gateway handles faulty policies. Used only
+  // if `rehearse` is true.
   static bh_status misbehave(std::string_view fault, bh_verdict *out, bh_error *error) {
     if (fault == "throw") throw std::runtime_error("a rehearsed exception");
     if (fault == "error") return bh::fail(error, BH_E_INTERNAL, "a rehearsed error");
@@ -118,7 +117,7 @@ class PolicyWords {
     }
     for (volatile bool forever = fault == "hang"; forever;) {
     }
-    return BH_PENDING;  // "silence": the answer never arrives
+    return BH_PENDING;  // "silence": the verdict is never sent
   }
 
   const bh::Host host_;

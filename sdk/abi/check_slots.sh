@@ -1,12 +1,12 @@
 #!/bin/sh
-# check_slots.sh INCLUDE_DIR GOLDEN_DIR: checks the ABI headers against the golden files.
+# check_slots.sh INCLUDE_DIR GOLDEN_DIR: compares the ABI headers with the golden files.
 #
-#  1. The headers' slots must match golden/MAJOR.MINOR.txt for the version in core.h. Before a
-#     version is released, an intended change is made by regenerating that file:
+#  1. The slots in the headers must be those in golden/MAJOR.MINOR.txt for the version in core.h.
+#     To change the ABI before that version is released, regenerate the file:
 #       sdk/abi/dump_slots.sh sdk/include > sdk/abi/golden/MAJOR.MINOR.txt
-#  2. Golden files of earlier minor versions of the same major version must be prefixes of it:
-#     members may only be appended, to enums and to structs that start with their size.
-# A missing golden file is a failure.
+#  2. Compared with earlier minor versions of the same major version, members may only have been
+#     appended, and only to enums and to structs that start with their size.
+# If a golden file is missing, the check fails.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 include=$1
@@ -24,7 +24,7 @@ fi
 
 for old in "$golden/$major".*.txt; do
   [ "$old" = "$golden/$major.$minor.txt" ] && continue
-  # Blocks are keyed by file and struct; an enum is keyed by its first member.
+  # Blocks are identified by file and struct name, and enums by their first member.
   awk -v old="$old" '
     function finish() { if (key != "") { blocks[side, key] = body; known[side, key] = 1 } key = "" }
     function begin(k) { finish(); key = file "|" k; body = "" }

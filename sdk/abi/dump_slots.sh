@@ -1,7 +1,7 @@
 #!/bin/sh
-# dump_slots.sh INCLUDE_DIR: prints every slot of the ABI headers, one per line, in order.
+# dump_slots.sh INCLUDE_DIR: prints all slots of the ABI headers in order, one per line.
 #
-# A change in this output is a change of the ABI: check_slots.sh compares it with sdk/abi/golden/.
+# If the output changes, the ABI has changed. check_slots.sh compares it with sdk/abi/golden/.
 set -eu
 cd "$1/bulkhead/abi"
 find . -name '*.h' | LC_ALL=C sort | while read -r header; do

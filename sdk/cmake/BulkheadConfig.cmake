@@ -1,6 +1,6 @@
-# find_package(Bulkhead 0.1 REQUIRED) provides the target bulkhead::sdk and the function
-# bh_add_plugin(). COMPONENTS Aggregator adds bulkhead::aggregator, a client library for `bulkhead
-# aggregator`.
+# Used by find_package(Bulkhead 0.1 REQUIRED). Provides the target bulkhead::sdk and the function
+# bh_add_plugin(). With COMPONENTS Aggregator, also provides bulkhead::aggregator, a client library
+# for `bulkhead aggregator`.
 include("${CMAKE_CURRENT_LIST_DIR}/BulkheadTargets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/BulkheadPlugin.cmake")
 foreach(component IN LISTS Bulkhead_FIND_COMPONENTS)

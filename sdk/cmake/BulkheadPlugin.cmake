@@ -1,11 +1,11 @@
 # bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
 #               [EXCLUSIVE] [INSTALL])
 #
-# Builds the library NAME.so, which exports only bh_plugin_entry_v0, and its manifest
-# NAME.plugin.toml in the same folder. NAME must be the id in the plugin's descriptor.
+# Builds a plugin: the library NAME.so, which exports only bh_plugin_entry_v0, and its manifest
+# NAME.plugin.toml in the same folder. NAME must be the ID in the plugin's descriptor.
 #
-# EXCLUSIVE: the plugin holds a file, port or database that only one process can hold. A reload
-# therefore ends the old process before it starts the new one.
+# EXCLUSIVE: the plugin uses a file, port or database that only one process can use at a time. A
+# reload then stops the old process before it starts the new one.
 #
 # Both files are written to the current binary folder, or to BULKHEAD_PLUGIN_DIR if it is set.
 # INSTALL (or BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules for
@@ -27,11 +27,12 @@ function(bh_add_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Otherwise, a static local of an inline function would keep the library mapped (STB_GNU_UNIQUE)
-    # and survive its reload.
+    # Without this option, a static local variable of an inline function is STB_GNU_UNIQUE: it would
+    # keep the library mapped and survive its reload.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
-  # The main program contains the sanitizer runtime, so its symbols are undefined here.
+  # With sanitizers, symbols are undefined here because the sanitizer runtime is in the main
+  # program.
   if(NOT BULKHEAD_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()

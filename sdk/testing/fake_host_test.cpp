@@ -77,7 +77,7 @@ TEST_CASE("a timer fires once, but not if it was cancelled; a stale handle is re
   REQUIRE(executor->timer_cancel(host.ctx(), first) == BH_STALE);
 }
 
-TEST_CASE("a watch is level-triggered and reports the end of the stream as an error event") {
+TEST_CASE("a watch is level-triggered and reports a closed stream as an error event") {
   FakeHost fake;
   const bh::Host host(fake.host());
   Pipe pipe;

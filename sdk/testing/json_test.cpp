@@ -1,4 +1,4 @@
-// Tests of the JSON reader and writer of the SDK.
+// Tests the SDK's JSON reader and writer.
 #include <bulkhead/cpp/json.hpp>
 #include <catch2/catch.hpp>
 
@@ -59,7 +59,7 @@ TEST_CASE("strings are escaped") {
 }
 
 TEST_CASE("bytes are escaped at each position in a machine word") {
-  // Eight bytes are checked at a time, so special bytes are tested at each position.
+  // The code checks eight bytes at a time, so each byte is tested at each position of a word.
   for (int byte = 0; byte < 256; ++byte) {
     for (std::size_t at = 0; at < 24; ++at) {
       std::string text(24, 'x');

@@ -1,4 +1,4 @@
-// Tests of message headers, and of delivery to hosts built before headers existed.
+// Tests message headers, and the delivery of messages to older hosts, which do not support headers.
 #include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// A fake host. Stores received messages, and the answers to return.
+// A fake host. Stores the messages that it receives.
 struct Host {
   int whole = 0, plain = 0;
   std::vector<std::string> names;

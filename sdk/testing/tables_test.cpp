@@ -1,4 +1,4 @@
-// Tests that exceptions of a plugin's class do not cross the ABI in any function of a table.
+// Tests that no function of a table lets an exception of a plugin's class pass through the ABI.
 #include <bulkhead/cpp/tables.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ namespace {
   throw std::runtime_error("thrown by the plugin");
 }
 
-// A class whose functions all throw, except for the constructor.
+// A class whose member functions all throw exceptions.
 class Thrower {
  public:
   static constexpr bh::Info info{.id = "thrower",
@@ -83,7 +83,8 @@ TEST_CASE("exceptions of policy and telemetry functions are caught") {
   const bh_policy_request request{};
   bh_verdict verdict{};
   bh_error error = bh::make_error();
-  // If needs() throws, the policy is queried about all messages and rejects them.
+  // If needs() throws, the policy receives all messages, and the functions that judge them return
+  // errors.
   CHECK((policy.needs(self) & BH_POLICY_DECIDES) != 0);
   CHECK(policy.decide(self, &request, &verdict, &error) == BH_E_INTERNAL);
   CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_INTERNAL);
@@ -92,7 +93,7 @@ TEST_CASE("exceptions of policy and telemetry functions are caught") {
   const bh_telemetry &telemetry = *bh::telemetry_table<Thrower>();
   const bh_record record{};
   const bh_record *const records[] = {&record};
-  CHECK(telemetry.batch(self, records, 1) == 0);  // so the records are sent again
+  CHECK(telemetry.batch(self, records, 1) == 0);  // no record was accepted, so they are sent again
   CHECK((telemetry.needs(self) & BH_TELEMETRY_BLOCKS) != 0);
 }
 

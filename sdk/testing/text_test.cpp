@@ -1,4 +1,4 @@
-// Tests of the SDK's text helpers and clocks.
+// Tests the SDK's text functions and clocks.
 #include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/text.hpp>
 #include <catch2/catch.hpp>
@@ -15,8 +15,8 @@ TEST_CASE("case conversion is limited to ASCII") {
   CHECK(bh::equal_ignoring_case("Content-TYPE", "content-type"));
   CHECK(bh::equal_ignoring_case("", ""));
   CHECK_FALSE(bh::equal_ignoring_case("content-typ", "content-type"));
-  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));  // the characters differ in the same bit as
-                                                   // upper- and lower-case letters
+  // they differ only in the bit that distinguishes upper and lower case
+  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));
   CHECK_FALSE(bh::equal_ignoring_case("\xC4", "\xE4"));
   CHECK(bh::starts_with_ignoring_case("HTTPS://x", "https://"));
   CHECK_FALSE(bh::starts_with_ignoring_case("http", "https"));
@@ -63,12 +63,12 @@ TEST_CASE("UTF-8: valid characters of RFC 3629 are accepted") {
 }
 
 TEST_CASE("text is truncated and repaired at character boundaries") {
-  constexpr std::string_view text = "aä€😀";  // 1, 2, 3 and 4 bytes
+  constexpr std::string_view text = "aä€😀";  // characters of 1, 2, 3 and 4 bytes
   const std::size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
   for (std::size_t i = 0; i < std::size(whole); ++i) {
     CHECK(bh::cut_text(text, i) == text.substr(0, whole[i]));
   }
-  CHECK(bh::character_boundary("\x80\x80\x80\x80\x80\x80", 5) == 5);  // the text is not UTF-8
+  CHECK(bh::character_boundary("\x80\x80\x80\x80\x80\x80", 5) == 5);  // not UTF-8
   CHECK(bh::count_characters(text) == 4);
   CHECK(bh::repaired_utf8("a\xFF€\xE2\x82") == "a\xEF\xBF\xBD€\xEF\xBF\xBD\xEF\xBF\xBD");
 }

@@ -1,4 +1,4 @@
-// Tests of URL splitting.
+// Tests the functions that split URLs.
 #include <bulkhead/cpp/url.hpp>
 #include <catch2/catch.hpp>
 

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# alone.sh SDK_DIR: checks that a plugin author can include any SDK header first.
-#  - Each header compiles alone, as C++20 (and as C11 if its name ends in .h), with every installed
-#    g++ 12 to 14 and clang++ 14 to 19, and with $CXX.
-#  - Each header includes the standard headers of all names that it uses. A compiler tests only one
-#    version of the standard library, and versions differ in the headers that they include
-#    indirectly.
+# alone.sh SDK_DIR: checks that every SDK header can be included first.
+#  - Each header must compile alone as C++20 (and as C11 if its name ends in .h) with every
+#    installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX.
+#  - Each header must include the standard headers for all names that it uses. Compiling does not
+#    prove this, because standard headers include others, which differ between library versions.
 set -euo pipefail
 cd "$1"
-# In the installed tree, all headers are in one folder.
+# The installed package has all headers in one folder.
 mapfile -t headers < <(find include aggregator/include -name '*.h' -o -name '*.hpp' | sort)
 [ ${#headers[@]} -gt 0 ] || { echo "no headers in $PWD" >&2; exit 1; }
 fail=0
 
-# A standard header and the names that it declares.
+# Each rule is a standard header and a pattern for the names that it declares.
 std='std::'
 rules=(
   "cstdint $std(u?int(8|16|32|64|ptr|max)_t)\\b"

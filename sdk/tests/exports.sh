@@ -1,6 +1,6 @@
 #!/bin/sh
-# exports.sh NM PLUGIN_DIR...: checks that every plugin exports only its entry function, and that no
-# plugin has a symbol that would keep it mapped in the process (STB_GNU_UNIQUE).
+# exports.sh NM PLUGIN_DIR...: checks that every plugin exports only its entry function, and has no
+# STB_GNU_UNIQUE symbol, which would keep the plugin mapped.
 set -eu
 nm=$1
 shift

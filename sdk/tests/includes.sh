@@ -1,6 +1,6 @@
 #!/bin/sh
 # includes.sh TREE: checks that no file of a plugin or the SDK includes a header of core/ or host/,
-# under any name that core's include folder permits.
+# under any path that core's include folder permits.
 set -eu
 cd "$1"
 rooms=$(cd core && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | paste -sd '|' -)

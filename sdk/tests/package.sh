@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the SDK into an empty prefix, builds the templates and an aggregator client with it
-# outside this repository, and tests that the core can load and use the plugins.
+# Installs the SDK into an empty prefix. Then builds the templates and an aggregator client outside
+# this repository, and checks that the core can load and use the plugins.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -26,7 +26,7 @@ plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
 "$BUILD/tests/load_check" "$plugins" hello-tools echo '{"say":"\"hi\""}' wait '{}'
 "$BUILD/tests/load_check" "$plugins" hello-tools-c echo '{"say":"\"hi\""}'
 
-# The aggregator client is a component. It must be missing before its installation and found
+# The aggregator client is a component. find_package() must fail before it is installed, and succeed
 # afterwards.
 mkdir "$work/client"
 cat >"$work/client/CMakeLists.txt" <<'END'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks that check_slots.sh rejects each mutant of the headers: any change within a minor version,
-# and any change other than appending relative to an earlier minor version.
+# Checks that check_slots.sh rejects modified headers: any change within a minor version, and any
+# change other than appending members since an earlier minor version.
 set -eu
 sdk=$1
 work=$(mktemp -d)
@@ -28,8 +28,8 @@ expect() {  # refused|accepted WHAT
     failures=1
   fi
 }
-# Compares the headers with the golden file of this minor version and then, as a new minor version,
-# with an earlier golden file.
+# Applies a change to the headers and compares them, first with the golden file of the same minor
+# version, and then, as a new minor version, with the earlier golden file.
 try() {  # WHAT FILE SED-SCRIPT VERDICT-AS-NEW-MINOR
   fresh
   cp "$sdk"/abi/golden/*.txt "$work/golden/"

@@ -1,6 +1,6 @@
-// A tools plugin whose calls wait until its process receives SIGUSR1, so tests decide when calls
-// end. Each answer contains VERSION, which distinguishes builds of the plugin. hold_secret stores a
-// secret when the call is released, then reads it back and returns it.
+// A tools plugin whose calls complete only when its process receives SIGUSR1. Tests thus determine
+// when calls complete. Every result contains HELD_VERSION, which identifies the build of the
+// plugin. When released, a call of hold_secret stores a secret, reads it and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -85,8 +85,7 @@ class Held {
       one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
     }
   }
-  // Stores a secret and reads it back. Returns its value, or the status of the function that
-  // failed.
+  // Stores a secret and reads it. Returns its value, or the status of the function that failed.
   std::string kept_secret() {
     if (secrets_ == nullptr) return "no secrets";
     char buf[16];
@@ -95,7 +94,7 @@ class Held {
     if (status == BH_OK) status = secrets_->get(host_.ctx(), bh::str("held"), buf, sizeof buf, &n);
     return status == BH_OK ? std::string(buf, n) : "status " + std::to_string(status);
   }
-  // Answers with "one" or "one hello", followed by `more` bytes.
+  // Completes the call with the plugin's version, optionally a configured text, and `more` bytes.
   void answer(bh_call call, std::size_t more) {
     std::string text = HELD_VERSION;
     const std::size_t said = config_.find(R"("say":")");

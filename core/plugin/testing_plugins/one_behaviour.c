@@ -1,4 +1,5 @@
-/* A small plugin in C. BEHAVIOUR selects the rule that it breaks. Each lifecycle step is logged. */
+/* A small plugin in C that logs each lifecycle step. BEHAVIOUR selects the rule that it
+ * violates. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Members that a later ABI minor version may have appended; the host must not read them. */
+/* Members that a later minor version of the ABI may append. The host must not read them. */
 struct bigger_plugin {
   bh_plugin now;
   void *later[4];
@@ -107,8 +108,8 @@ static void destroy(void *self_) {
   free(self);
 }
 
-/* Lists a tool that reports completion without a result, and tools that complete with a result on
- * another thread. */
+/* Lists a tool whose calls are reported as complete but have no result, and tools whose calls
+ * complete on another thread. */
 static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
   static const char tools[] =
       "[{\"name\":\"nothing\",\"inputSchema\":{\"type\":\"object\"}},"

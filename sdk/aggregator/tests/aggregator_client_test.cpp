@@ -1,5 +1,5 @@
-// Tests of the client with a scripted aggregator. tests/e2e/aggregator.mjs and
-// aggregator_drive_test use the real aggregator.
+// Tests the client with a scripted aggregator. tests/e2e/aggregator.mjs and aggregator_drive_test
+// use the real one.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -31,8 +31,8 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Collects the replies of requests from several threads. Must be created before the client, because
-// the client answers pending requests when it is destroyed.
+// Collects replies from several threads. Must be created before the client, whose destructor calls
+// the callbacks of pending requests.
 class Collected {
  public:
   Client::Callback one() {
@@ -109,7 +109,7 @@ TEST_CASE("A15 replies are matched by id, even if out of order or requested by m
 
 TEST_CASE("A23 when the process is killed, all pending requests fail immediately") {
   Options options = fake();
-  options.timeout_ms = 600'000;  // these requests end only when the process exits
+  options.timeout_ms = 600'000;  // these requests complete only when the process exits
   options.restart_pause_ms = 0;
   options.definitions = R"([{"name":"a"}])";
   Collected hanging;
@@ -117,10 +117,10 @@ TEST_CASE("A23 when the process is killed, all pending requests fail immediately
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
-  CHECK(client.call_tool("echo", "1").ok());  // ten requests have already been read
+  CHECK(client.call_tool("echo", "1").ok());  // the ten requests have been read before this one
   ::kill(client.pid(), SIGKILL);
   for (const Reply &reply : hanging.wait(10)) CHECK(reply.kind == Kind::lost);
-  // The next call restarts the process with the same definitions.
+  // The next call starts the process again with the same definitions.
   CHECK(client.call_tool("defined").text == R"([{"name":"a"}])");
 }
 
@@ -137,7 +137,8 @@ TEST_CASE("if the process does not read, unsent requests are distinguished from 
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "echo", large), waiting.one());
   }
-  CHECK(client.request("list_tools").kind == Kind::not_sent);  // the limit for pending requests
+  // the limit for pending requests is reached
+  CHECK(client.request("list_tools").kind == Kind::not_sent);
   ::kill(pid, SIGKILL);
   for (const Reply &reply : waiting.wait(2)) CHECK(reply.kind == Kind::not_sent);
 }

@@ -1,6 +1,6 @@
-// A scripted aggregator for the client's tests. The name of the called tool selects the behaviour:
-// "echo" returns the arguments, "defined" returns the definitions, "hang" never answers, "die"
-// exits, "garble" answers in an unknown format, "later" answers after the next call.
+// A scripted aggregator for the client's tests. It behaves according to the name of the called
+// tool: "echo" returns the arguments, "defined" returns the definitions, "hang" never replies,
+// "die" exits, "garble" replies in an unknown format, "later" replies after the next call.
 #include <unistd.h>
 #include <bulkhead-aggregator/frames.hpp>
 

@@ -1,7 +1,7 @@
-/* A tools plugin in plain C: `echo` returns its arguments as text.
+/* A tools plugin in plain C. Its tool `echo` returns its arguments as text.
  *
- * All functions run on the gateway's reactor thread, one call at a time. No locks are needed, and
- * no function may block. */
+ * All functions run on the gateway's reactor thread, one call at a time. Therefore no locks are
+ * needed, and no function may block. */
 #include <bulkhead/abi/ext/tools.h>
 #include <bulkhead/abi/plugin.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bh_str str(const char *text) {
   return s;
 }
 
-/* Sets the caller's error buffer, if there is one. The text must fit into it. */
+/* Sets the caller's error buffer, if there is one. `text` must fit into the buffer. */
 static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   if (error != NULL && BH_HAS(bh_error, error, text)) {
     error->code = code;
@@ -35,7 +35,8 @@ static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   return code;
 }
 
-/* Writes text as a JSON string and returns the end of the output. Needs at most 6 * n + 2 bytes. */
+/* Writes the text as a JSON string and returns the end of the output. The buffer must be large
+ * enough: each byte needs up to six characters, and the quotes need two. */
 static char *write_quoted(char *out, bh_str text) {
   static const char hex[] = "0123456789abcdef";
   uint64_t i;
@@ -66,7 +67,7 @@ static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
   out->p = tools_json;
   out->n = sizeof tools_json - 1;
   out->owner = NULL;
-  out->release = NULL; /* static data needs no release */
+  out->release = NULL; /* static data is not freed */
   return BH_OK;
 }
 
@@ -90,7 +91,7 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
   result.kind = BH_RESULT_OK;
   result.json.p = json;
   result.json.n = (uint64_t)(end - json);
-  result.json.owner = json; /* the host calls release(owner) when it is done */
+  result.json.owner = json; /* the host calls release(owner) when it no longer needs the data */
   result.json.release = free;
   self->tools->complete(self->host->ctx, call, &result);
   return BH_OK;

@@ -1,7 +1,7 @@
-// A tools plugin: `echo` answers immediately, `wait` answers later.
+// A tools plugin. Calls of `echo` complete immediately; calls of `wait` complete after a delay.
 //
-// All functions run on the gateway's reactor thread, one call at a time. No locks are needed, and
-// no function may block. Blocking work must use host_.run_blocking().
+// All functions run on the gateway's reactor thread, one call at a time. Therefore no locks are
+// needed, and no function may block. Use host_.run_blocking() for blocking work.
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -24,7 +24,7 @@ constexpr std::string_view tools_json = R"([
    "annotations":{"readOnlyHint":true}}
 ])";
 
-// The JSON Schema of the configuration; the gateway rejects invalid configurations before it calls
+// The JSON Schema of the configuration. The gateway rejects invalid configurations before it calls
 // configure().
 constexpr std::string_view schema_json = R"({
   "type":"object","additionalProperties":false,
@@ -58,8 +58,8 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // The gateway checks that stop() releases all resources. This plugin's only resources are its
-  // timers.
+  // stop() must release all resources, and the gateway checks this. The only resources of this
+  // plugin are its timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();
@@ -88,7 +88,7 @@ class HelloTools {
     return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
   }
 
-  // The caller no longer waits, but the call must still be completed.
+  // A cancelled call must be completed too, although the caller does not wait for it.
   void call_cancel(bh_call call) {
     const auto it = waiting_.find(call);
     if (it == waiting_.end()) return;

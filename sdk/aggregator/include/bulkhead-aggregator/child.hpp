@@ -1,4 +1,4 @@
-// An aggregator process and the two pipes to it. Header only; C++20, Linux.
+// A child process, and the pipes to its standard input and output. Header only; C++20, Linux.
 #pragma once
 
 #include <bulkhead/cpp/text.hpp>
@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Moves a descriptor whose number is that of a standard descriptor, because the child replaces the
-// standard descriptors. Such numbers occur if the program has closed its standard descriptors.
+// Moves a descriptor to a number above the standard descriptors, because the child replaces those.
+// Needed if the program has closed its own standard descriptors.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -56,7 +56,7 @@ inline bool make_pipe(Fd *read_end, Fd *write_end) {
   return read_end->get() >= 0 && write_end->get() >= 0;
 }
 
-// Owns the process, and kills and reaps it on destruction. Not thread-safe.
+// A child process. It is killed and reaped on destruction. Not thread-safe.
 class Child {
  public:
   Child() noexcept = default;
@@ -66,16 +66,16 @@ class Child {
 
   bool running() const noexcept { return pid_ > 0; }
   pid_t pid() const noexcept { return pid_; }
-  // Return the non-blocking pipes to the child's standard input and from its standard output.
+  // The pipes to the child's standard input and from its standard output. Both are non-blocking.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // Returns a descriptor that is readable when the process has exited, or -1 if the kernel does not
-  // support pidfds.
+  // Returns a descriptor that is readable after the process has exited, or -1 if the kernel does
+  // not support pidfds.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // On failure, returns false and sets *why to the failed call. A program name without a slash is
-  // looked up in PATH.
+  // Starts a program. If `program` has no slash, it is searched for in PATH. On failure, returns
+  // false and sets *why to the call that failed.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -95,8 +95,8 @@ class Child {
     return true;
   }
 
-  // Waits for the process to exit, with a time-out. Returns true if it has exited and has been
-  // reaped.
+  // Waits until the process exits or the timeout expires. Returns true if the process has exited
+  // and been reaped.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -106,7 +106,7 @@ class Child {
     return reap(WNOHANG);
   }
 
-  // Kills the process immediately.
+  // Kills and reaps the process.
   void end() {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
@@ -138,7 +138,7 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // Resets signals that this program blocks or ignores, because the child would inherit these
+    // Signals that this program blocks or ignores are reset, because the child would inherit these
     // settings.
     sigset_t none, pipe;
     ::sigemptyset(&none);
@@ -161,7 +161,7 @@ class Child {
       got = ::waitpid(pid_, &status, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) return false;
-    pid_ = -1;  // even if the process was reaped elsewhere
+    pid_ = -1;  // also if other code has reaped the process
     return true;
   }
 

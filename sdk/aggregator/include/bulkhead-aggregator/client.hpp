@@ -1,5 +1,5 @@
-// A client of the aggregator: starts `bulkhead aggregator` and uses its protocol. If the process
-// exits, callers do not wait for it. Header only; C++20, Linux; link with -pthread.
+// A client that starts `bulkhead aggregator` as a child process and sends requests to it. Header
+// only; C++20, Linux; link with -pthread.
 //
 //   bh::aggregator::Options options;
 //   options.definitions = R"([{"name":"files","command":"mcp-files","args":["/srv"]}])";
@@ -8,9 +8,9 @@
 //   const auto reply = client.call_tool("files__read", R"({"path":"a.txt"})");
 //   if (reply.ok()) use(reply.text);        // the tool's result, JSON
 //
-// The first request starts the process. The destructor ends it with all its children. If the
-// process dies, all pending requests fail immediately. If Options::restart is true, the next
-// request restarts it with the last accepted definitions.
+// The first request starts the process. The destructor terminates the process and all of its
+// children. If the process exits, all pending requests fail immediately; if Options::restart is
+// true, the next request starts it again with the last accepted definitions.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -42,12 +42,13 @@ namespace bh::aggregator {
 struct Options {
   std::string program = "bulkhead";
   std::vector<std::string> arguments = {"aggregator"};
-  std::string definitions = "[]";  // the first message: a JSON array of server definitions
-  Codec codec = Codec::msgpack;    // ndjson is for debugging; messages of at most 1 MiB
+  std::string definitions = "[]";  // a JSON array of server definitions
+  Codec codec = Codec::msgpack;    // ndjson is for debugging; it limits messages to 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  std::uint32_t restart_pause_ms = 1'000;  // between two starts; until then, requests fail
-  std::uint32_t timeout_ms = 310'000;  // for a request; longer than the aggregator's own time-outs
+  // minimum time between two starts; until then, requests fail
+  std::uint32_t restart_pause_ms = 1'000;
+  std::uint32_t timeout_ms = 310'000;  // per request; longer than the aggregator's own timeouts
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
   std::size_t max_pending = 4'096;     // requests without a reply
   std::size_t max_queued = 64u << 20;  // bytes that the process has not read
@@ -60,16 +61,16 @@ struct Reply {
     not_sent,  // not executed: there is no process, or a limit of this client was reached
     lost,      // sent, but the process exited; the request may have been executed
     late,      // sent, but no reply arrived in time; the request may have been executed
-    garbled    // the reply has an unknown format
+    garbled    // the format of the reply is unknown
   };
   Kind kind = Kind::ok;
-  std::string text;  // if ok, the requested data as JSON; otherwise the error
+  std::string text;  // the requested data as JSON if kind is ok, and an error message otherwise
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
-// All members are thread-safe. The callback of send() runs on the client's own thread, or inside
-// send() if the request cannot be sent. The callback may call send(), but must not wait or destroy
-// the client.
+// Thread-safe. The callback of send() runs on the client's own thread or, if the request cannot be
+// sent, inside send(). A callback may call send(), but must not wait for a reply and must not
+// destroy the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -89,7 +90,7 @@ class Client {
     thread_.join();
   }
 
-  // Returns the process id, or -1 if there is no process.
+  // Returns -1 if there is no process.
   pid_t pid() const {
     const std::lock_guard lock(mutex_);
     return child_.pid();
@@ -101,8 +102,8 @@ class Client {
     return pending_.size();
   }
 
-  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out from the
-  // options applies. `done` is called exactly once.
+  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, Options::timeout_ms
+  // applies. Calls `done` exactly once.
   void send(std::string_view method, std::string_view params, Callback done,
             std::uint32_t timeout_ms = 0) {
     std::string why;
@@ -116,7 +117,7 @@ class Client {
     done({Reply::Kind::not_sent, std::move(why)});
   }
 
-  // Like send(), but waits for the reply. Must not be called in a callback.
+  // Sends a request and waits for the reply. Must not be called in a callback.
   Reply request(std::string_view method, std::string_view params = {},
                 std::uint32_t timeout_ms = 0) {
     std::promise<Reply> promise;
@@ -140,8 +141,8 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers` is a JSON array that replaces all definitions. If the aggregator accepts the array,
-  // it is sent again at each restart.
+  // Replaces all server definitions with `servers`, a JSON array. If the aggregator accepts them,
+  // they are used again when it is restarted.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -150,8 +151,8 @@ class Client {
     }
     return reply;
   }
-  // Ends the process and waits until it has exited. The next request restarts it, unless
-  // Options::restart is false.
+  // Shuts the process down and waits until it has exited. If Options::restart is true, the next
+  // request starts it again.
   Reply shutdown() {
     Reply reply = request("shutdown");
     Failures failures;
@@ -165,7 +166,7 @@ class Client {
     return reply;
   }
 
-  // Returns {"key":"name","arguments":...}.
+  // Returns {"KEY":"NAME","arguments":ARGUMENTS}.
   static std::string named(std::string_view key, std::string_view name,
                            std::string_view arguments) {
     std::string out = "{";
@@ -181,17 +182,18 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // offset of the request's end in the process's input
+    std::uint64_t end;  // offset in the process's input at which the request ends
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
   void wake() const noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN means that the thread has already been woken.
+    // EAGAIN: the thread has already been woken.
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
-  // ---- under the mutex -------------------------------------------------------------------------
+  // ---- functions that need the mutex
+  // --------------------------------------------------------------
 
   bool enqueue(std::string_view method, std::string_view params, std::uint32_t timeout_ms,
                Callback *done, std::string *why) {
@@ -206,7 +208,7 @@ class Client {
     json::append_quoted(&message, method);
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
-    // NDJSON copies the JSON unchanged, so it is validated here.
+    // Validated here, because NDJSON contains the caller's JSON unchanged.
     const char *problem = json::valid(message) ? append(message) : "it is not JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
@@ -250,7 +252,7 @@ class Client {
     while (written_ < out_.size()) {
       const ssize_t n = ::write(child_.input(), out_.data() + written_, out_.size() - written_);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) break;  // full or closed; a closed pipe is detected elsewhere
+      if (n < 0) break;  // full or closed; the client's thread detects a closed pipe
       written_ += static_cast<std::size_t>(n);
     }
     if (written_ < out_.size() && written_ < out_.size() / 2) return;
@@ -259,7 +261,7 @@ class Client {
     written_ = 0;
   }
 
-  // Returns true if the output has ended or is invalid.
+  // Reads replies. Returns true if the process's output has been closed or is invalid.
   bool read_in(std::vector<std::string> *replies) {
     char piece[65'536];
     for (;;) {
@@ -294,7 +296,7 @@ class Client {
     }
   }
 
-  // Ends the process, if it is still running, and fails all pending requests.
+  // Terminates the process and fails all pending requests.
   void ended(Failures *out) {
     child_.end();
     ended_.notify_all();
@@ -311,10 +313,11 @@ class Client {
     written_ = 0;
   }
 
-  // ---- the client's thread ---------------------------------------------------------------------
+  // ---- functions of the client's thread
+  // -----------------------------------------------------------
 
   void run() {
-    sigset_t set;  // writing to a process that has exited fails with EPIPE
+    sigset_t set;  // with SIGPIPE blocked, writing to an exited process fails with EPIPE
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -332,7 +335,7 @@ class Client {
     for (auto &[done, reply] : failures) done(std::move(reply));
   }
 
-  // Waits for an event and handles it. Returns false if the client must stop.
+  // Waits for an event and handles it. Returns false if the client is being destroyed.
   bool turn() {
     std::array<pollfd, 4> watched{};
     int timeout = -1;
@@ -354,7 +357,8 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        bool over = read_in(&replies);  // output written before the process exited is processed
+        // includes output that was written before the process exited
+        bool over = read_in(&replies);
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
       }
@@ -365,7 +369,7 @@ class Client {
     return true;
   }
 
-  // Ends the process, and fails all pending requests that have no reply in `replies`.
+  // Terminates the process, and fails all pending requests that have no reply in `replies`.
   void settle(const std::vector<std::string> &replies, Failures *failures) {
     std::map<std::uint64_t, Pending> answered;
     for (const std::string &reply : replies) {
@@ -379,7 +383,8 @@ class Client {
     for (const auto &[id, pending] : pending_) deadlines_.emplace(pending.deadline, id);
   }
 
-  // Called while the destructor waits. Requests a shutdown, waits, then kills the process.
+  // Runs while the destructor waits for the process. Requests a shutdown, and kills the process if
+  // it does not exit within Options::end_ms.
   void break_off() {
     if (!child_.running()) return;
     if (end_by_ == Clock::time_point{}) {
@@ -436,8 +441,8 @@ class Client {
   detail::Child child_;
   detail::Fd wake_;
   std::string out_;            // bytes for the process's input
-  std::size_t written_ = 0;    // bytes of out_ that have been written
-  std::uint64_t flushed_ = 0;  // bytes of the process's input that were removed from out_
+  std::size_t written_ = 0;    // number of bytes of out_ that have been written
+  std::uint64_t flushed_ = 0;  // number of bytes that were written and removed from out_
   FrameCutter cutter_{Codec::ndjson};
   std::map<std::uint64_t, Pending> pending_;
   std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_;

@@ -1,11 +1,11 @@
 // The framing of the aggregator protocol. Header only; C++20.
 //
-//   NDJSON       one JSON text per line, at most 1 MiB without the newline
-//   MessagePack  a length (four bytes, most significant byte first), then one packed value of at
-//                most 16 MiB; maps have named fields
+//   NDJSON       one JSON text per line, of at most 1 MiB without the newline
+//   MessagePack  a length (four bytes, most significant first), then one packed value of at most
+//                16 MiB; maps have string keys
 //
-// The first byte distinguishes the formats: a valid length begins with 0 or 1, a JSON text with a
-// printable character.
+// The first byte identifies the format: a valid length begins with the byte 0 or 1, and a JSON text
+// with a printable character.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ enum class Codec : std::uint8_t { automatic, ndjson, msgpack };
 inline constexpr std::size_t max_line = 1u << 20;
 inline constexpr std::size_t max_frame = 16u << 20;
 
-// Splits a stream into messages. Memory grows with the received bytes; an announced length does not
-// reserve memory.
+// Splits a stream into messages. Memory is allocated only for bytes that have arrived, and not for
+// announced lengths.
 class FrameCutter {
  public:
   enum class Next : std::uint8_t {
-    message,   // message() returns one message
+    message,   // message() returns a message
     more,      // more bytes are needed
     too_long,  // a line exceeds the limit and is skipped; reported once
     broken     // a length exceeds the limit, so the next message cannot be located
@@ -37,7 +37,7 @@ class FrameCutter {
 
   explicit FrameCutter(Codec codec) noexcept : codec_(codec) {}
 
-  // Returns the codec. It is automatic until the first non-whitespace byte has arrived.
+  // Returns the codec. It is `automatic` until a byte other than white space has arrived.
   Codec codec() const noexcept { return codec_; }
 
   void add(std::string_view bytes) {
@@ -46,7 +46,7 @@ class FrameCutter {
       searched_ -= std::min(searched_, at_);
       at_ = 0;
     }
-    // Releases the buffer of a very long message.
+    // Frees the buffer after a very long message.
     if (buffer_.empty() && buffer_.capacity() > kept_capacity) buffer_ = std::string();
     buffer_.append(bytes);
   }
@@ -56,12 +56,12 @@ class FrameCutter {
     return codec_ == Codec::ndjson ? next_line() : next_packed();
   }
 
-  // Returns the message after Next::message: a line or a packed value. Valid until add() or next()
-  // is called.
+  // Returns the message that next() found: a line or a packed value. Valid until the next call of
+  // add() or next().
   std::string_view message() const noexcept { return message_; }
 
-  // Returns true if there is a last line without a newline. Call it at the end of the stream;
-  // message() then returns the line.
+  // Returns true if the stream ends with a line that has no newline; message() then returns it.
+  // Called at the end of the stream.
   bool last_line() {
     if (codec_ != Codec::ndjson || skipping_) return false;
     message_ = json::trimmed(rest());
@@ -125,18 +125,19 @@ class FrameCutter {
   std::string buffer_;
   std::size_t at_ = 0;        // bytes before this offset have been returned
   std::size_t searched_ = 0;  // there is no newline between at_ and this offset
-  bool skipping_ = false;     // skipping the end of a line that is too long
+  bool skipping_ = false;     // skipping the rest of a line that is too long
   std::string_view message_;
 };
 
-// Appends one encoded message. `text` is JSON. Returns null on success. Otherwise, returns the
-// reason why the message cannot be sent, and *out is unchanged.
+// Encodes the JSON `text` as a message and appends it to *out. Returns null on success. Otherwise
+// returns the reason why it cannot be sent; *out is then unchanged.
 inline const char *append_message(Codec codec, std::string_view text, std::string *out) {
   const std::size_t before = out->size();
   if (codec == Codec::ndjson) {
     if (text.size() > max_line) return "it is larger than a line of 1 MiB";
     out->append(text);
-    // Raw newlines are white space between tokens; in strings, they are escaped.
+    // A newline in JSON can only be white space between tokens, because newlines in strings are
+    // escaped.
     std::replace(out->begin() + static_cast<std::ptrdiff_t>(before), out->end(), '\n', ' ');
     out->push_back('\n');
     return nullptr;
@@ -155,8 +156,8 @@ inline const char *append_message(Codec codec, std::string_view text, std::strin
   return nullptr;
 }
 
-// Sets *text to the JSON of a message from FrameCutter. *text refers to the message or to *scratch.
-// Returns null on success, otherwise the error.
+// Decodes a message from FrameCutter. Sets *text to its JSON, which points into the message or into
+// *scratch. Returns null on success, and an error message otherwise.
 inline const char *decode_message(Codec codec, std::string_view message, std::string *scratch,
                                   std::string_view *text) {
   if (codec == Codec::ndjson) {

@@ -1,12 +1,12 @@
-// Converts between MessagePack and JSON, without a tree. Header only; C++20.
+// Converts between MessagePack and JSON without building a tree. Header only; C++20.
 //
-// No library is used. Debian's msgpack packages cannot be installed together with Boost 1.81. The C
-// library builds a tree, and allocates memory for millions of elements if five bytes announce them.
-// Here, an announced size does not allocate memory, and the depth and size of the result are
-// limited.
+// Existing libraries are not used. Debian's msgpack packages cannot be installed together with
+// Boost 1.81. The C library builds a tree, and allocates memory for millions of elements if five
+// bytes announce them. This converter allocates no memory for announced sizes, and limits the depth
+// and size of the result.
 //
-// Both formats have the types that MCP uses: maps with text keys, arrays, text, numbers, true,
-// false, nil. Binary data and extension types have no JSON equivalent and are rejected.
+// MCP uses maps with string keys, arrays, strings, numbers, true, false and nil, which both formats
+// have. Binary data and extension types have no equivalent in JSON and are rejected.
 #pragma once
 
 #include <bulkhead/cpp/json.hpp>
@@ -23,7 +23,7 @@
 
 namespace bh::msgpack {
 
-// Maximum size of the result. JSON needs up to six characters for one packed byte (\u0001).
+// Size limit for the JSON. One packed byte may need six characters (\u0001).
 inline constexpr std::size_t max_json = 64u << 20;
 
 namespace detail {
@@ -31,18 +31,18 @@ namespace detail {
 inline void put_byte(std::string *out, unsigned byte) {
   *out += static_cast<char>(byte & 0xFF);
 }
-// Appends the `bytes` low bytes of value, most significant byte first.
+// Appends the lower `bytes` bytes of `value`, most significant byte first.
 inline void put_number(std::string *out, std::uint64_t value, unsigned bytes) {
   for (unsigned i = bytes; i-- > 0;) put_byte(out, static_cast<unsigned>(value >> (8 * i)));
 }
 
-// Reads one packed value and appends its JSON.
+// Converts one packed value to JSON.
 class Reader {
  public:
   Reader(std::string_view packed, std::string *out, std::size_t bound)
       : p_(packed.data()), end_(packed.data() + packed.size()), out_(*out), bound_(bound) {}
 
-  // Returns null on success, otherwise the error.
+  // Returns null on success, and an error message otherwise.
   const char *run() {
     do {
       if (out_.size() > bound_) return "its JSON would be too large";
@@ -53,19 +53,19 @@ class Reader {
 
  private:
   struct Open {
-    std::uint64_t left;  // remaining values; each map member has two
+    std::uint64_t left;  // remaining values; a map member is two values
     bool map;
   };
 
   bool has(std::uint64_t n) const noexcept { return static_cast<std::uint64_t>(end_ - p_) >= n; }
-  // has(bytes) must be true.
+  // Requires has(bytes).
   std::uint64_t take(unsigned bytes) noexcept {
     std::uint64_t value = 0;
     for (unsigned i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(*p_++);
     return value;
   }
 
-  // Reads one value with its separator, then the ends of the containers that it completes.
+  // Reads one value and its separator, and closes the containers that it completes.
   const char *next() {
     bool key = false;
     if (!open_.empty()) {
@@ -150,8 +150,7 @@ class Reader {
     if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A floating-point number remains a floating-point number in JSON, even if its value is an
-    // integer.
+    // A floating-point number must not become an integer in JSON.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -186,8 +185,8 @@ class Reader {
   std::vector<Open> open_;
 };
 
-// First pass: counts the members or elements of each container, in the order of opening, because
-// MessagePack writes the count before them.
+// First pass: counts the elements of each container, because MessagePack stores the number in front
+// of them. Containers are in the order in which they begin.
 struct Counter {
   std::vector<std::uint32_t> counts;
   std::vector<std::size_t> open;
@@ -204,7 +203,8 @@ struct Counter {
   void begin_array() { begin(); }
   void end_object() { open.pop_back(); }
   void end_array() { open.pop_back(); }
-  // Keys and values are both counted. The count of an object is halved when it is written.
+  // Keys and values are counted separately, so the number for an object is halved when it is
+  // written.
   void key(std::string_view) { element(); }
   void string(std::string_view) { element(); }
   void number(std::string_view) { element(); }
@@ -272,9 +272,9 @@ struct Packer {
     put_byte(&out, 0xCB);
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
-  // from_chars reports overflow and underflow with the same error and leaves zero, which is correct
-  // for underflow. A number is too small if its first nonzero digit is after the decimal point,
-  // taking the exponent into account.
+  // Returns true for underflow and false for overflow. from_chars reports both with the same error
+  // and leaves the value at zero, which is correct for underflow. A number underflows if its first
+  // nonzero digit, after applying the exponent, is behind the decimal point.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);
@@ -312,15 +312,16 @@ struct Packer {
 
 }  // namespace detail
 
-// Appends the JSON of one packed value. Returns null on success, otherwise the error; *out is then
-// incomplete.
+// Converts a packed value to JSON and appends it to *out. Returns null on success. Otherwise
+// returns an error message; *out is then incomplete.
 inline const char *to_json(std::string_view packed, std::string *out,
                            std::size_t bound = max_json) {
   return detail::Reader(packed, out, bound).run();
 }
 
-// Appends the packed form of one JSON text. Returns null on success, otherwise the error. Integers
-// from -2^63 to 2^64-1 stay integers; all other numbers become doubles.
+// Converts a JSON text to a packed value and appends it to *out. Integers from -2^63 to 2^64-1
+// remain integers; all other numbers become doubles. Returns null on success, and an error message
+// otherwise.
 inline const char *from_json(std::string_view text, std::string *out) {
   detail::Counter counter;
   if (!json::walk(text, counter)) return "it is not JSON";

@@ -1,25 +1,24 @@
-/* Bulkhead plugin ABI: basic types that all other headers use.
+/* Bulkhead plugin ABI: the basic types that all other headers use.
  *
- * C11; the only dependencies are <stdint.h> and <stddef.h>. Nothing here allocates, and no type of
- * the C++ standard library crosses the ABI.
+ * C11; the only dependencies are <stdint.h> and <stddef.h>. These headers allocate no memory, and
+ * no type of the C++ standard library crosses the ABI.
  *
  * Rules for all headers:
- *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own
- *    sizeof. A reader accesses a later member only if BH_HAS() is true. Members are appended,
- *    never moved; a change of meaning requires a new extension id.
- *  - Text is UTF-8, not NUL-terminated, and *borrowed until the call returns* unless stated
- *    otherwise. Data that must live longer is a bh_buf, released exactly once by its last owner.
- *  - Every function names its thread in square brackets:
- *      [control] serialised per plugin instance; may take milliseconds, must not wait for the
- *                network.
- *      [io]      the compartment's reactor thread; must not block.
+ *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own sizeof. A
+ *    reader must not access a later member unless BH_HAS() is true. New members are appended and
+ *    never move; if a meaning changes, the extension gets a new ID.
+ *  - Text is UTF-8 and not NUL-terminated. It is *borrowed until the call returns* unless stated
+ *    otherwise. Data that must live longer is a bh_buf, which its last owner releases exactly once.
+ *  - Every function's comment names its thread in square brackets:
+ *      [control]  serialized per plugin instance; may take milliseconds, must not wait for the
+ *                 network.
+ *      [io]       the compartment's reactor thread; must not block.
  *      [blocking] a thread of the host's pool; may block.
- *      [any]     any thread, concurrently.
- *      [no-host] a host function must not be called at this point. A plugin function may call
- *                only bh_host.log, log_enabled and get_ext, and no function of the tables that
- *                get_ext returns.
- *  - No exception may cross the ABI: a C++ plugin must catch all exceptions (the C++ wrapper
- *    does).
+ *      [any]      any thread, concurrently.
+ *      [no-host]  the plugin must not use the host inside this function, except for bh_host.log,
+ *                 log_enabled and get_ext. It must not call functions of tables that get_ext
+ *                 returns.
+ *  - No exception may cross the ABI: a C++ plugin must catch all exceptions (the C++ wrapper does).
  */
 #ifndef BULKHEAD_ABI_CORE_H
 #define BULKHEAD_ABI_CORE_H
@@ -31,33 +30,32 @@
 extern "C" {
 #endif
 
-/* Major version 0 makes no compatibility promise between releases. Host and plugin must have the
- * same major version, and the plugin must not require a newer minor version than the host
- * provides. */
+/* Releases with major version 0 need not be compatible. Host and plugin must have the same major
+ * version, and the plugin must not require a newer minor version than the host's. */
 #define BH_ABI_MAJOR 0u
 #define BH_ABI_MINOR 2u
 
-/* True if *p contains `field` in the version of the type that its producer used. */
+/* True if *p contains `field`. A struct from an older producer may be shorter. */
 #define BH_HAS(type, p, field) \
   ((size_t)(p)->size >= offsetof(type, field) + sizeof(((const type *)0)->field))
 
-/* Borrowed UTF-8 text (or bytes). p may be NULL when n is 0. */
+/* Borrowed UTF-8 text (or bytes). p may be NULL if n is 0. */
 typedef struct bh_str {
   const char *p;
   uint64_t n;
 } bh_str;
 
-/* An HTTP header of a message. The name is a token (RFC 9110), compared case-insensitively. The
- * value may contain any bytes except control characters other than the tab; it need not be UTF-8.
- * An array of headers has at most BH_HEADER_COUNT elements. All names and values together have at
- * most BH_HEADER_BYTES bytes. */
+/* An HTTP header of a message. The name is a token (RFC 9110) and is compared
+ * case-insensitively. The value need not be UTF-8, and may contain all bytes except control
+ * characters other than the tab. An array has at most BH_HEADER_COUNT headers, whose names and
+ * values have at most BH_HEADER_BYTES bytes in total. */
 typedef struct bh_header {
   bh_str name;
   bh_str value;
 } bh_header;
 enum { BH_HEADER_COUNT = 64, BH_HEADER_BYTES = 32768 };
 
-/* Bytes whose ownership is transferred. The receiver must call release(owner) exactly once, from
+/* Bytes whose ownership is transferred. The receiver must call release(owner) exactly once, on
  * any thread. release may be NULL for static data. */
 typedef struct bh_buf {
   const char *p;
@@ -66,33 +64,33 @@ typedef struct bh_buf {
   void (*release)(void *owner);
 } bh_buf;
 
-/* Status codes. Zero and positive values are not errors. Each code determines what the caller
- * should do. */
+/* Status codes. Zero and positive values are not errors. Each code tells the caller what to do. */
 typedef int32_t bh_status;
 enum {
-  BH_OK = 0,               /* done */
-  BH_PENDING = 1,          /* accepted; the completion comes later through the host */
-  BH_WOULD_BLOCK = 2,      /* not accepted now; wait for the documented wake-up, then retry */
-  BH_STALE = 3,            /* the handle's object has ended; drop the handle, never retry */
+  BH_OK = 0,          /* done */
+  BH_PENDING = 1,     /* accepted; the result is reported to the host later */
+  BH_WOULD_BLOCK = 2, /* not accepted now; wait for the documented event, then retry */
+  /* the object of the handle no longer exists; discard the handle, never retry */
+  BH_STALE = 3,
   BH_E_INVALID = -1,       /* the caller's data is invalid; do not retry */
   BH_E_UNSUPPORTED = -2,   /* not implemented by the callee; never retry */
-  BH_E_UNAVAILABLE = -3,   /* currently unreachable; retry after retry_after_ms */
+  BH_E_UNAVAILABLE = -3,   /* temporarily unreachable; retry after retry_after_ms */
   BH_E_TIMEOUT = -4,       /* timed out; the operation may have been executed */
-  BH_E_CANCELLED = -5,     /* stopped on request */
-  BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or reduce the request */
+  BH_E_CANCELLED = -5,     /* cancelled on request */
+  BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or with less data */
   BH_E_DENIED = -7,        /* not permitted; never retry */
   BH_E_NOT_FOUND = -8,     /* the object does not exist */
-  BH_E_IO = -9,            /* a system call failed; the text states the call and the reason */
-  BH_E_AUTH = -10,         /* the peer requires (different) credentials */
+  BH_E_IO = -9,            /* a system call failed; the text names the call and the reason */
+  BH_E_AUTH = -10,         /* the peer requires credentials, or other credentials */
   BH_E_SESSION_LOST = -11, /* the peer no longer has the session; open a new one */
   BH_E_PROTOCOL = -12,     /* the peer violated the protocol */
   BH_E_ABI = -13,          /* host and plugin are incompatible */
   BH_E_INTERNAL = -14      /* a bug in the callee */
 };
 
-/* The caller's error buffer. The callee sets code, n and text (truncated at a character boundary),
- * without allocation. A NULL bh_error* means that the caller does not need the error. The text
- * appears in logs and is sent to clients, so it must not contain credentials. */
+/* The caller's error buffer. The callee sets code, n and text (truncated at a character
+ * boundary). A NULL bh_error* means that the caller does not need the error. The text is logged
+ * and sent to clients, so it must not contain credentials. */
 typedef struct bh_error {
   uint32_t size;
   bh_status code;

@@ -1,4 +1,4 @@
-// Helpers for the C ABI's basic types. Header only; C++20.
+// Functions and classes for the basic types of the C ABI. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ inline bh_str str(std::string_view s) noexcept {
   return {s.data(), s.size()};
 }
 
-// Sets *error (if it is not null), truncating the text at a character boundary, and returns `code`.
-// A function can therefore end with `return bh::fail(error, BH_E_IO, "...")`.
+// Fills *error, unless it is null, and returns `code`, so that a function can end with `return
+// bh::fail(error, BH_E_IO, "...")`. The text is truncated at a character boundary if necessary.
 inline bh_status fail(bh_error *error, bh_status code, std::string_view text,
                       std::uint32_t retry_after_ms = 0) noexcept {
   if (error == nullptr || !BH_HAS(bh_error, error, text)) return code;
@@ -51,14 +51,14 @@ inline std::string_view text(const bh_error &error) noexcept {
   return {error.text, error.n};
 }
 
-// Converts a string to an owned bh_buf.
+// Moves a string into a bh_buf, which owns it.
 inline bh_buf buf(std::string &&s) {
   auto *owner = new std::string(std::move(s));
   return {owner->data(), owner->size(), owner,
           [](void *p) { delete static_cast<std::string *>(p); }};
 }
 
-// Owns a bh_buf and releases it on destruction.
+// Owns a bh_buf, and releases it on destruction.
 class Buf {
  public:
   Buf() noexcept = default;
@@ -85,7 +85,7 @@ class Buf {
   bh_buf buf_{};
 };
 
-// Runs f and converts an exception to an error, because no exception may cross the ABI.
+// Runs f. Converts an exception to an error, because no exception may cross the ABI.
 template <class F>
 bh_status guarded(bh_error *error, F &&f) noexcept {
   try {
@@ -97,7 +97,7 @@ bh_status guarded(bh_error *error, F &&f) noexcept {
   }
 }
 
-// Like guarded(), for functions without a status. If f throws, returns `otherwise`.
+// Runs f and returns its result. If f throws an exception, returns `otherwise`.
 template <class T, class F>
 T guarded_or(T otherwise, F &&f) noexcept {
   try {
@@ -107,12 +107,12 @@ T guarded_or(T otherwise, F &&f) noexcept {
   }
 }
 
-// Like guarded(), for functions without a result.
+// Runs f. Ignores exceptions. For functions that have no result.
 template <class F>
 void contained(F &&f) noexcept {
   try {
     f();
-  } catch (...) {  // there is no caller to report it to
+  } catch (...) {  // there is no caller to which the exception could be reported
   }
 }
 

@@ -1,11 +1,11 @@
-// Typed callbacks for ABI functions that take a function and an argument. A callback consists of an
-// object and either a member function or a stateless function object:
+// Typed callbacks for ABI functions that take a function pointer and an argument. A callback
+// consists of an object, and a member function or stateless lambda:
 //
 //   host.defer(bh::callback<&Plugin::look>(this));
 //   host.timer_start(ms, bh::callback(&job, [](Job &late) { late.timer = 0; late.finish(); }));
 //
-// The object must be valid until the callback has run or been cancelled. A callback allocates no
-// memory and adds no indirection except the function pointer. Header only; C++20.
+// The object must exist until the callback has run or been cancelled. Callbacks allocate no memory
+// and cost no more than a plain function pointer. Header only; C++20.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,6 @@ struct Callback {
   void *arg;
 };
 
-// A callback for a watched descriptor.
 struct FdCallback {
   void (*fn)(void *arg, std::int32_t fd, std::uint32_t events);
   void *arg;
@@ -34,7 +33,7 @@ void *untyped(T *object) noexcept {
   return const_cast<std::remove_cv_t<T> *>(object);
 }
 
-// Calls the function with the ready events if it accepts them, otherwise without them.
+// Calls f with the ready events if it has a parameter for them, and without them otherwise.
 template <class F, class T>
 void call_ready(F &&f, T &object, std::uint32_t events) {
   if constexpr (std::is_invocable_v<F, T &, std::uint32_t>) {
@@ -75,8 +74,8 @@ FdCallback fd_callback(T *object, F) noexcept {
           detail::untyped(object)};
 }
 
-// Like callback(), for functions that may throw. Exceptions are discarded, because they must not
-// cross the ABI.
+// Creates a callback for a member function that may throw. Exceptions are ignored, because they
+// must not cross the ABI.
 template <auto member, class T>
 Callback contained_callback(T *object) noexcept {
   return callback(object, [](T &it) { contained([&] { std::invoke(member, it); }); });
@@ -88,7 +87,7 @@ FdCallback contained_fd_callback(T *object) noexcept {
   });
 }
 
-// Work for a pool thread, and its completion on the reactor thread.
+// A function for a pool thread, and a function that then runs on the reactor thread.
 struct BlockingWork {
   void (*work)(void *arg);
   void (*done)(void *arg);

@@ -1,6 +1,5 @@
-// A string after the removal of escape layers, with the source position of each byte. Used for
-// masking: a credential is found in the decoded text and replaced in the original. Header only;
-// C++20.
+// Decodes escape sequences in a text, and maps each decoded byte to its source. Used to mask
+// credentials: they are found in the decoded text and replaced in the source. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +13,23 @@
 
 namespace bh {
 
-// Thread-safe. Allocates memory; for a text without escapes, the cost is two comparisons per byte.
+// Thread-safe. Allocates memory, except for a text without escape sequences, which costs two
+// comparisons per byte.
 class Decoded {
  public:
-  // json: \n, \/, \u0061 and similar escapes, after any backslash; invalid escapes are unchanged.
-  // UTF-16 code units become UTF-8, and lone surrogates become U+FFFD. percent: %XX. both: json and
-  // percent in one pass.
+  // json: \n, \/, \u0061 etc., wherever there is a backslash. Invalid escape sequences are
+  // unchanged. UTF-16 code units become UTF-8, and lone surrogates U+FFFD. percent: %XX. both: json
+  // and percent in the same pass.
   enum class Layer : std::uint8_t { json, percent, both };
 
   struct Range {
     std::size_t begin = 0, end = 0;
   };
 
-  // Returns nullopt if the text contains no escapes of this layer.
+  // Returns nullopt if the text has no escape sequences of this layer.
   static std::optional<Decoded> of(std::string_view text, Layer layer) {
     Decoded out;
-    std::size_t from = 0;  // earlier text has been appended to out.text_
+    std::size_t from = 0;  // text before this offset has been appended to out.text_
     std::size_t at = next(text, 0, layer);
     while (at < text.size()) {
       char bytes[4];
@@ -61,14 +61,14 @@ class Decoded {
 
   std::string_view text() const noexcept { return text_; }
 
-  // Returns the source range of [begin, end) of text(), extended to complete escapes. Requires
-  // begin < end <= text().size().
+  // Returns the source range of [begin, end) of text(). The range includes whole escape sequences.
+  // Requires begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {place(begin, false), place(end - 1, true)};
   }
 
  private:
-  // One escape: the positions after it, and its lengths in the source and in the result.
+  // An escape sequence: the offsets after it, and its sizes, in the decoded text and in the source.
   struct Step {
     std::size_t decoded_end, source_end;
     std::uint8_t decoded_size, source_size;
@@ -90,7 +90,7 @@ class Decoded {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
   }
-  // Returns -1 if there are not enough digits.
+  // Returns the value of n hexadecimal digits, or -1 if there are fewer.
   static std::int32_t digits(std::string_view text, std::size_t from, std::size_t n) noexcept {
     if (text.size() < from + n) return -1;
     std::int32_t value = 0;
@@ -126,7 +126,7 @@ class Decoded {
     return 4;
   }
 
-  // Returns the length of the escape at the front of the text, or 0 if there is none.
+  // Decodes the escape sequence at the start of the text. Returns its size, or 0 if there is none.
   static std::size_t escape(std::string_view text, Layer layer, char *out,
                             std::size_t *n) noexcept {
     if (text[0] == '%') {
@@ -160,7 +160,8 @@ class Decoded {
     return taken;
   }
 
-  // Returns the source position of the byte at `at`: the start or the end of its source range.
+  // Returns the source offset of the decoded byte at `at`: the start of its source or, if `end` is
+  // set, the end.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,
@@ -174,7 +175,7 @@ class Decoded {
   }
 
   std::string text_;
-  std::vector<Step> steps_;  // in order
+  std::vector<Step> steps_;
 };
 
 }  // namespace bh

@@ -1,4 +1,4 @@
-// A plugin's typed interface to its bh_host. Extensions are looked up once and may be missing.
+// The C++ interface to a plugin's bh_host. Extensions are looked up once; they may be missing.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Host {
     return host_->log_enabled(host_->ctx, level) != 0;
   }
 
-  // Returns true if the host offers the reactor. All plugins in this repository require it, and
-  // their configure() rejects a host without it.
+  // Returns true if the host provides the reactor. A plugin that needs it should check this in
+  // configure(); all plugins in this repository do.
   bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
 
   std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }
@@ -49,7 +49,7 @@ class Host {
   bh_timer timer_start(std::uint64_t delay_ms, Callback call) const noexcept {
     return timer_start(delay_ms, call.fn, call.arg);
   }
-  // Has no effect if the handle is 0. Sets the handle to 0.
+  // Cancels the timer unless the handle is 0. Sets the handle to 0.
   void timer_cancel(bh_timer &timer) const noexcept {
     if (timer != 0) executor_->timer_cancel(ctx(), timer);
     timer = 0;
@@ -71,7 +71,7 @@ class Host {
   void modify(bh_watch watch, std::uint32_t events) const noexcept {
     fd_->modify(ctx(), watch, events);
   }
-  // Has no effect if the handle is 0. Sets the handle to 0.
+  // Removes the watch unless the handle is 0. Sets the handle to 0.
   void unwatch(bh_watch &watch) const noexcept {
     if (watch != 0) fd_->unwatch(ctx(), watch);
     watch = 0;

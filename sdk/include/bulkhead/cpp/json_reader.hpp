@@ -1,16 +1,17 @@
-// Reads JSON (RFC 8259) as slices of its text, without a tree or allocation: a validating walk, and
-// member lookups. Header only; C++20.
+// Reads JSON (RFC 8259): validates a text and finds its members. Values are slices of the text;
+// there is no tree. Header only; C++20.
 //
 //   if (!bh::json::valid(text)) return ...;
 //   std::string path = bh::json::member_text(text, "path");
 //   std::uint32_t most = 0;
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
-// For any text, these functions read only within the text, do not allocate (except unquote()) and
-// do not recurse. Only walk() and valid() validate the text. For invalid JSON, the other functions
-// return unspecified parts of it. A tree is not used because it needs an allocation per container
-// and a copy of the text, and plugins look up only one to five members per message. A plugin that
-// needs a complete value uses RapidJSON.
+// Only walk() and valid() validate. The other functions accept any text, but for invalid JSON their
+// results are unspecified parts of the text. No function reads outside the text or recurses. Memory
+// is allocated only to unescape strings.
+//
+// A tree would need a copy of the text and an allocation per container, while plugins look up only
+// one to five members of a message. A plugin that needs the complete value should use RapidJSON.
 //
 // Thread-safe.
 #pragma once
@@ -28,7 +29,7 @@
 
 namespace bh::json {
 
-// Maximum depth of nested objects and arrays; more deeply nested text is rejected as invalid.
+// Maximum depth of nested objects and arrays. Text with a greater depth is invalid.
 inline constexpr std::uint32_t max_depth = 128;
 
 namespace detail {
@@ -46,7 +47,7 @@ constexpr std::string_view between(const char *begin, const char *end) noexcept 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// Walks one JSON text and reports its tokens; see walk().
+// Implements walk().
 template <class Sink>
 class Walker {
  public:
@@ -69,7 +70,7 @@ class Walker {
  private:
   void space() noexcept { p_ = skip_space(p_, end_); }
 
-  // Reads one member or element of the innermost container, or its end.
+  // Reads a member or element of the innermost container, or the end of the container.
   bool step() {
     space();
     if (p_ == end_) return false;
@@ -219,7 +220,7 @@ struct NoSink {
   void word(std::string_view) noexcept {}
 };
 
-// Returns the position after the string that begins at p, or nullptr if the string does not end.
+// Returns the position after the string that begins at p, or nullptr if it is not closed.
 inline const char *string_end(const char *p, const char *end) noexcept {
   for (++p;;) {
     const std::string_view rest = between(p, end);
@@ -232,8 +233,9 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
-// Returns the position after the value that begins at p, found by counting brackets outside
-// strings. Returns nullptr if there is no value or it is incomplete.
+// Returns the position after the value that begins at p. The end of a container is found by
+// counting the brackets outside of strings. Returns nullptr if there is no value or it is
+// incomplete.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
   if (*p == '"') return string_end(p, end);
@@ -257,8 +259,8 @@ inline const char *value_end(const char *p, const char *end) noexcept {
   return nullptr;
 }
 
-// Returns the position after white space and the comma, or nullptr if the container ends here.
-// *well is true if it ends correctly.
+// Skips white space and a comma, and returns the position of the next element. Returns nullptr at
+// the end of the container or of the text; *well is then true if the container is closed correctly.
 inline const char *next_item(const char *p, const char *end, char close, bool *well) noexcept {
   p = skip_space(p, end);
   *well = p != end && *p == close;
@@ -282,8 +284,8 @@ inline char32_t hex4(std::string_view digits) noexcept {
   return value;
 }
 
-// Appends the character that the escape at the start of `text` represents, and returns the size of
-// the escape, including its backslash.
+// Appends the character that the escape sequence at the start of `text` represents. Returns the
+// size of the escape sequence, including its backslash.
 inline std::size_t append_meaning(std::string *out, std::string_view text) {
   constexpr std::string_view written = "bfnrt", meant = "\b\f\n\r\t";
   if (text.size() < 2) return text.size();
@@ -309,10 +311,11 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
 
 }  // namespace detail
 
-// Returns true if `text` is one JSON value (UTF-8, depth within the limit). The sink receives, in
-// order, begin_object, end_object, begin_array, end_array, key(token), string(token), number(token)
-// and word("true"|"false"|"null"). Tokens are slices of the text; strings include their quotes. On
-// an error, returns false; the sink has then received the tokens before the error.
+// Returns true if `text` is a JSON value: valid UTF-8, and no deeper than depth_bound. Calls these
+// functions of the sink, in the order of the text: begin_object, end_object, begin_array,
+// end_array, key(token), string(token), number(token) and word("true"|"false"|"null"). Tokens are
+// slices of the text; strings include their quotes. If the text is invalid, the sink has received
+// the tokens before the error.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();
@@ -331,9 +334,9 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 
 // ---- containers -------------------------------------------------------------------------------
 
-// Calls f(key_token, value) for each member in order until f returns false. Returns false if
-// `object` is not an object or is incomplete. If f takes only the key, it is called before the
-// value is read, so it can stop before a long value.
+// Calls f(key_token, value) for each member in order, until f returns false. Returns false if
+// `object` is not an object or is incomplete. If f has only the parameter key_token, it is called
+// before the value is read, and can thus stop before a long value.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
   constexpr bool keys_only = std::is_invocable_v<F &, std::string_view>;
@@ -362,7 +365,8 @@ bool for_each_member(std::string_view object, F &&f) {
   return well;
 }
 
-// Like for_each_member(), for the elements of an array.
+// Calls f(value) for each element of an array, until f returns false. Returns false if `array` is
+// not an array or is incomplete.
 template <class F>
 bool for_each_element(std::string_view array, F &&f) {
   const char *const end = array.data() + array.size();
@@ -400,7 +404,7 @@ inline std::string unquote(std::string_view token) {
   return out;
 }
 
-// Returns true if `token` is a string token with this content.
+// Returns true if the token is a string with this content.
 inline bool is_text(std::string_view token, std::string_view text) {
   if (!is_string(token)) return false;
   if (token.find('\\') == std::string_view::npos) {
@@ -409,8 +413,8 @@ inline bool is_text(std::string_view token, std::string_view text) {
   return unquote(token) == text;
 }
 
-// Parses a number token as an integer. Returns false if the token is not a number, has a fraction
-// or an exponent, or is out of range.
+// Parses an integer. Returns false if the token is not a number, has a fraction or an exponent, or
+// is out of range.
 template <class Integer>
 bool read_integer(std::string_view token, Integer *out) noexcept {
   const char *const end = token.data() + token.size();
@@ -418,7 +422,7 @@ bool read_integer(std::string_view token, Integer *out) noexcept {
   return error == std::errc() && stop == end;
 }
 
-// Returns the value of the first member with this name, or an empty string if there is none.
+// Returns the value of the first member with this name, or an empty view if there is none.
 inline std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
   for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -429,8 +433,8 @@ inline std::string_view member(std::string_view object, std::string_view name) {
   return found;
 }
 
-// Returns the content of the first member with this name, or an empty string if it is missing or
-// not a string.
+// Returns the content of the first member with this name. Returns an empty string if the member is
+// missing or not a string.
 inline std::string member_text(std::string_view object, std::string_view name) {
   return unquote(member(object, name));
 }

@@ -1,4 +1,4 @@
-// Writes JSON (RFC 8259) by appending to a string, without a tree. Header only; C++20.
+// Writes JSON (RFC 8259) by appending it to a string. Header only; C++20.
 //
 //   std::string out;
 //   bh::json::Writer json(&out);
@@ -8,9 +8,9 @@
 //       .key("tags").begin_array().value("a").value(true).end_array()
 //       .end_object();                     // {"name":"echo","calls":3,"tags":["a",true]}
 //
-// Text is escaped as in RFC 8785. Bytes that are not UTF-8 become U+FFFD, so the result is always
-// valid UTF-8. RapidJSON's writer is not used because it needs its own buffer (a copy of each
-// result), copies malformed UTF-8 unchanged, and would be a dependency of each plugin.
+// Strings are escaped as in RFC 8785. Bytes that are not UTF-8 become U+FFFD, so that the output is
+// always valid UTF-8. RapidJSON's writer is not used because it needs a buffer of its own (and thus
+// a copy of each result), copies invalid UTF-8, and would be a dependency of each plugin.
 //
 // Not thread-safe. Throws only if memory allocation fails.
 #pragma once
@@ -30,14 +30,14 @@ namespace bh::json {
 
 namespace detail {
 
-// Returns the number of bytes at the start that need no escape in a JSON string: ASCII except
+// Returns the number of bytes at the start of the text that need no escape sequence: ASCII except
 // control characters, quotes and backslashes.
 inline std::size_t plain_prefix(std::string_view text) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u, tops = ones * 0x80u;
   std::size_t n = 0;
   for (std::uint64_t eight = 0; text.size() - n >= sizeof eight; n += sizeof eight) {
     std::memcpy(&eight, text.data() + n, sizeof eight);
-    // The subtractions set the top bit of the lowest special byte; borrows affect only higher
+    // The subtractions set the top bit of the lowest special byte. A borrow can affect only higher
     // bytes.
     const std::uint64_t special = eight | (eight - ones * 0x20u) | ((eight ^ ones * '"') - ones) |
                                   ((eight ^ ones * '\\') - ones);
@@ -62,7 +62,7 @@ inline void append_escape(std::string *out, char c) {
 
 }  // namespace detail
 
-// Appends a character as one or two JSON \u escapes. Used for invisible characters.
+// Appends a character as one or two \u escapes. For invisible characters.
 inline void append_escaped(std::string *out, char32_t c) {
   const auto unit = [out](char32_t u) {
     const char bytes[] = {static_cast<char>(u >> 8 & 0xFFu), static_cast<char>(u & 0xFFu)};
@@ -75,7 +75,7 @@ inline void append_escaped(std::string *out, char32_t c) {
   unit(c);
 }
 
-// Appends text as a JSON string, with quotes.
+// Appends the text as a JSON string with quotes.
 inline void append_quoted(std::string *out, std::string_view text) {
   *out += '"';
   while (!text.empty()) {
@@ -102,13 +102,13 @@ inline std::string quoted(std::string_view text) {
   return out;
 }
 
-// Valid JSON text to be used as a value: json.member("result", Raw{text}).
+// A JSON text that is used as a value: json.member("result", Raw{text}). It must be valid.
 struct Raw {
   std::string_view json;
 };
 
-// Appends a value: a string, a number, a bool, nullptr, Raw, or a range of these (written as an
-// array). Numbers that JSON cannot represent (infinity, NaN) become null.
+// Appends a value: a string, number, bool, nullptr or Raw, or a range of these, which becomes an
+// array. Numbers that JSON cannot represent (infinity, NaN) become null.
 template <class T>
 void append_value(std::string *out, const T &value) {
   if constexpr (std::is_same_v<T, Raw>) {
@@ -139,8 +139,8 @@ void append_value(std::string *out, const T &value) {
   }
 }
 
-// Appends a member to *object, for an object that is written in pieces. *object contains its
-// opening brace but no closing brace.
+// Appends a member to an object that is written step by step. *object must have its opening brace
+// but not its closing brace.
 template <class T>
 void append_member(std::string *object, std::string_view name, const T &value) {
   if (!object->ends_with('{')) *object += ',';
@@ -149,14 +149,15 @@ void append_member(std::string *object, std::string_view name, const T &value) {
   append_value(object, value);
 }
 
-// Writes one value with its commas and colons. A call that JSON does not allow at this position is
-// ignored, and whole() then always returns false. Examples: a value without a key in an object, a
-// key in an array, an end that does not match, a second value, more than max_depth levels.
+// Writes a JSON value, and inserts commas and colons. If a call is not allowed at the current
+// position, it is ignored, and whole() then always returns false. Examples are a value without a
+// key in an object, a key in an array, a wrong closing bracket, a second top-level value, and more
+// than max_depth levels.
 class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // Values are appended to *out, which need not be empty.
+  // Values are appended to *out, which may contain text.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }
@@ -173,7 +174,7 @@ class Writer {
     return *this;
   }
 
-  // Writes a string, a number, a bool, nullptr, Raw, or a range of these.
+  // Writes a string, number, bool, nullptr or Raw, or a range of these.
   template <class T>
   Writer &value(const T &v) {
     if (!begin_value()) return misused();
@@ -181,20 +182,20 @@ class Writer {
     return *this;
   }
 
-  // Equivalent to key(name).value(v).
   template <class T>
   Writer &member(std::string_view name, const T &v) {
     return key(name).value(v);
   }
 
-  // Returns true if exactly one complete value was written, without an error.
+  // Returns true if exactly one complete value was written, and all calls were allowed.
   bool whole() const noexcept { return depth_ == 0 && !first_ && !misused_; }
 
  private:
   bool in_object() const noexcept {
     return depth_ > 0 && (levels_[(depth_ - 1) / 64] >> ((depth_ - 1) % 64) & 1u) != 0;
   }
-  // Writes the comma before a value. Returns false if a value is not allowed here.
+  // Writes the comma before a value if there must be one. Returns false if no value is allowed
+  // here.
   bool begin_value() {
     if (in_object() ? !has_key_ : depth_ == 0 && !first_) return false;
     if (!first_ && !has_key_) out_ += ',';
@@ -224,7 +225,7 @@ class Writer {
   }
 
   std::string &out_;
-  std::uint64_t levels_[max_depth / 64] = {};  // one bit per open level; 1 for an object
+  std::uint64_t levels_[max_depth / 64] = {};  // one bit per open level; 1: an object
   std::uint32_t depth_ = 0;
   bool first_ = true;     // the innermost level has no elements yet
   bool has_key_ = false;  // a value must follow

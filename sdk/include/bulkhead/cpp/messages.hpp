@@ -1,4 +1,4 @@
-// Validates messages and headers, and delivers messages to hosts of any minor version. Header only;
+// Validates headers of messages, and delivers messages to hosts of any minor version. Header only;
 // C++20.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace bh {
 
-// Returns true for a token (RFC 9110, section 5.6.2), such as the name of a header.
+// Returns true if the text is a token (RFC 9110, section 5.6.2). Header names must be tokens.
 inline bool is_token(std::string_view text) noexcept {
   const auto fits = [](char c) {
     const char lower = static_cast<char>(c | 0x20);
@@ -25,7 +25,8 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// Returns true if the text is a valid header value, which has no control characters except the tab.
+// Returns true if the text is a valid header value. It must not contain control characters except
+// tabs.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -33,8 +34,8 @@ inline bool is_header_value(std::string_view text) noexcept {
   });
 }
 
-// Checks headers against the rules of bh_header. Returns BH_OK, or BH_E_INVALID with an error that
-// names the invalid header but contains no values.
+// Checks headers by the rules of bh_header. Returns BH_E_INVALID if a header is invalid. The error
+// names the header but contains no values.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {
     return fail(error, BH_E_INVALID,
@@ -64,14 +65,14 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// Returns the headers of the message, or none if the host is older than minor version 2.
+// Returns the headers of the message. They are empty if the host's minor version is below 2.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
   if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(), or its equivalent on a host older than minor version 2. Such a host
-// accepts no sessionless messages (BH_E_UNSUPPORTED) and receives no headers.
+// Calls deliver_message(). If the host's minor version is below 2, calls deliver() instead: such a
+// host receives no headers, and BH_E_UNSUPPORTED is returned for sessionless messages.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

@@ -1,4 +1,4 @@
-// The C++ wrapper for writing a plugin.
+// The C++ wrapper for writing plugins.
 //
 //   class Hello {
 //    public:
@@ -16,7 +16,7 @@
 //   };
 //   BH_PLUGIN(Hello)
 //
-// drain(deadline_ns) and probe(error) are optional. Exceptions are caught at the ABI.
+// The members drain(deadline_ns) and probe(error) are optional. The wrapper catches exceptions.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ inline bool is(const char *id, const char *wanted) noexcept {
 
 namespace detail {
 
-// The plugin object and its table, in one allocation.
+// The plugin's object and its table, in a single allocation.
 template <class P>
 struct Instance {
   explicit Instance(const bh_host *host) : plugin(host) {
@@ -85,7 +85,7 @@ struct Instance {
   bh_plugin table{};
 };
 
-// The configuration schema, terminated by NUL, for the section below.
+// The configuration schema, terminated by NUL, for BH_SCHEMA_SECTION.
 template <class P>
 constexpr auto schema_bytes() noexcept {
   std::array<char, P::info.config_schema.size() + 1> bytes{};
@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// Returns the plugin object for the `self` pointer of its own tables.
+// Returns the plugin's object for a `self` pointer that the wrapper has put into a table.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);
@@ -137,8 +137,8 @@ P &self(void *p) noexcept {
 
 }  // namespace bh
 
-// Exports the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the source
-// can be linked into a program; the entry point is then `bh_static_entry_<Class>`.
+// Defines the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the entry
+// point is named `bh_static_entry_<Class>`, so that several plugins can be linked into a program.
 #ifdef BH_STATIC_PLUGIN
 #define BH_PLUGIN(Class)                                     \
   extern "C" const bh_entry *bh_static_entry_##Class(void);  \
@@ -146,8 +146,8 @@ P &self(void *p) noexcept {
     return bh::detail::Entry<Class>::entry();                \
   }
 #else
-// The schema is also stored in a separate section, so a host can validate all configurations before
-// it executes any plugin code.
+// A section of the library has a copy of the schema, so that a host can validate all configurations
+// before it executes code of any plugin.
 #define BH_PLUGIN(Class)                                                                      \
   namespace {                                                                                 \
   __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \

@@ -1,5 +1,4 @@
-// Names of the numeric constants in records (bulkhead/abi/ext/telemetry.h), for plugins that write
-// them as text.
+// The names of the numeric constants in records (bulkhead/abi/ext/telemetry.h).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace bh {
 
-// Returns the name of BH_OUTCOME_... as a static string: "ok", "error", "refused", "timeout",
-// "cancelled" or "unknown".
+// Returns the name of a BH_OUTCOME_... constant as a static string: "ok", "error", "refused",
+// "timeout" or "cancelled". Returns "unknown" for any other value.
 constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
   switch (outcome) {
     case BH_OUTCOME_OK:

@@ -1,5 +1,5 @@
-// Creates extension tables from a class: each function calls the member with the same name. Only
-// the tables that a plugin uses are instantiated.
+// Generates extension tables from a plugin's class. Each function of a table calls the class's
+// member function with the same name. Only the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace bh {
 
-// Requires P to have listen(error), stop_accepting(), send(const bh_outgoing&),
-// session_ended(session, reason), endpoint() -> bh_str.
+// P must have listen(error), stop_accepting(), send(const bh_outgoing&), session_ended(session,
+// reason) and endpoint() -> bh_str.
 template <class P>
 const bh_transport *transport_table() noexcept {
   static const bh_transport table{
@@ -33,9 +33,9 @@ const bh_transport *transport_table() noexcept {
   return &table;
 }
 
-// Requires P to have lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane,
-// const bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane,
-// exchange), lane_close(void *lane).
+// P must have lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane, const
+// bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane, exchange)
+// and lane_close(void *lane).
 template <class P>
 const bh_connector *connector_table() noexcept {
   static const bh_connector table{
@@ -57,8 +57,9 @@ const bh_connector *connector_table() noexcept {
   return &table;
 }
 
-// Requires P to have list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
-// call_cancel(call). Optional: features() -> bits (0 if it throws).
+// For tools_table(), P must have list(kind, bh_buf *out, error), call_begin(call, const
+// bh_call_info&, error) and call_cancel(call). features() -> bits is optional; if it throws, the
+// bits are 0.
 template <class P>
 constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
   if constexpr (requires(P &p) { p.features(); }) {
@@ -84,9 +85,10 @@ const bh_tools *tools_table() noexcept {
   return &table;
 }
 
-// Requires P to have needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error),
-// observe(request, result, out, error), filter(request). Optional: reconfigure(json, error). If
-// needs() throws, the policy is queried about all messages, so its failure becomes visible.
+// For policy_table(), P must have needs() -> bits, decide(const bh_policy_request&, bh_verdict
+// *out, error), observe(request, result, out, error) and filter(request). reconfigure(json, error)
+// is optional. If needs() throws, all bits are set, so that the faulty policy is noticed at the
+// first message.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -116,8 +118,8 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// Requires P to have batch(records, n) -> number of accepted records. Optional: needs() -> bits. If
-// batch() throws, no records are accepted. If needs() throws, all records are requested.
+// P must have batch(records, n) -> number of accepted records. needs() -> bits is optional. If
+// batch() throws, no record is accepted. If needs() throws, all bits are set.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
   static const bh_telemetry table{
@@ -135,8 +137,8 @@ const bh_telemetry *telemetry_table() noexcept {
   return &table;
 }
 
-// Requires P to have http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id
-// *out, error), http_cancel(id).
+// P must have http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out,
+// error) and http_cancel(id).
 template <class P>
 const bh_http_service *http_service_table() noexcept {
   static const bh_http_service table{

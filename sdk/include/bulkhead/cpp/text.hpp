@@ -1,5 +1,5 @@
-// Text helpers: ASCII case, hexadecimal digits, UTF-8, and text for messages. No function depends
-// on the locale. Header only; C++20; includes no other SDK header.
+// Text functions: ASCII case, hexadecimal digits, UTF-8, and text in log and error messages. No
+// function depends on the locale. Header only; C++20; includes no other SDK header.
 //
 // Thread-safe.
 #pragma once
@@ -34,12 +34,12 @@ constexpr int hex_value(char c) noexcept {
   return -1;
 }
 
-// Returns true if all characters are lower-case hexadecimal digits.
+// Returns true if all characters are lowercase hexadecimal digits.
 constexpr bool is_lower_hex(std::string_view text) noexcept {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Returns two lower-case hexadecimal digits for each byte.
+// Returns the bytes as lowercase hexadecimal digits.
 inline std::string hex(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -51,7 +51,6 @@ inline std::string hex(std::string_view bytes) {
   return out;
 }
 
-// Converts A to Z to lower case, and returns other bytes unchanged.
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -79,12 +78,11 @@ constexpr bool starts_with_ignoring_case(std::string_view text, std::string_view
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-// Returns true for a UTF-8 continuation byte.
 constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Returns the length of the well-formed character at the start of the text, or 0 if there is none.
+// Returns the size of the well-formed character at the start of the text, or 0 if there is none.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -92,7 +90,7 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (lead < 0x80) return 1;
   const std::size_t n = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
   if (lead < 0xC2 || lead > 0xF4 || text.size() < n) return 0;
-  unsigned least = 0x80, most = 0xBF;  // limits of the second byte
+  unsigned least = 0x80, most = 0xBF;  // range of the second byte
   if (lead == 0xE0) least = 0xA0;
   if (lead == 0xED) most = 0x9F;
   if (lead == 0xF0) least = 0x90;
@@ -104,8 +102,8 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return n;
 }
 
-// Returns the first character of the text, which must not be empty, and sets *size to its length.
-// If it is malformed, returns U+FFFD with size 1.
+// Returns the first character of the text and sets *size to its size. The text must not be empty.
+// For malformed text, returns U+FFFD and sets *size to 1.
 constexpr char32_t first_character(std::string_view text, std::size_t *size) noexcept {
   const std::size_t n = utf8_length(text);
   *size = n == 0 ? 1 : n;
@@ -116,10 +114,9 @@ constexpr char32_t first_character(std::string_view text, std::size_t *size) noe
   return c;
 }
 
-// Returns true if the whole text is well-formed UTF-8.
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    std::uint64_t eight = 0;  // checks eight bytes at a time while they are ASCII
+    std::uint64_t eight = 0;  // for ASCII, eight bytes are checked at a time
     if (text.size() >= sizeof eight) {
       std::memcpy(&eight, text.data(), sizeof eight);
       if ((eight & 0x8080808080808080u) == 0) {
@@ -141,7 +138,7 @@ inline std::size_t count_characters(std::string_view text) noexcept {
 }
 
 // Returns the largest n <= limit at which the text can be truncated without splitting a character.
-// Text that is not UTF-8 is truncated at the limit.
+// For text that is not UTF-8, returns the limit.
 constexpr std::size_t character_boundary(std::string_view text, std::size_t limit) noexcept {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;
@@ -154,7 +151,7 @@ constexpr std::string_view cut_text(std::string_view text, std::size_t limit) no
   return text.substr(0, character_boundary(text, limit));
 }
 
-// Writes c, at most U+10FFFF, as UTF-8 and returns the number of bytes, at most 4.
+// Writes c (at most U+10FFFF) as UTF-8. Returns the number of bytes, which is at most 4.
 constexpr std::size_t encode_utf8(char32_t c, char *out) noexcept {
   const auto tail = [c](unsigned shift) { return static_cast<char>(0x80u | (c >> shift & 0x3Fu)); };
   if (c < 0x80) {
@@ -184,7 +181,7 @@ inline void append_utf8(std::string *out, char32_t c) {
   out->append(bytes, encode_utf8(c, bytes));
 }
 
-// Returns the text with each byte that is not part of a well-formed character replaced with U+FFFD.
+// Replaces each byte that is not part of a well-formed character with U+FFFD.
 inline std::string repaired_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -196,16 +193,15 @@ inline std::string repaired_utf8(std::string_view text) {
   return out;
 }
 
-// ---- messages -------------------------------------------------------------------------------
+// ---- text in log and error messages --------------------------------------------------------
 
-// Returns true for a control character (C0, DEL, C1).
+// Returns true if `c` is a control character (C0, DEL, C1).
 constexpr bool is_control(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0);
 }
 
-// Converts text to one line for a log or an error message: control characters become spaces, and
-// bytes that are not UTF-8 become '?'. The result is truncated to max_bytes at a character
-// boundary.
+// Converts text to a single line. Control characters become spaces, and bytes that are not UTF-8
+// become '?'. The result is truncated to max_bytes at a character boundary.
 inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string out;
   out.reserve(std::min(text.size(), max_bytes));
@@ -221,8 +217,7 @@ inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-// Quotes a name or value for a message: "text". If it is longer than max_bytes, the result is
-// "text...".
+// Quotes a name or value: "text". If it is longer than max_bytes, it is truncated: "text...".
 inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std::string::npos) {
   const std::string_view shown = cut_text(text, max_bytes);
   std::string out;
@@ -233,8 +228,8 @@ inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std:
   return out += '"';
 }
 
-// Returns the description of an errno value, such as "No such file or directory". Unlike
-// strerror(), it is thread-safe.
+// Returns the description of an errno value, such as "No such file or directory". Thread-safe,
+// unlike strerror().
 inline std::string error_name(int error) {
 #if defined(__GLIBC__) && defined(_GNU_SOURCE)
 #if __GLIBC_PREREQ(2, 32)

@@ -1,8 +1,9 @@
-// Splits an absolute URL (RFC 3986) into slices. The caller applies its own rules to each
-// component: an HTTP client is stricter than a function that masks credentials. Header only; C++20.
+// Splits an absolute URL (RFC 3986) into its components, which are slices of the URL. They are not
+// validated, since each caller has its own rules: an HTTP client is stricter than a function that
+// masks credentials. Header only; C++20.
 //
-// Boost.URL is not used because it is not header-only: it would add a shared library to each
-// process and a package dependency, only to find a colon, an at sign and a bracket.
+// Boost.URL is not used because it is not header-only. It would add a shared library to each
+// process, and a dependency to the package.
 //
 // Thread-safe. Does not allocate.
 #pragma once
@@ -19,9 +20,9 @@ namespace bh {
 struct UrlParts {
   std::string_view scheme;       // before "://", as written
   std::string_view authority;    // up to the path, query or fragment
-  std::string_view credentials;  // before the last '@' of the authority, if has_credentials
+  std::string_view credentials;  // before the last '@' of the authority, if has_credentials is set
   std::string_view host;         // without brackets
-  std::string_view port;         // after the colon, if has_port; may be empty
+  std::string_view port;         // after the colon, if has_port is set; may be empty
   std::string_view path;         // empty, or begins with a slash
   std::string_view query;        // after '?'
   std::string_view fragment;     // after '#'
@@ -29,7 +30,8 @@ struct UrlParts {
   bool in_brackets = false;  // the host is an IPv6 address
   bool has_port = false;
 
-  // Returns path and query as in a request line. If the URL has no path, there is no slash.
+  // Returns the path and query, as in a request line. If the URL has no path, the result does not
+  // begin with a slash.
   std::string_view target() const noexcept {
     const char *const end =
         query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();
@@ -37,8 +39,8 @@ struct UrlParts {
   }
 };
 
-// Returns nullopt if there is no scheme with "://" or if the brackets around the host do not match.
-// Accepts any bytes in the components.
+// Returns nullopt if the URL does not contain "://" after a scheme, or if the brackets around the
+// host are not balanced. The components may contain any bytes.
 inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   UrlParts out;
   const std::size_t scheme = url.find("://");
@@ -83,9 +85,9 @@ inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   return out;
 }
 
-// Returns the port to connect to: the port in the URL, or the default of the scheme (http or https,
-// in lower case). Returns 0 if the port is not a number from 1 to 65535, or if the scheme has no
-// default.
+// Returns the port to connect to: the URL's port or, if it has none, the default port of its scheme
+// ("http" or "https", in lowercase). Returns 0 if the port is not a number from 1 to 65535, or if
+// there is no default.
 inline std::uint16_t port_of(const UrlParts &url) noexcept {
   if (url.port.empty()) return url.scheme == "https" ? 443 : url.scheme == "http" ? 80 : 0;
   std::uint16_t port = 0;

@@ -1,4 +1,4 @@
-// Child processes for FakeHost: implements bh.host.spawn/1 without a sandbox.
+// Implements bh.host.spawn/1 for FakeHost: starts child processes without a sandbox.
 #pragma once
 
 #include <fcntl.h>

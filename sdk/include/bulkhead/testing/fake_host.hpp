@@ -1,4 +1,5 @@
-// A host for testing one plugin: a real event loop over poll(2), with everything else in memory.
+// A host for testing a plugin. It has a real event loop, based on poll(2); everything else is in
+// memory.
 //
 //   bh::testing::FakeHost host;
 //   host.add_ext(BH_EXT_HOST_CONNECTOR, &table);  // its functions get the FakeHost as ctx
@@ -10,9 +11,9 @@
 //   REQUIRE(host.watches() == 0);
 //   REQUIRE(host.faults().empty());
 //
-// The thread that created the host runs the loop and may call [io] and [control] functions. Any
-// thread may call post(), run_blocking() and log(). Violations of the ABI are recorded in faults()
-// and rejected.
+// The thread that created the host runs the event loop, and may call [io] and [control] functions.
+// post(), run_blocking() and log() may be called on any thread. Calls that violate the ABI are
+// rejected and recorded in faults().
 #pragma once
 
 #include <poll.h>
@@ -47,7 +48,7 @@
 
 namespace bh::testing {
 
-// Returns limits that tests can reach quickly. Tests can change individual limits.
+// Returns limits that are low enough for tests. A test can change them.
 inline bh_limits limits() noexcept {
   bh_limits l{};
   l.size = sizeof l;
@@ -104,20 +105,21 @@ class FakeHost {
   const bh_host *host() const noexcept { return &table_; }
   static FakeHost &self(void *ctx) noexcept { return *static_cast<FakeHost *>(ctx); }
 
-  // Points to the test's state, for the functions of added tables, which get this FakeHost as ctx.
+  // Data of the test, for the functions of tables that the test has added. Their ctx is this
+  // FakeHost.
   void *user = nullptr;
-  // If false, get_ext returns NULL for every id, as if the host offered no extensions.
+  // If false, get_ext returns NULL for all IDs, as a host without extensions does.
   bool offer_extensions = true;
-  // If true, run_blocking runs `work` immediately on the calling thread. `done` still runs on the
-  // loop.
+  // If true, run_blocking() runs `work` immediately on the calling thread. `done` runs on the event
+  // loop nevertheless.
   bool blocking_inline = false;
 
-  // `table` must be valid as long as the host. It replaces any table with the same id, including a
-  // built-in table. A null table removes the extension.
+  // Adds a table, which must be valid as long as the host. It replaces a table with the same ID,
+  // even a built-in one. If `table` is null, the extension is removed.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
-  // Runs the loop until done() returns true or timeout_ms have passed. Returns true if done()
-  // returned true, and false after the time-out.
+  // Runs the event loop until done() returns true or timeout_ms has passed. Returns false after a
+  // timeout.
   bool run_until(const std::function<bool()> &done, int timeout_ms) {
     const std::uint64_t end = clock_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
     for (;;) {
@@ -133,10 +135,9 @@ class FakeHost {
   }
 
   // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
-  // Sleeps at most timeout_ms if there is no work.
+  // Waits for at most timeout_ms if there is nothing to do.
   void turn(int timeout_ms) {
-    // Before this iteration, the test may have called functions that deferred work, and may now be
-    // waiting for that work.
+    // The test may have called functions that deferred work before this iteration.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -149,14 +150,14 @@ class FakeHost {
     in_turn_ = false;
   }
 
-  // Drops all posted and deferred functions, as a host does when stop() has returned.
+  // Drops all posted and deferred functions, as a host does after stop() has returned.
   void forget() {
     deferred_.clear();
     const std::lock_guard lock(mutex_);
     posted_.clear();
   }
 
-  // The numbers of resources in use. All numbers are 0 after a clean stop().
+  // The numbers of resources that the plugin holds. All are 0 after a correct stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -180,7 +181,6 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // Returns the plugin's ABI violations.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;
@@ -262,7 +262,7 @@ class FakeHost {
 
   void report(bh_watch id, const pollfd &p) {
     const auto it = watches_.find(id);
-    if (it == watches_.end()) return;  // unwatched by an earlier handler
+    if (it == watches_.end()) return;  // an earlier callback has removed the watch
     if ((p.revents & POLLNVAL) != 0) {
       fault("descriptor " + std::to_string(p.fd) + " was closed while watched");
       watches_.erase(it);
@@ -284,7 +284,7 @@ class FakeHost {
     std::sort(due.begin(), due.end());
     for (const auto &[when, id] : due) {
       const auto it = timers_.find(id);
-      if (it == timers_.end()) continue;  // cancelled by an earlier timer
+      if (it == timers_.end()) continue;  // an earlier timer has cancelled it
       const Call call = it->second.call;
       timers_.erase(it);
       call.fn(call.arg);
@@ -356,8 +356,8 @@ class FakeHost {
       fault("descriptor " + std::to_string(w.fd) + " is watched twice");
       return BH_E_INVALID;
     }
-    // A real reactor uses epoll, which rejects some descriptors that poll(2) accepts (regular
-    // files, /dev/null). Tests the descriptor with epoll.
+    // A real host uses epoll, which rejects some descriptors that poll(2) accepts (regular files,
+    // /dev/null). Therefore the descriptor is tested with epoll.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
@@ -554,7 +554,7 @@ class FakeHost {
   int wake_ = -1, epoll_ = -1;
   bool in_turn_ = false;
   std::uint64_t now_ = 0, turns_ = 0,
-                last_id_ = 0;  // ids are not reused, so stale ids are detected
+                last_id_ = 0;  // IDs are not reused, so stale IDs are detected
   std::map<bh_watch, Watch> watches_;
   std::map<bh_timer, Timer> timers_;
   std::vector<Call> deferred_;
@@ -562,7 +562,7 @@ class FakeHost {
   std::vector<std::uint64_t> metric_values_;
   std::string folder_;
 
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // guards the following members
   std::vector<Call> posted_;
   std::vector<std::thread> threads_;
   std::size_t blocking_ = 0;

@@ -1,11 +1,10 @@
-/* Connector: connects upstream MCP servers and transfers message bytes. It implements the wire (a
- * child's pipes, HTTP with its sessions and event streams), but not MCP's methods: the host
- * implements the handshake, ids and time-outs.
+/* Connector: connects to upstream MCP servers and transfers messages. A connector implements the
+ * wire (a child's pipes, or HTTP with its sessions and event streams). The host implements MCP's
+ * methods, including the handshake, IDs and timeouts.
  *
- * A *lane* is the conversation with one upstream server. An *exchange* is the number that the host
- * assigns to a request on a lane. If the wire associates answers with requests (HTTP), the
- * connector reports the exchange of each incoming message, else 0.
- */
+ * A *lane* is the conversation with one upstream server. An *exchange* is the number that the
+ * host assigns to a request on a lane. If the wire associates responses with requests (HTTP),
+ * the connector reports the exchange of each incoming message; otherwise it reports 0. */
 #ifndef BULKHEAD_ABI_EXT_CONNECTOR_H
 #define BULKHEAD_ABI_EXT_CONNECTOR_H
 
@@ -18,14 +17,14 @@ extern "C" {
 #define BH_EXT_CONNECTOR "bh.connector/1"
 #define BH_EXT_HOST_CONNECTOR "bh.host.connector/1"
 
-typedef uint64_t bh_lane; /* the host's handle; 0 means none; includes a generation */
+typedef uint64_t bh_lane; /* the host's handle; 0: none; contains a generation */
 
 typedef struct bh_lane_info {
   uint32_t size;
-  uint32_t flags;    /* none defined; must be 0 */
-  bh_str server;     /* the name in the profile; for logs and error messages */
-  bh_str definition; /* JSON object with resolved references. May contain credentials: never log
-                      * it */
+  uint32_t flags; /* no flags are defined; must be 0 */
+  bh_str server;  /* the name in the profile, for logs and error messages */
+  /* JSON object with expanded references. May contain credentials, so it must not be logged. */
+  bh_str definition;
   uint64_t connect_timeout_ms;
 } bh_lane_info;
 
@@ -35,54 +34,54 @@ enum { BH_LANE_REQUEST = 1, BH_LANE_NOTIFICATION = 2, BH_LANE_RESPONSE = 3 };
 typedef struct bh_lane_message {
   uint32_t size;
   uint32_t kind;        /* BH_LANE_... */
-  uint64_t exchange;    /* number of a request, else 0 */
-  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 if there is none. A hint: the host enforces it */
+  uint64_t exchange;    /* the number of a request; otherwise 0 */
+  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none; the host enforces it */
   uint32_t flags;       /* BH_LANE_INITIALIZE, BH_LANE_REPEATABLE */
   uint32_t part_count;
   const bh_str *parts;
-  /* Since minor 2. Headers for the request that carries this message, if the wire has headers
-   * (HTTP); other connectors ignore them. Names must begin with "Mcp-", except that Mcp-Session-Id
-   * belongs to the connector. Mcp-Protocol-Version overrides the revision of lane_ready(). A
-   * connector must send all headers or reject the message with BH_E_INVALID. Limits: see bh_header.
-   */
+  /* Since minor 2. Headers for the request that carries this message. Only for wires with
+   * headers (HTTP); other connectors ignore them. Names begin with "Mcp-", but the connector
+   * sets Mcp-Session-Id itself. Mcp-Protocol-Version overrides the revision of lane_ready(). A
+   * connector must either send all headers or reject the message with BH_E_INVALID. For limits,
+   * see bh_header. */
   const bh_header *headers;
   uint32_t header_count;
   uint32_t reserved; /* 0 */
 } bh_lane_message;
 enum {
-  BH_LANE_INITIALIZE = 1, /* flag: the first request of a conversation; it can be repeated on
-                           * another transport */
-  BH_LANE_REPEATABLE = 2  /* flag: the request is read-only. If the server temporarily refuses it
-                           * (HTTP 429 or 503 with Retry-After, RFC 9110 10.2.3), a connector may
-                           * retry it before its deadline */
+  /* flag: the first request of a conversation; it can be repeated on another transport */
+  BH_LANE_INITIALIZE = 1,
+  /* Flag: the request is read-only. If the server temporarily refuses it (HTTP 429 or 503 with
+   * Retry-After, RFC 9110 10.2.3), the connector may retry it before the deadline. */
+  BH_LANE_REPEATABLE = 2
 };
 
 typedef struct bh_connector {
   uint32_t size;
   uint32_t reserved;
 
-  /* Opens a lane. After BH_OK, messages may be sent immediately; they are queued until the wire is
-   * up. The text of an error, whether from this function or later from lane_down, states the reason
-   * and a remedy. [io] */
+  /* Opens a lane. After BH_OK, messages can be sent immediately; they are queued until the wire
+   * is connected. The error text, here and in lane_down, states the reason and tells the user
+   * what to do. [io] */
   bh_status (*lane_open)(void *self, bh_lane lane, const bh_lane_info *info, void **out,
                          bh_error *error);
 
-  /* Sends or queues a message, within limits->write_queue_bytes. Returns BH_E_LIMIT, without
-   * sending the message, if the upstream reads too slowly. [io] */
+  /* Sends or queues a message. Queued output is limited to limits->write_queue_bytes: if the
+   * upstream reads too slowly, returns BH_E_LIMIT, and the message is not sent. [io] */
   bh_status (*lane_send)(void *self, void *lane, const bh_lane_message *message, bh_error *error);
 
-  /* Reports that the handshake is complete. `revision` is used for MCP-Protocol-Version headers.
-   * The connector may now open a stream for server-initiated messages. [io] */
+  /* Called when the handshake is complete. `revision` is the value for MCP-Protocol-Version
+   * headers. The connector may now open a stream for server-initiated messages. [io] */
   void (*lane_ready)(void *self, void *lane, bh_str revision);
 
-  /* Reports that the host no longer waits for this exchange, because it was answered elsewhere,
+  /* Called if the host no longer waits for this exchange, because it was answered elsewhere,
    * cancelled or timed out. [io] */
   void (*lane_abandon)(void *self, void *lane, uint64_t exchange);
 
-  /* Closes the lane gracefully: sends DELETE for the session, or closes stdin and then sends
-   * SIGTERM and finally SIGKILL. Called exactly once per opened lane. When all of its resources are
-   * released, the connector must call lane_closed exactly once; `lane` (the connector's pointer) is
-   * then invalid. [io] */
+  /* Closes the lane in an orderly way: sends DELETE for the session, or closes the child's stdin
+   * and then sends SIGTERM and finally SIGKILL. Called exactly once per open lane. After
+   * releasing all of the lane's resources, the connector must call lane_closed exactly once. The
+   * pointer `lane` is then invalid. [io] */
   void (*lane_close)(void *self, void *lane);
 } bh_connector;
 
@@ -92,16 +91,16 @@ typedef struct bh_host_connector {
 
   const bh_limits *limits;
 
-  /* Delivers one complete message from the upstream (borrowed). `exchange` is the request on whose
-   * stream the message arrived, or 0. May be called inside lane_send. [io] */
+  /* Delivers a complete message from the upstream. The message is borrowed. `exchange` is the
+   * request on whose stream the message arrived, or 0. May be called inside lane_send. [io] */
   void (*message)(void *ctx, bh_lane lane, uint64_t exchange, bh_str message);
 
-  /* Reports that this exchange has failed; the lane remains usable. error->code is BH_E_AUTH,
+  /* Reports that an exchange has failed. The lane remains usable. error->code is BH_E_AUTH,
    * BH_E_UNAVAILABLE (not sent), BH_E_IO (may have been executed), BH_E_PROTOCOL ... [io] */
   void (*exchange_failed)(void *ctx, bh_lane lane, uint64_t exchange, const bh_error *error);
 
-  /* Reports that the conversation has ended (child exited, session lost). The host fails in-flight
-   * exchanges and calls lane_close. Must not be called after lane_close. [io] */
+  /* Reports that the conversation is over (child exited, session lost). The host fails all
+   * in-flight exchanges and calls lane_close. Must not be called after lane_close. [io] */
   void (*lane_down)(void *ctx, bh_lane lane, const bh_error *error);
 
   /* Reports that the lane is closed; see lane_close. [io] */

@@ -1,6 +1,5 @@
-/* Draft: explains policy decisions to rule authors. No call is made, and no budget is changed.
- * Draft ids may change between minor versions.
- */
+/* Draft: explains policy decisions to authors of rules. The call is not executed and does not
+ * count against a budget. Draft IDs may change between minor versions. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 #define BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 
@@ -16,18 +15,19 @@ typedef struct bh_explain {
   uint32_t size;
   uint32_t reserved;
 
-  /* Explains a decision. `call` is a JSON object with these members of bh_policy_request: server,
-   * name, method (default "tools/call"), arguments, meta, argument, context, extra, definition
-   * (JSON values), transport, peer, principal, process_name (strings), session, session_calls,
-   * session_age_s (numbers), pinned (boolean). An optional member result (a JSON object) requests
-   * an explanation of the decision about this result.
+  /* Explains the decision about a call. `call` is a JSON object with these members of
+   * bh_policy_request: server, name, method (default "tools/call"), arguments, meta, argument,
+   * context, extra, definition (JSON values), transport, peer, principal, process_name (strings),
+   * session, session_calls, session_age_s (numbers), pinned (boolean). If it also has the member
+   * `result` (a JSON object), the decision about this result is explained too.
    *
-   * *out is a JSON object: {"request": ANSWER}, and with a result also "response": ANSWER. ANSWER:
+   * *out is a JSON object: {"request": DECISION} or, if there is a result, also
+   * "response": DECISION. DECISION:
    *   {"decision": "allow", "ask", "block" or "rewrite", "rule": ID, "reason": TEXT,
    *    "warned": BOOLEAN, "rewritten": the new arguments or result,
    *    "rules": [{"rule": ID, "place": FILE:LINE, "decision": ..., "found": TEXT}, ...]}
-   * "rules" are the evaluated rules in order. If the call is invalid, returns BH_E_INVALID with the
-   * reason. Available after configure. [control] */
+   * "rules" has the evaluated rules in order. Returns BH_E_INVALID with the reason if the call is
+   * invalid. May be called after configure. [control] */
   bh_status (*explain)(void *self, bh_str call, bh_buf *out, bh_error *error);
 } bh_explain;
 

@@ -1,6 +1,5 @@
-/* Draft: masks the gateway's own credentials in strings, without giving plugins access to them.
- * Draft ids may change between minor versions. Offered to telemetry plugins.
- */
+/* Draft: masks the gateway's credentials in a text, without revealing them to the plugin.
+ * Provided to telemetry plugins. Draft IDs may change between minor versions. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_MASK_H
 #define BULKHEAD_ABI_EXT_DRAFT_MASK_H
 
@@ -16,11 +15,10 @@ typedef struct bh_host_mask {
   uint32_t size;
   uint32_t reserved;
 
-  /* Masks all values of at least 8 bytes that the profile passes to servers in headers, variables,
-   * arguments and URLs. JSON- and URL-escaped values are masked as well. Returns the number of
-   * masked values. If it is 0, *out is unchanged. Otherwise, *out is the text with "***" in place
-   * of each value (empty if memory allocation failed), and the caller owns it. [any]
-   */
+  /* Masks all values of at least 8 bytes that the profile passes to servers in headers,
+   * variables, arguments and URLs, including values with JSON or URL escapes. Returns the number
+   * of masked values. If it is 0, *out is unchanged. Otherwise *out is the text with "***" in
+   * place of each value, or empty if memory is exhausted. The caller owns *out. [any] */
   uint64_t (*mask)(void *ctx, bh_str text, bh_buf *out);
 } bh_host_mask;
 

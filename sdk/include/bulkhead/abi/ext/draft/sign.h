@@ -1,12 +1,12 @@
-/* Draft: the host signs data for a plugin. The key is never in the plugin's process: with
- * compartments, the supervisor signs. Draft ids may change between minor versions.
+/* Draft: the host signs statements for a plugin. The plugin's process does not have the key: if
+ * there are compartments, the supervisor signs. Provided to telemetry plugins. Draft IDs may
+ * change between minor versions.
  *
  * The signed text is "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT. INSTANCE is the
- * calling plugin instance, and UNIX_S is the signer's time in seconds, in decimal. For each
- * instance, the host keeps a list of statements "chain C seq N head HASH" (C 1 to 64, HASH 64 hex
- * digits). N must be greater than in the last statement of the chain; otherwise the statement is
- * rejected, unless it repeats the last one. Offered to telemetry plugins.
- */
+ * calling plugin instance. UNIX_S is the signer's time in seconds, in decimal. For each
+ * instance, the host keeps a list of statements of the form "chain C seq N head HASH" (C is 1 to
+ * 64, HASH is 64 hexadecimal digits). N must be greater than in the chain's last statement; only
+ * an exact repetition of the last statement is accepted too. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 
@@ -23,7 +23,7 @@ enum { BH_SIGN_KEY_BYTES = 32, BH_SIGN_BYTES = 64, BH_SIGN_MOST_BYTES = 512 };
 typedef struct bh_signature {
   uint32_t size;
   uint32_t reserved;
-  uint64_t unix_s;        /* time of the signature by the signer's clock */
+  uint64_t unix_s;        /* the signer's time */
   uint8_t public_key[32]; /* Ed25519 */
   uint8_t signature[64];
 } bh_signature;
@@ -32,10 +32,10 @@ typedef struct bh_host_sign {
   uint32_t size;
   uint32_t reserved;
 
-  /* Signs a statement and sets *out. `statement` consists of at most BH_SIGN_MOST_BYTES of
-   * printable ASCII. May block for several seconds, so it must not be called from [io]. Returns
-   * BH_E_UNAVAILABLE if there was no response (retry later), and BH_E_DENIED if the position is
-   * already signed. [any] */
+  /* Signs a statement and sets *out. The statement must be printable ASCII of at most
+   * BH_SIGN_MOST_BYTES. May block for several seconds, so it must not be called on the reactor
+   * thread. Returns BH_E_UNAVAILABLE if there was no response (retry later), and BH_E_DENIED if
+   * the position has already been signed. [any] */
   bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
 } bh_host_sign;
 
