@@ -104,8 +104,7 @@ TEST_CASE("every root has the value from the call") {
   CHECK_FALSE(by_normalized.judge.shows(by_normalized.set, read));
   read.name = "file:///{path}";
   CHECK(by_normalized.judge.shows(by_normalized.set, read));
-  CHECK(by_normalized.decide("files", "file:///a") ==
-        "allow");  // here, the name is a tool, not a URI
+  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool name, not a URI
 }
 
 TEST_CASE("rules that read members without has() cause warnings") {
