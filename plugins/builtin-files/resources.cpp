@@ -33,7 +33,7 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
-// Returns false unless each "%" is followed by two hexadecimal digits.
+// Decodes percent escapes. Returns false if a "%" is not followed by two hexadecimal digits.
 bool percent_decoded(std::string_view text, std::string *out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {

@@ -89,7 +89,7 @@ inline constexpr Tool tools[] = {
     {"file_edit", file_edit, true},      {"file_move", file_move, true},
     {"file_delete", file_delete, true}};
 
-// Returns the tool definitions as JSON array for tools/list.
+// Returns the tool definitions as a JSON array for tools/list.
 std::string definitions(const std::vector<Workspace> &workspaces);
 
 // Returns the error message for a workspace whose write_bytes limit is reached.

@@ -29,7 +29,8 @@ class Watcher {
  public:
   explicit Watcher(std::size_t max_folders = max_watched_folders) : max_folders_(max_folders) {}
 
-  // Starts watching. Returns the error, or an empty string on success. add() requires success.
+  // Starts watching. Returns the error, or an empty string on success. After an error, add() must
+  // not be called.
   std::string open(const std::vector<Workspace> &workspaces);
 
   // Readable when inotify events are pending.
@@ -54,7 +55,7 @@ class Watcher {
   void follow();
 
  private:
-  // A path component: a name to watch for in a watched folder.
+  // A component of a subscribed path: a name in a watched folder.
   struct Step {
     int watch = -1;
     std::string name;
@@ -68,7 +69,7 @@ class Watcher {
   };
   struct Folder {
     const Workspace *workspace = nullptr;
-    // Subscriptions by the name to watch for. A subscription occurs once per step.
+    // The subscriptions that watch each name. A subscription is listed once for each of its steps.
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 

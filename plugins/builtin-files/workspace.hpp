@@ -81,11 +81,11 @@ class Workspace {
   // Thread-safe.
   bool take(std::uint64_t bytes) const noexcept;
 
-  // Opens a path that a tool received as argument. The path must be relative and must not contain
-  // "..". Thread-safe.
+  // Opens a path from the arguments of a tool. The path must be relative and must not contain "..".
+  // Thread-safe.
   Opened open(std::string_view path, int flags) const;
 
-  // Returns the Place of a path that a tool received as argument. If make_folders is set, creates
+  // Returns the Place of a path from the arguments of a tool. If make_folders is set, creates
   // missing parent folders with mode 0777, reduced by the umask.
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 

@@ -1,5 +1,5 @@
-// Decides to which IP addresses connections are permitted: public Internet addresses, and networks
-// that the profile allows.
+// Filters the IP addresses of connections: permits public Internet addresses and networks that the
+// profile allows.
 #pragma once
 
 #include <string_view>

@@ -56,7 +56,7 @@ class Call final : private Fetcher::User {
   // Stops the call without completing it.
   void stop() noexcept;
 
-  // Returns true while a pool thread uses this object. It must not be deleted then.
+  // Returns true while a pool thread uses this object. The owner must not delete it then.
   bool is_converting() const noexcept { return converting_; }
 
  private:

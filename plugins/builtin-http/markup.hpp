@@ -1,4 +1,4 @@
-// Writes Markdown or plain text from text, blocks, lists, quotes and emphasis. Independent of HTML.
+// Formats text, blocks, lists, quotes and emphasis as Markdown or plain text. Independent of HTML.
 #pragma once
 
 #include <string>

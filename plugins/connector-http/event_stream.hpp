@@ -28,7 +28,7 @@ class EventStream final : public HttpSink {
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
-  // On success, lane.stream_event() and finally lane.stream_ended() are called.
+  // On success, calls lane.stream_event() for each event, and finally lane.stream_ended().
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }

@@ -57,7 +57,7 @@ class Lane {
   void deliver_answer(std::uint64_t exchange, std::string_view message);
   // Called before the response to `initialize` is delivered.
   void initialize_answered();
-  // Returns true if the lane has or will open an event stream, on which responses may arrive.
+  // Returns true if the lane has an event stream or will open one. Responses may arrive on it.
   bool listens() const noexcept { return want_stream_; }
   // Returns true if the server has no sessions (since 2026-07-28). Each POST is independent,
   // closing a response cancels its request, and streams are not resumed.
@@ -148,7 +148,7 @@ class Lane {
 
   // The first notification after `initialize` must arrive before all later messages, because
   // servers reject requests that arrive before `initialized`. POSTs on other connections could
-  // overtake it, so other messages wait until it has been answered.
+  // overtake it, so other messages wait until the server has responded to it.
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 

@@ -5,7 +5,8 @@
 namespace connector_http {
 namespace {
 
-// Returns true if the message has a "result" or "error" member before any `stop` member.
+// Returns true if the message has a "result" or "error" member. Ignores members after the member
+// `stop`.
 bool has_outcome(std::string_view message, std::string_view stop = {}) noexcept {
   bool found = false;
   bh::json::for_each_member(message, [&](std::string_view key) {

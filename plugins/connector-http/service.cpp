@@ -112,8 +112,7 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// Converts "Name: value\r
-// " lines after the request line to headers. Omits Host, which the service adds.
+// Converts the header lines after the request line to headers. Omits Host, which the service adds.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

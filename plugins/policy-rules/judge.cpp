@@ -104,8 +104,8 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// Returns true if this count included the call before its approval. A budget that was loaded after
-// that has not counted the call.
+// Returns true if this count included the call before its approval. A budget that was loaded later
+// has not counted the call.
 bool Judge::is_counted(const std::string &key) const {
   // Another policy required the approval. These rules allowed the call before, so they counted it.
   if (!question_.call().approved) return true;

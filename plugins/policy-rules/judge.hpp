@@ -51,11 +51,11 @@ struct Look {
 
 class Judge {
  public:
-  // Maximum number of calls pending approval for which the Judge stores which budgets counted them.
-  // If more calls are pending, the oldest ones are counted again after their approval.
+  // Maximum number of calls pending approval for which the budgets that have counted them are
+  // remembered. If more calls are pending, the oldest ones are counted again after their approval.
   static constexpr std::size_t kMaxAsked = 4'096;
 
-  // Both functions return milliseconds: monotonic time and Unix time.
+  // Provides monotonic time (steady_ms) and Unix time (unix_ms), both in milliseconds.
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };

@@ -71,7 +71,7 @@ class Question {
   const char *find_hosts();
   const std::set<std::string> &hosts() const noexcept { return hosts_; }
   void use_hosts(const std::set<std::string> &found) { hosts_ = found; }
-  // Returns the found hosts, or an empty set if find_hosts() has not succeeded.
+  // Moves the hosts out of this object. Returns an empty set if find_hosts() has not succeeded.
   std::set<std::string> take_hosts();
 
  private:

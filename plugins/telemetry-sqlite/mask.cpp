@@ -254,20 +254,19 @@ bool is_escaped_unit(std::string_view text) noexcept {
 }
 
 // Returns true if a token may start at `at`. A token cannot start within a word, but it may follow
-// an escape sequence such as
-//  or \u003c.
+// an escape sequence such as \t or \u003c.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
   if (at == begin || !bh::is_letter_or_digit(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
-// Returns the value of an assignment such as "password=hunter2", without quotes. Returns an empty
-// range if the name is not secret.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
 };
+// Returns the value of an assignment such as "password=hunter2", without quotes. Returns an empty
+// range if the name is not secret.
 Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
   constexpr std::size_t longest_name = 64, longest_quoted = 256;
   std::size_t name = equals;

@@ -1,4 +1,5 @@
-// Writes the files of one chain. Only this process writes to the chain. One file is open at a time.
+// Writes the database files of one chain, which no other process writes. One file is open at a
+// time.
 //
 // Owner: the Writer. Opened on the control thread, then used on the writer thread. A failure does
 // not change the chain: head() stays at the last committed row.

@@ -65,7 +65,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// Returns true if the rule is reported when a policy fails to decide.
+// Returns true if `rule` indicates that a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }

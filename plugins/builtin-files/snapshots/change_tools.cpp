@@ -202,7 +202,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("specify \"path\"; \".\" is the whole workspace");
-  // Validates the path. The workspace functions return the error message.
+  // For an invalid path, returns the error message of the workspace functions.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

@@ -2,7 +2,7 @@
 // after its hash. An object is a reflink copy of the live file if the file system supports FICLONE,
 // otherwise a full copy. Objects never share an inode with a live file.
 //
-// Not thread-safe, but not bound to one thread.
+// Not thread-safe. May be used on any thread.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class Objects {
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 
-  // Removes objects for which `keep` returns false and leftover temporary files. Returns the total
-  // size of the remaining objects in bytes.
+  // Removes leftover temporary files and all objects for which `keep` returns false. Returns the
+  // total size of the remaining objects in bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
   // Syncs the objects stored since the last call to disk. Returns false and sets *problem on

@@ -60,7 +60,7 @@ struct Read {
 Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
   Read out;
   for (std::size_t from = 0; from < in.size() && !out.too_large; from += step) {
-    // Freed after each piece, so dangling views are detected.
+    // `part` is freed after each piece, so dangling views are detected.
     const std::string part(in.substr(from, step));
     std::size_t at = 0;
     SseEvent event;

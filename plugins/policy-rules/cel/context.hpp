@@ -33,9 +33,9 @@ class Arena {
   std::size_t max_bytes_;
 };
 
-// Cost in steps. n and m are string lengths in bytes; k is the number of elements or entries.
-// Operations that are not listed take constant time and cost only the step of their node. Examples
-// are size() of lists and bytes, bytes(), string() (except of bytes), and indexing a list.
+// Costs in steps. n and m are string lengths in bytes, and k is the number of elements or entries.
+// All other operations take constant time and cost only the step of their node. Examples are size()
+// of lists and bytes, bytes(), string() (except of bytes), and indexing a list.
 //
 // clang-format off: a table
 //   any node, each time it runs              1

@@ -8,7 +8,7 @@
 
 namespace bulkhead::cel {
 
-// Errors to which Program::explain() adds details. Compared by address.
+// Errors to which Program::explain() adds details. They are compared by address.
 inline constexpr char kNoOverload[] = "no such overload for these operand types";
 inline constexpr char kNoKey[] = "no such key";
 inline constexpr char kNoFields[] = "only maps have fields";

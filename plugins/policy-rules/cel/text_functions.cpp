@@ -26,7 +26,7 @@ Value size_of_map(Context &, const Value *a) {
 Value contains(Context &context, const Value *a) {
   const std::string_view text = a[0].text();
   const std::string_view part = a[1].text();
-  // The worst case compares `part` at each position of the text.
+  // In the worst case, `part` is compared at each position of the text.
   if (!context.charge((text.size() / 16 + 1) * (part.size() / 16 + 1))) return Value::error("");
   return Value::of(text.find(part) != std::string_view::npos);
 }
