@@ -32,7 +32,7 @@ struct Watched {
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
-    // Discards further notifications about the same change.
+    // Discards additional notifications about the same change.
     files.host.run_for(300);
     files.updates.clear();
     return was;

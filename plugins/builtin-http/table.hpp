@@ -8,7 +8,7 @@ namespace builtin_http {
 
 class Table {
  public:
-  static constexpr std::size_t max_columns = 100;  // more cells are appended to the last one
+  static constexpr std::size_t max_columns = 100;  // more cells are appended to the last cell
 
   void begin_row();
   // Adds a cell that spans `columns` and `rows`, both at least 1. The text is in the first
@@ -22,7 +22,7 @@ class Table {
   void fill();
 
   std::vector<std::vector<std::string>> rows_;
-  std::vector<unsigned> taken_;  // for each column: number of rows occupied from above
+  std::vector<unsigned> taken_;  // per column: number of rows that a cell above occupies
 };
 
 }  // namespace builtin_http

@@ -210,7 +210,7 @@ TEST_CASE("calls report progress after one second") {
   CHECK(web.host.timers() == 0);
 }
 
-TEST_CASE("a call that is cancelled during conversion is answered immediately") {
+TEST_CASE("a call that is cancelled during conversion is completed immediately") {
   Web web;
   std::string slow = "<p>";  // the tree size grows with the square of the page size
   for (int i = 0; i < 3'000; ++i) slow += "<b id=" + std::to_string(i) + ">";

@@ -152,8 +152,8 @@ class Lane {
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 
-  // The initialize request is kept until it is answered. It is sent again if the lane falls back to
-  // HTTP+SSE.
+  // The initialize request is kept until the server responds. It is sent again if the lane falls
+  // back to HTTP+SSE.
   Queued initialize_{};
   bool initialize_kept_ = false;
   bh_error first_error_{};

@@ -38,7 +38,7 @@ class LargeQuestions {
   // result, `event` is response.
   bh_status ask(Event event, const Call &call, std::string_view result, bh_error *error);
 
-  // Suppresses all further callbacks. A running evaluation is not interrupted.
+  // Suppresses all later callbacks. A running evaluation is not interrupted.
   void stop() noexcept { stopped_ = true; }
 
  private:

@@ -53,7 +53,7 @@ TEST_CASE("URIs that are equivalent according to RFC 3986 have the same normaliz
          {"eXAMPLE://a/./b/../b/%63/%7bfoo%7d", "example://a/b/c/%7Bfoo%7D"}});
 }
 
-TEST_CASE("spellings that URL parsers treat as equal have the same normalized form") {
+TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") {
   check({// Tabs and line ends anywhere, control characters and spaces at both ends.
          {"file:///e\ttc/pass\nwd", "file:///etc/passwd"},
          {"fi\tle:///etc/passwd", "file:///etc/passwd"},

@@ -36,7 +36,7 @@ class Store {
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
   // Minimum time before an empty file that replaced a damaged file may itself be replaced. If the
-  // disk is faulty, further files would not help.
+  // disk is faulty, more files would not help.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
   // Approximate WAL size at which SQLite copies the WAL into the database file. The WAL may become

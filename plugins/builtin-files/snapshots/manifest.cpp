@@ -32,7 +32,7 @@ class Writer {
   std::string out_{magic};
 };
 
-// A bounds-checked reader. If a read exceeds the input, good() becomes false and all further reads
+// A bounds-checked reader. If a read exceeds the input, good() becomes false, and all later reads
 // return zero.
 class Reader {
  public:

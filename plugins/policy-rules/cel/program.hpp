@@ -69,7 +69,7 @@ class Program {
   struct Demand {
     std::uint32_t slot = 0;
     std::vector<std::string_view> texts;  // the variable must equal one of these strings
-    bool prefix = false;                  // the variable must start with texts[0], the only string
+    bool prefix = false;                  // the variable must start with texts[0]
   };
   std::vector<Demand> demands() const;
 
