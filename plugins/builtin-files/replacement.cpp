@@ -39,8 +39,8 @@ Replacement::~Replacement() {
   }
 }
 
-// Creates and locks the temporary file. An existing file without a lock was left by a killed writer
-// or created by another program, so it is removed and never written to.
+// Creates and locks the temporary file. An existing file without a lock is removed and never
+// reused, because another program may have created it or a killed writer may have left it.
 bool Replacement::try_begin(bool *busy) {
   const int folder = place_->folder.get();
   const char *name = temporary_.c_str();

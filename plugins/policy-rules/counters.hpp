@@ -43,8 +43,8 @@ class Counters {
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // The amounts of the current and the previous window. A share of the previous window is added, so
-  // the count covers the last `per`.
+  // The amounts of the current and the previous window. A share of the previous window is added to
+  // approximate a sliding window of length `per`.
   struct Count {
     std::uint64_t window = 0;  // window number since time 0
     std::uint64_t now = 0, before = 0;

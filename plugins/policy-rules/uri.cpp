@@ -173,7 +173,8 @@ struct Authority {
 };
 
 // Parses USER@HOST:PORT and drops the user. For a special scheme, an authority without a host is
-// invalid and is returned unchanged. Without the user, the path would be parsed as the host.
+// invalid and is returned unchanged. If its user were dropped, the path would be parsed as the
+// host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);

@@ -459,7 +459,7 @@ std::string Store::rotate() {
   const bool unclean_before = unclean_;
   std::string problem = open_file(number_ + 1, previous);
   if (!problem.empty()) {
-    // Recording continues in the current file.
+    // Reopens the full file and continues recording in it.
     const std::string again = open_file(number_ - 1, {});
     return again.empty() ? problem : again;
   }

@@ -325,7 +325,8 @@ void Writer::spill_batch() {
       ++counters_.spilled;
     } else {
       ++lost;
-      // These rows are recorded with a `lost` mark, so their numbers must not also be a gap.
+      // These rows are recorded with a `lost` mark, so their numbers must not be recorded as a gap
+      // as well.
       next_number_ = std::max(next_number_, row.number + 1);
     }
   }

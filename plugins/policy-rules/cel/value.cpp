@@ -96,7 +96,7 @@ Order order_of(const T &a, const T &b) {
   return a < b ? kLess : b < a ? kGreater : kSame;
 }
 
-// Compares exactly, even integers that a double cannot represent.
+// Compares an integer with a double exactly, even if no double can represent the integer.
 template <class Integer>
 Order order_with_double(Integer a, double b) {
   if (std::isnan(b)) return kUnordered;
