@@ -1,6 +1,6 @@
-// Selects the proxy for an origin from environment variables, like curl: http_proxy, https_proxy or
-// HTTPS_PROXY, all_proxy or ALL_PROXY, and no_proxy or NO_PROXY. HTTP_PROXY is ignored because a
-// CGI request can set it. Loopback addresses never use a proxy.
+// Decides from environment variables whether requests to an origin use a proxy, like curl. Reads
+// http_proxy, https_proxy or HTTPS_PROXY, all_proxy or ALL_PROXY, and no_proxy or NO_PROXY.
+// HTTP_PROXY is ignored because a CGI request can set it. Loopback addresses never use a proxy.
 #pragma once
 
 #include "url.hpp"
