@@ -159,7 +159,6 @@ TEST_CASE("paths cannot leave the workspace") {
   CHECK(error("file_search", "parent").find("glob") != std::string::npos);
   CHECK(files.call("file_search", R"({"path":"parent","glob":"*"})").is_error());
   CHECK(files.call("file_search", R"({"path":"..","glob":"*"})").is_error());
-  // file_info describes the link itself and does not follow it.
   const Answer info = files.call("file_info", R"({"path":"passwd"})");
   CHECK(std::string(info.structured()["type"].GetString()) == "symlink");
   CHECK(std::string(info.structured()["target"].GetString()) == "/etc/passwd");
@@ -283,7 +282,7 @@ TEST_CASE("file_search searches by regular expression") {
   };
   CHECK(lines("answer( =|;)") == "a.c:1 a.c:3 ");
   CHECK(lines("^.*answer;$", R"(,"ignore_case":true)") == "a.c:2 a.c:3 ");
-  CHECK(lines("42;$") == "a.c:1 ");  // the carriage return is not part of the line
+  CHECK(lines("42;$") == "a.c:1 ");  // the line has no carriage return
   CHECK(lines(R"(\\d+)") == "a.c:1 bytes:1 ");
   CHECK(lines("answer.*return").empty());  // matches do not span lines
   CHECK(lines("[a-z]", R"(,"glob":"b.*")") == "b.c:1 ");
@@ -299,7 +298,7 @@ TEST_CASE("file_search searches by regular expression") {
   CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
 }
 
-// These searches would outlast the test; only cancellation ends them.
+// Without the cancellation, the search would exceed the test's time limit.
 TEST_CASE("a cancelled search stops in the middle of a file") {
   Tree tree;
   tree.file("one line", std::string(4u << 20, 'b'));
@@ -323,7 +322,7 @@ TEST_CASE("the depth of a search is limited") {
   CHECK(deep.text().find("64 levels") != std::string::npos);
 }
 
-TEST_CASE("invalid arguments return an error result with the reason") {
+TEST_CASE("invalid arguments produce an error result with the reason") {
   const Tree tree;
   Files files(tree);
   CHECK(files.call("file_read", "").text().find("path is empty") != std::string::npos);
@@ -350,8 +349,8 @@ TEST_CASE("each workspace has its own files") {
   CHECK(files.list().find(R"("enum":["one","two"])") != std::string::npos);
 }
 
-TEST_CASE("an invalid configuration is rejected with the reason") {
-  CHECK(start_error("{}").empty());  // uses the current folder
+TEST_CASE("an invalid configuration is rejected with an error message") {
+  CHECK(start_error("{}").empty());  // the default is the current folder
   CHECK(start_error("[]").find("not a JSON object") != std::string::npos);
   CHECK(start_error(R"({"path":""})").find("name of a folder") != std::string::npos);
   CHECK(start_error(R"({"path":"/does/not/exist"})").find("/does/not/exist") != std::string::npos);

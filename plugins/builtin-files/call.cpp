@@ -1,4 +1,4 @@
-// Functions shared by all tools.
+// Implements Call: workspaces, cancellation, progress and records of a tool call.
 #include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/json_writer.hpp>
 

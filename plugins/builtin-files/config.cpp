@@ -25,8 +25,8 @@ bool read_text(const Value &object, const char *name, std::string *out) {
   return !out->empty() && out->find('\0') == std::string::npos;
 }
 
-// These functions leave *out unchanged if the member is absent. They return false if the value is
-// invalid.
+// Each function reads an optional member into *out. If the member is absent, *out is unchanged.
+// Returns false if the value is invalid.
 bool read_flag(const Value &object, const char *name, bool *out) {
   const auto it = object.FindMember(name);
   if (it == object.MemberEnd()) return true;

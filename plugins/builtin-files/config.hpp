@@ -39,9 +39,9 @@ inline constexpr std::string_view config_schema = R"({
 
 struct WorkspaceConfig {
   std::string name;
-  std::string path;  // relative to the gateway's start folder, or absolute
+  std::string path;  // absolute, or relative to the gateway's working directory at start
   bool write = false;
-  std::uint64_t write_bytes = 1u << 30;  // limit for the total bytes written by tools
+  std::uint64_t write_bytes = 1u << 30;  // limit for the bytes written by all tools
 };
 
 struct SnapshotConfig {

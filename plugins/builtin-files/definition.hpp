@@ -1,4 +1,4 @@
-// Tool definitions for tools/list.
+// Builds the tool definitions for tools/list.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace builtin_files {
 
-// A tool's effect, which determines its annotations.
+// How a tool affects files. Determines the annotations of the tool.
 enum class Effect {
   reads,
-  adds,     // adds data without destroying any
-  changes,  // may destroy data; not idempotent
-  settles   // may destroy data; idempotent
+  adds,     // creates files or folders; destroys no data
+  changes,  // may destroy data; repeating the call has an additional effect
+  settles   // may destroy data; repeating the call has no additional effect
 };
 
 struct Definition {
@@ -22,13 +22,13 @@ struct Definition {
   std::string_view title;
   std::string_view description;
   Effect effect;
-  std::string properties;     // properties of inputSchema, without braces
-  std::string_view required;  // quoted names, separated by commas
-  std::string output;         // the schema of structuredContent
+  std::string properties;     // members of inputSchema.properties, without the outer braces
+  std::string_view required;  // quoted names, separated by commas; may be empty
+  std::string output;         // JSON schema of structuredContent
 };
 
-// Returns the definition of one tool for tools/list. `workspaces` are the names of the workspaces
-// that the tool can use.
+// Returns one tool definition as JSON. `workspaces` are the names that the tool accepts as its
+// `workspace` argument.
 std::string definition_json(const Definition &d, const std::vector<std::string_view> &workspaces);
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// Compares diffs with diff(1) and patch(1), and tests .gitignore rules.
+// Tests .gitignore rules and diffs. patch(1) applies the diffs.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::string diff_of(const std::string &text, const std::string &from, const std:
   return builtin_files::replacement_diff("f", text, places, from, to, 1u << 20);
 }
 
-// Applies `diff` to `text` with patch(1) and returns the result.
+// Returns `text` after patch(1) has applied `diff` to it.
 std::string patched(const Tree &tree, const std::string &text, const std::string &diff) {
   const auto file = tree.root() / "f";
   const auto patch = tree.root() / "p";
@@ -72,7 +72,7 @@ TEST_CASE("patch(1) applies the diff") {
   }
 }
 
-TEST_CASE("a diff has three lines of context, merges adjacent hunks, and is truncated") {
+TEST_CASE("a diff has three context lines, merges adjacent hunks, and is truncated") {
   std::string text;
   for (int i = 1; i <= 30; ++i) text += std::to_string(i) + "\n";
   CHECK(builtin_files::replacement_diff("f", text, {text.find("10")}, "10", "x", 1000) ==
@@ -87,7 +87,7 @@ TEST_CASE("a diff has three lines of context, merges adjacent hunks, and is trun
   CHECK(cut.size() < 80);
 }
 
-TEST_CASE("rules of .gitignore files are applied") {
+TEST_CASE("gitignore rules are applied") {
   using Verdict = IgnoreRules::Verdict;
   const IgnoreRules rules = IgnoreRules::parse(
       "# comment\n\n*.o\n!keep.o\n/top\nbuild/\nsrc/*.tmp\n**/deep/x\n*.py[cod]\n\\#odd\ntrail  \n"

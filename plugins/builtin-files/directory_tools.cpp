@@ -1,4 +1,4 @@
-// dir_list and file_info.
+// Implements the dir_list and file_info tools.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -18,7 +18,7 @@
 namespace builtin_files {
 namespace {
 
-// Maximum number of entries that are read from a folder and sorted.
+// dir_list reads and sorts at most this many names.
 constexpr std::size_t max_names = 100'000;
 
 std::string mode_text(std::uint32_t mode) {
@@ -98,7 +98,7 @@ std::string dir_list(const Call &call) {
   std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"entries\":[";
   for (std::size_t i = 0; i < shown; ++i) {
     struct stat s{};
-    // If the file has been removed, only its name is known.
+    // Skips files that were removed after the folder was read.
     if (::fstatat(fd, names[i].c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (json.back() != '[') json += ',';
     json += entry_json("name", names[i], s) + "}";

@@ -1,5 +1,4 @@
-// file_edit: replaces one string in a file with another string. Both are literal strings, not
-// patterns.
+// Implements file_edit, which replaces a literal string in a file.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -52,7 +51,7 @@ Content read_content(const Place &place, const std::string &path) {
     out.problem = shown(path) + " is larger than 16 MiB";
   }
   if (!out.problem.empty()) return out;
-  // One extra byte detects that the file has grown.
+  // Reads one byte more than the file size to detect that the file has grown.
   out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);
   std::size_t size = 0;
   while (size < out.text.size()) {
@@ -67,7 +66,7 @@ Content read_content(const Place &place, const std::string &path) {
   return out;
 }
 
-// memmem() runs in time proportional to the sum of the lengths, not to their product.
+// memmem() takes linear time. string_view::find() can take quadratic time.
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {
@@ -105,7 +104,8 @@ bool is_unchanged(const Place &place, const struct stat &before) {
          now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
 }
 
-// Replaces the file's content if the file has not changed since it was read.
+// Writes `text` to the file unless the file has changed since it was read. Returns the error, or an
+// empty string on success.
 std::string put(const Workspace &workspace, const Place &place, Replacement *file,
                 const Content &old, const std::string &text) {
   std::string problem;
@@ -131,7 +131,7 @@ std::string run(const Call &call, const Workspace &workspace, const Edit &edit) 
   const Place place = workspace.place(edit.path);
   if (!place.problem.empty()) return tool_kit::error_result(place.problem);
   std::string problem;
-  Replacement file;  // Created before reading, to prevent concurrent edits of the file.
+  Replacement file;  // created before reading, so a concurrent edit of the same file is rejected
   if (!edit.dry_run && !file.begin(place, &problem)) return tool_kit::error_result(problem);
   const Content old = read_content(place, edit.path);
   if (!old.problem.empty()) return tool_kit::error_result(old.problem);

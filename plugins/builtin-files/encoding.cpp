@@ -8,7 +8,7 @@ std::string base64(std::string_view bytes) {
   std::string out(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
   sodium_bin2base64(out.data(), out.size(), reinterpret_cast<const unsigned char *>(bytes.data()),
                     bytes.size(), sodium_base64_VARIANT_ORIGINAL);
-  out.pop_back();  // removes the terminating NUL
+  out.pop_back();  // the terminating NUL
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, with padding).
+// Encodes and decodes Base64 (RFC 4648, with padding).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace builtin_files {
 
 std::string base64(std::string_view bytes);
 
-// Returns false if the text is not Base64. Line breaks are skipped.
+// Returns false if `text` is not valid Base64. Line breaks are ignored.
 bool from_base64(std::string_view text, std::string *out);
 
 }  // namespace builtin_files

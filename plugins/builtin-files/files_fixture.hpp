@@ -1,4 +1,5 @@
-// Test fixture: a workspace folder next to a file that must not be reachable, and the plugin.
+// Test fixture: starts the plugin with a temporary workspace. Tests check that a secret file next
+// to the workspace is inaccessible.
 #pragma once
 
 #include <filesystem>
@@ -39,7 +40,7 @@ class Tree {
     out << std::ifstream(root() / path, std::ios::binary).rdbuf();
     return out.str();
   }
-  // Returns a configuration that permits writing; `more` contains additional members.
+  // Returns a configuration that permits writing. `more` is appended to its members.
   std::string writable(const std::string &more = "") const {
     return R"({"path":")" + root().string() + "\",\"write\":true" + more + "}";
   }

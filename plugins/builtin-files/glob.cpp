@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t max_bytes = 4096;
 
-// Matches c against the class [abc], [a-z] or [!abc] at pattern[*p], and moves *p past the class.
-// An unterminated class is a literal "[".
+// Matches `c` against the character class at pattern[*p], such as [abc], [a-z] or [!abc], and
+// advances *p past the class. If the class has no "]", matches a literal "[".
 bool class_matches(std::string_view pattern, std::size_t *p, char c) {
   const std::size_t close = pattern.find(']', *p + 2);
   if (close == pattern.npos) return pattern[(*p)++] == c;
@@ -30,8 +30,8 @@ bool class_matches(std::string_view pattern, std::size_t *p, char c) {
   return found != negated;
 }
 
-// Matches one component. Backtracks only to the last `*`, so the run time is at most proportional
-// to the product of the lengths.
+// Matches one path component. Backtracks only to the last `*`, so the run time is at most
+// proportional to the product of both lengths.
 bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
   std::size_t n = 0;
@@ -48,7 +48,7 @@ bool component_matches(std::string_view pattern, std::string_view name) {
       ++n;
     } else if (p < pattern.size() && pattern[p] != '[' &&
                (pattern[p] == '?' || pattern[p] == name[n])) {
-      // `?` matches a character, not a byte.
+      // `?` matches a whole UTF-8 character.
       const bool any = pattern[p] == '?';
       ++p;
       ++n;
@@ -84,7 +84,8 @@ bool glob_matches(std::string_view pattern, std::string_view path) {
     return !names.empty() && component_matches(pattern, names.back());
   }
   const std::vector<std::string_view> patterns = components(pattern);
-  // reached[i] is true if the pattern components so far match the first i names.
+  // reached[i] is true if the pattern components processed so far match the first i path
+  // components.
   std::vector<bool> reached(names.size() + 1, false);
   reached[0] = true;
   for (const std::string_view p : patterns) {

@@ -1,5 +1,5 @@
-// Tests with a hostile workspace: another process has prepared it or is modifying it. No tool may
-// leave the workspace, block, or exceed its limits.
+// Tests the tools in a malicious workspace that another process prepares or modifies. No tool may
+// access files outside the workspace, block, or exceed its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -96,7 +96,7 @@ TEST_CASE("FIFOs, devices and sockets are listed, but not opened") {
   Tree tree;
   REQUIRE(::mkfifo((tree.root() / "fifo").c_str(), 0600) == 0);
   std::vector<std::string> names = {"fifo"};
-  // Creating devices requires root.
+  // mknod() for devices requires root.
   if (::mknod((tree.root() / "zero").c_str(), S_IFCHR | 0666, makedev(1, 5)) == 0) {
     names.emplace_back("zero");
   }
@@ -159,7 +159,7 @@ TEST_CASE("reading a sparse file of 1 TB takes little time and memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // The amount of a text file that is read to find a line is limited.
+  // file_read reads only a limited number of bytes to find a line.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }

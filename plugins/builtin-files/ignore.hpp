@@ -1,4 +1,4 @@
-// Rules of .gitignore files (gitignore(5)).
+// Parses and evaluates .gitignore rules (gitignore(5)).
 #pragma once
 
 #include <string>
@@ -9,19 +9,20 @@ namespace builtin_files {
 
 class IgnoreRules {
  public:
-  // `text` is the content of the file. Only the first 1,000 rules are used.
+  // Parses the content of a .gitignore file. Ignores all rules after the first 1,000.
   static IgnoreRules parse(std::string_view text);
 
   enum class Verdict { none, ignored, kept };
-  // `path` is relative to the folder of the .gitignore file. The last matching rule decides.
+  // Returns the verdict of the last rule that matches. `path` is relative to the folder of the
+  // .gitignore file.
   Verdict judge(std::string_view path, bool is_folder) const;
   bool empty() const noexcept { return rules_.empty(); }
 
  private:
   struct Rule {
     std::string glob;
-    bool keeps;         // "!..."
-    bool folders_only;  // ".../"
+    bool keeps;         // the rule starts with "!"
+    bool folders_only;  // the rule ends with "/"
   };
   std::vector<Rule> rules_;
 };

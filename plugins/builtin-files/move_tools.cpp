@@ -1,4 +1,4 @@
-// file_move and file_delete.
+// Implements the file_move and file_delete tools.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -57,7 +57,8 @@ std::string deleted(const Call &call, const std::string &path, std::uint64_t fil
       "{\"path\":" + bh::json::quoted(path) + ",\"deleted\":" + count + "}");
 }
 
-// For a folder, unlinkat() fails with EISDIR or EPERM, depending on the file system.
+// unlinkat() of a folder fails with EISDIR or EPERM, depending on the file system, so the type is
+// checked first.
 bool is_folder(const Place &place) {
   struct stat s{};
   return ::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&

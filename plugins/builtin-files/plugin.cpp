@@ -1,7 +1,7 @@
-// builtin-files: a built-in MCP server for files.
+// builtin-files: a tools plugin for reading, searching and changing files.
 //
-// The reactor thread receives calls and sends answers. The file system is accessed on threads of
-// the host's pool. The plugin owns each job; the thread that runs the job borrows it.
+// The reactor thread receives calls and sends responses. Jobs on the host's thread pool access the
+// file system. The plugin owns the job objects, which the pool threads borrow.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Placeholders for resource methods in jobs. They have no tool function.
+  // These Tool objects represent resource methods in jobs. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -70,8 +70,8 @@ class BuiltinFiles {
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Running jobs stop at their next check of `cancelled`. The host waits for them and keeps their
-  // data until then.
+  // Requests all running jobs to stop at their next check of `cancelled`. The host keeps this
+  // object until the jobs have finished.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
     automatic_.cancelled.store(true, std::memory_order_relaxed);
@@ -91,7 +91,7 @@ class BuiltinFiles {
       case BH_LIST_TEMPLATES:
         *out = bh::buf(resource_templates(workspaces_));
         return BH_OK;
-      case BH_LIST_RESOURCES:  // every file is a resource, but files are not listed
+      case BH_LIST_RESOURCES:  // every file is a resource, but resources are not listed
         *out = bh::buf("[]");
         return BH_OK;
       default:
@@ -117,7 +117,7 @@ class BuiltinFiles {
     return BH_PENDING;
   }
 
-  // Subscription calls are executed even if they are cancelled; see SubscriptionLane.
+  // Subscription calls cannot be cancelled; see SubscriptionLane::add().
   void call_cancel(bh_call call) {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
@@ -139,22 +139,22 @@ class BuiltinFiles {
     BuiltinFiles &plugin;
     const bh_call call;
     const Tool &tool;
-    const std::string name;  // the tool, or the URI of the resource
+    const std::string name;  // tool name or resource URI
     const std::string arguments;
     const std::uint64_t started_ns, deadline_ns;
     const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;   // written by the job's thread; read after the job has ended
-    bool failed = false;  // `result` is a JSON-RPC error; accessed like `result`
-    std::vector<std::string> events{}, snapshot_events{};  // accessed like `result`
+    std::string result;   // JSON; written by the pool thread, read after the job has finished
+    bool failed = false;  // true if `result` is a JSON-RPC error; same threads as `result`
+    std::vector<std::string> events{}, snapshot_events{};  // for records; same threads as `result`
   };
 
-  // State of automatic snapshots. One round over all workspaces runs at a time.
+  // State of automatic snapshots. Each round takes a snapshot of every workspace.
   struct Automatic {
     bh_timer timer = 0;
     std::atomic<bool> cancelled{false};
-    std::string problem;   // error of this round; written by the job's thread
-    std::string reported;  // the last logged error
+    std::string problem;   // error of the current round; written by the pool thread
+    std::string reported;  // last logged error, which is not logged again
   };
 
   const Tool *tool_named(std::string_view name) const noexcept {
@@ -167,7 +167,7 @@ class BuiltinFiles {
     return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
   }
 
-  // Returns nullptr if the method is not supported.
+  // Returns nullptr if the method is unknown or subscriptions are unavailable.
   const Tool *resource_method(std::string_view name) const noexcept {
     for (const Tool &method : resource_methods) {
       if (method.name != name) continue;
@@ -211,7 +211,6 @@ class BuiltinFiles {
     if (host_.run_blocking(work) != BH_OK) next_automatic(config_.snapshots->interval_s * 1000);
   }
 
-  // Runs on a pool thread.
   void run_automatic() noexcept {
     automatic_.problem.clear();
     try {
@@ -242,7 +241,7 @@ class BuiltinFiles {
     next_automatic(config_.snapshots->interval_s * 1000);
   }
 
-  // Runs on a pool thread; must not throw.
+  // Executes a job. Runs on a pool thread.
   static void run(Job &job) noexcept {
     try {
       if (&job.tool == &read_method) {
@@ -265,12 +264,12 @@ class BuiltinFiles {
       job.result = before_change(job, call);
       if (job.result.empty()) job.result = job.tool.run(call);
     } catch (const std::exception &) {
-      job.result.clear();  // out of memory, which done() reports
+      job.result.clear();  // finish() reports an empty result as out of memory
     }
   }
 
-  // Takes an automatic snapshot if snapshots before changes are configured. Returns an error
-  // message if it fails; the change must then not be made.
+  // If configured, takes an automatic snapshot before a tool changes files. On failure, returns an
+  // error result, and the change must not be made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);
@@ -291,7 +290,7 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Must be called while the call is pending, because the host rejects records of completed calls.
+  // Must be called before the call is completed. The host rejects records of completed calls.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;
@@ -321,7 +320,7 @@ class BuiltinFiles {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::vector<Workspace> workspaces_;  // constant after start, because threads read it
+  std::vector<Workspace> workspaces_;  // constant after start because pool threads read it
   Updates updates_;
   std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one per workspace, or empty
   Automatic automatic_;

@@ -1,4 +1,4 @@
-// file_read: returns lines of a text file, or a small file as base64.
+// Implements file_read, which returns lines of a text file, or a small file as Base64.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -20,21 +20,21 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256u << 10;
-// Maximum number of bytes read to find the first requested line.
+// file_read searches at most this many bytes for the first requested line.
 constexpr std::uint64_t max_scan_bytes = 256u << 20;
 
-// The requested lines and the reading position.
+// Collects the requested lines while the file is read in chunks.
 struct Lines {
   std::uint64_t first;
-  std::uint64_t behind;  // the line after the last requested one
+  std::uint64_t behind;  // one past the last requested line
   std::uint64_t line = 1;
-  std::size_t line_start = 0;  // offset of `line` in text
+  std::size_t line_start = 0;  // offset in `text` at which `line` starts
   std::string text{};
-  bool more = false;  // the file continues after text
-  bool cut = false;   // a single line exceeded the answer limit and was truncated
+  bool more = false;  // the file has more lines after `text`
+  bool cut = false;   // a line was truncated because it exceeds the response size limit
 };
 
-// Processes a chunk of the file. Returns false if no more data is needed.
+// Processes the next chunk of the file. Returns false if no more chunks are needed.
 bool take(Lines *lines, std::string_view chunk) {
   while (!chunk.empty()) {
     if (lines->line >= lines->behind) {
@@ -70,7 +70,6 @@ std::string not_text(const std::string &path, std::int64_t size) {
                                 "file_info");
 }
 
-// Prefixes each line with its number, like `cat -n`.
 std::string numbered(std::string_view text, std::uint64_t line) {
   std::string out;
   while (!text.empty()) {
@@ -89,8 +88,8 @@ struct Page {
   bool line_numbers;
 };
 
-// Returns a text content block that contains only bytes of the file. If there are notes, they are
-// in a second block.
+// Returns the tool result. The first content block contains only the lines. Notes, if any, are in a
+// second block.
 std::string lines_result(const Page &page, Lines *lines) {
   if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
   const std::string text = bh::json::quoted(lines->text);

@@ -1,4 +1,4 @@
-// Removes a folder tree. Never follows symbolic links.
+// Removes folders recursively. Never follows symbolic links.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace builtin_files {
 
 struct Removed {
-  std::uint64_t files = 0;  // including folders and links
-  std::string problem;      // empty if everything was removed
+  std::uint64_t files = 0;  // number of removed files, links and folders
+  std::string problem;      // error message; empty if everything was removed
 };
 
-// Removes `name` in the open folder and everything below it, up to 64 levels deep. `stop` is
-// checked for each entry; if it returns true, the remaining entries are kept.
+// Removes `name` in the open folder `folder`, with all contents up to 64 levels deep. Calls `stop`
+// before each entry and returns early if `stop` returns true.
 Removed remove_tree(int folder, const std::string &name, const std::function<bool()> &stop);
 
 }  // namespace builtin_files

@@ -39,8 +39,8 @@ Replacement::~Replacement() {
   }
 }
 
-// Creates the temporary file and locks it. If an existing file is not locked, its writer was
-// killed. That file is removed and never written to, because another program may have created it.
+// Creates and locks the temporary file. An existing file without a lock is removed and never
+// reused, because another program may have created it or a killed writer may have left it.
 bool Replacement::try_begin(bool *busy) {
   const int folder = place_->folder.get();
   const char *name = temporary_.c_str();
@@ -53,7 +53,7 @@ bool Replacement::try_begin(bool *busy) {
     return false;
   }
   if (!fresh.valid()) return false;
-  // Another writer may have removed the file before it was locked.
+  // Another writer may have removed the file before this thread locked it.
   struct stat mine{};
   struct stat there{};
   const bool held =
@@ -112,14 +112,14 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   };
   if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
   if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
-    // The file system does not support this flag. link() is used instead, because it never replaces
-    // a file.
+    // The file system does not support RENAME_NOREPLACE. linkat() never replaces a file either.
     return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
            ::unlinkat(folder, from.c_str(), 0) == 0;
   }
   const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
   if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
-  // If parts of the old folder remain, they keep the temporary name, which tools do not list.
+  // If the old folder cannot be removed completely, the rest keeps the temporary name, which tools
+  // do not list.
   remove_tree(folder, from, [] { return false; });
   return true;
 }

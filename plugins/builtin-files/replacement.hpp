@@ -1,5 +1,5 @@
-// Replaces the content of a file atomically: writes the new content to a temporary file in the same
-// folder and renames it. Readers see either the old or the new content, even after a crash.
+// Replaces files atomically: writes a temporary file in the same folder, then renames it. Readers
+// see either the old or the new content, even after a crash.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,20 +11,20 @@
 
 namespace builtin_files {
 
-// The types of existing entries that the new file may replace.
+// Specifies which existing entries a rename may replace.
 enum class Over { nothing, files, anything };
 
 class Replacement {
  public:
   Replacement() noexcept = default;
-  // Removes the temporary file unless commit() succeeded.
+  // Removes the temporary file unless commit() has succeeded.
   ~Replacement();
   Replacement(const Replacement &) = delete;
   Replacement &operator=(const Replacement &) = delete;
 
-  // Creates the temporary file in the folder of `place` for exclusive use: a second writer is
-  // rejected. A temporary file left by a killed writer is removed. `place` must outlive this
-  // object. Returns false and sets *problem on failure.
+  // Creates and locks the temporary file in the folder of `place`. Fails if another writer holds
+  // the lock. Removes a temporary file that a killed writer left. `place` must outlive this object.
+  // Returns false and sets *problem on failure.
   bool begin(const Place &place, std::string *problem);
 
   int fd() const noexcept { return fd_.get(); }
@@ -32,12 +32,13 @@ class Replacement {
   // Appends bytes. Returns false and sets *problem on failure, for example if the disk is full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Renames the temporary file to its final name. `mode` contains its permission bits. A replaced
+  // Renames the temporary file to its final name and sets the permission bits of `mode`. A replaced
   // folder (Over::anything) is removed afterwards. On failure, returns false, sets *problem, and
   // changes nothing.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Leaves fsync to the caller, which can sync many files at once. Must be called before commit().
+  // Makes commit() skip fsync. The caller must sync instead, for example once for many files. Must
+  // be called before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:
@@ -49,8 +50,8 @@ class Replacement {
   bool sync_ = true;
 };
 
-// Renames `from` to `to` atomically; both are in the open folder. Depending on `over`, an existing
-// target is kept (errno is EEXIST) or replaced. A replaced folder is removed.
+// Atomically renames `from` to `to`; both are names in `folder`. `over` determines whether an
+// existing target is replaced or the call fails with EEXIST. A replaced folder is removed.
 bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

@@ -15,7 +15,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::string_view scheme = "file://";
-constexpr int not_found = -32002;  // MCP: "resource not found"
+constexpr int not_found = -32002;  // MCP error code "resource not found"
 
 std::string percent_encoded(std::string_view path) {
   static constexpr char digits[] = "0123456789ABCDEF";
@@ -33,7 +33,7 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
-// Returns false if a "%" is not followed by two hexadecimal digits.
+// Decodes percent escapes. Returns false if a "%" is not followed by two hexadecimal digits.
 bool percent_decoded(std::string_view text, std::string *out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -56,7 +56,7 @@ std::string error(bool *failed, std::string_view sentence) {
          "}";
 }
 
-// Reads the whole file, up to max_text_bytes, into *out. Returns the error, or an empty string on
+// Reads a file of at most max_text_bytes into *out. Returns the error, or an empty string on
 // success.
 std::string read_whole(const Located &file, std::string *out) {
   const Opened opened = file.workspace->open(file.path, O_RDONLY);
@@ -104,7 +104,7 @@ Located locate(const std::vector<Workspace> &workspaces, std::string_view uri) {
   std::string path;
   if (!uri.starts_with(scheme) || !percent_decoded(uri.substr(scheme.size()), &path)) return {};
   Located out;
-  std::size_t longest = 0;  // workspaces may be nested
+  std::size_t longest = 0;  // the innermost of nested workspaces is used
   for (const Workspace &w : workspaces) {
     const std::string root = w.root() == "/" ? "/" : w.root() + "/";
     if (!path.starts_with(root) || root.size() <= longest) continue;

@@ -1,4 +1,5 @@
-// MCP resources for files in the workspaces: file:// URIs with absolute paths.
+// Implements MCP resources: files in the workspaces, identified by file:// URIs with absolute
+// paths.
 #pragma once
 
 #include <string>
@@ -10,27 +11,27 @@
 
 namespace builtin_files {
 
-// Returns the JSON array for resources/templates/list: one template per workspace.
+// Returns the JSON array for resources/templates/list, with one template per workspace.
 std::string resource_templates(const std::vector<Workspace> &workspaces);
 
-// Returns the file:// URI of a file, with the path percent-encoded.
+// Returns the percent-encoded file:// URI of a file.
 std::string file_uri(const Workspace &workspace, std::string_view path);
 
-// The file that a URI refers to. `workspace` is null if the file is not in a workspace.
+// A file found by its URI. `workspace` is null if the URI does not refer to a file in a workspace.
 struct Located {
   const Workspace *workspace = nullptr;
   std::string path;  // relative to the workspace
 };
 Located locate(const std::vector<Workspace> &workspaces, std::string_view uri);
 
-// Returns the result of resources/read: a whole file of at most 1 MiB. UTF-8 without NUL is
-// returned as text, other content as base64. *failed is set if the result is a JSON-RPC error
+// Returns the result of resources/read for a file of at most 1 MiB. UTF-8 without NUL is returned
+// as text, all other content as Base64. On failure, sets *failed and returns a JSON-RPC error
 // object.
 std::string read_resource(const std::vector<Workspace> &workspaces, std::string_view uri,
                           bool *failed);
 
-// Returns the result of resources/subscribe and starts watching the file, which need not exist.
-// *failed is set as in read_resource().
+// Starts watching the file, which need not exist, and returns the result of resources/subscribe. On
+// failure, sets *failed and returns a JSON-RPC error object.
 std::string subscribe(const std::vector<Workspace> &workspaces, const std::string &uri,
                       Watcher *watcher, bool *failed);
 

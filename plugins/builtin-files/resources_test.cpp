@@ -1,4 +1,4 @@
-// Tests of files exposed as resources.
+// Tests MCP resources: templates, reading files by URI, and access control.
 #include "builtin-files/resources.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ std::vector<Workspace> opened(const Tree &tree) {
   return out;
 }
 
-// Reads a resource. Returns the result or the error object.
+// Returns the result of resources/read, or its error object.
 Answer read(const std::vector<Workspace> &workspaces, const std::string &uri, bool expect_error) {
   bool failed = false;
   const std::string json = builtin_files::read_resource(workspaces, uri, &failed);

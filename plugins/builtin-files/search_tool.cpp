@@ -1,4 +1,4 @@
-// file_search: finds files by name and lines by content.
+// Implements file_search, which finds files by name and lines by content.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -20,22 +20,22 @@
 namespace builtin_files {
 namespace {
 
-constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
-constexpr std::size_t max_line_bytes = 300;           // per line of the answer
+constexpr std::int64_t max_content_bytes = 4u << 20;  // contents of larger files are not searched
+constexpr std::size_t max_line_bytes = 300;           // longer lines are truncated in the response
 constexpr std::size_t max_answer_bytes = max_text_bytes;
-constexpr std::uint64_t lines_between_looks = 64;  // between calls to must_stop()
+constexpr std::uint64_t lines_between_looks = 64;  // lines searched between calls to must_stop()
 
 struct Search {
   const Call &call;
   std::string glob;
-  std::string content;                       // lower case if the search is case-insensitive
-  std::optional<tool_kit::Pattern> pattern;  // set if content is a regular expression
+  std::string content;                       // lowercase if ignore_case is set
+  std::optional<tool_kit::Pattern> pattern;  // set if `content` is a regular expression
   bool ignore_case;
   std::uint64_t max_matches;
 
   std::uint64_t matches = 0;
   std::uint64_t too_large = 0;
-  bool stopped = false;  // the call stopped in the middle of a file
+  bool stopped = false;  // the call was stopped in the middle of a file
   std::string reason;
   std::string text;
   std::string json;
@@ -59,7 +59,7 @@ void add_match(Search *search, const std::string &path, std::uint64_t line, std:
   search->text += '\n';
 }
 
-// Returns the file's text, or an empty string if the file is binary or too large.
+// Returns the file's text, or an empty string if the file is binary, too large or unreadable.
 std::string read_text(Search *search, const Found &found) {
   const Fd fd = Workspace::open_below(found.folder, found.name, O_RDONLY | O_NOFOLLOW);
   struct stat s{};
@@ -79,8 +79,7 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// memmem() runs in time proportional to the sum of both lengths. string_view::find() may take time
-// proportional to their product.
+// memmem() takes linear time. string_view::find() can take quadratic time.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;
@@ -92,7 +91,8 @@ std::string_view without_return(std::string_view line) {
   return line;
 }
 
-// Adds the lines that match the pattern. Returns false if the answer is full or the call must stop.
+// Adds the lines that match the pattern. Returns false if the response is full or the call must
+// stop.
 bool search_by_pattern(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   const auto must_stop = [&] { return search->stopped = search->call.must_stop(); };
@@ -111,7 +111,7 @@ bool search_by_pattern(Search *search, const Found &found) {
   return true;
 }
 
-// Adds the lines that contain the text. Returns false if the answer is full.
+// Adds the lines that contain the literal string. Returns false if the response is full.
 bool search_lines(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   std::string folded;

@@ -26,7 +26,7 @@ void SubscriptionLane::start(const bh_host_tools *host_tools,
 void SubscriptionLane::stop() noexcept {
   if (stopped_.exchange(true)) return;
   host_.timer_cancel(timer_);
-  for (const Item &item : batch_) fail(item.call, stopping);  // the running job still uses batch_
+  for (const Item &item : batch_) fail(item.call, stopping);  // the running job uses batch_
   for (const Item &item : waiting_) fail(item.call, stopping);
   waiting_.clear();
 }
@@ -46,7 +46,7 @@ void SubscriptionLane::follow(bh::Callback done) noexcept {
   next();
 }
 
-// Starts the next job if no job is running and there is work.
+// Starts a job if none is running and there is work.
 void SubscriptionLane::next() noexcept {
   if (running_ || timer_ != 0 || stopped_) return;
   if (waiting_.empty() && followed_.fn == nullptr) return;
@@ -64,7 +64,6 @@ void SubscriptionLane::next() noexcept {
                              }));
 }
 
-// Runs on a pool thread.
 void SubscriptionLane::run() noexcept {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(batch_ms);
@@ -85,7 +84,8 @@ void SubscriptionLane::run() noexcept {
   }
 }
 
-// Runs on a pool thread. If it throws, the item has no result, and ran() reports the failure.
+// Executes one call. Runs on a pool thread. If this function throws, the item has no result, and
+// ran() reports the failure.
 void SubscriptionLane::perform(Item *item) {
   if (item->kind == Kind::subscribe) {
     item->result = subscribe(*workspaces_, item->uri, watcher_, &item->failed);
@@ -95,7 +95,7 @@ void SubscriptionLane::perform(Item *item) {
   }
 }
 
-// Called on the reactor thread when the job has ended.
+// Runs on the reactor thread after the job.
 void SubscriptionLane::ran() noexcept {
   running_ = false;
   if (stopped_) return;
@@ -127,7 +127,6 @@ void SubscriptionLane::complete(Item *item) noexcept {
   tools_->complete(host_.ctx(), item->call, &result);
 }
 
-// `error` is a JSON-RPC error object.
 void SubscriptionLane::fail(bh_call call, const char *error) noexcept {
   bh_result result{};
   result.size = sizeof result;

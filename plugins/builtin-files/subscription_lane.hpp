@@ -1,8 +1,8 @@
-// Executes resources/subscribe and resources/unsubscribe in order of arrival, in batches. At most
-// one job runs in the host's pool, so many subscriptions cannot fill the host's queue, and a
-// blocking file system blocks only one thread. Watcher::follow() also runs in these jobs.
+// Executes subscribe and unsubscribe requests in order of arrival, in batches on the host's thread
+// pool. Only one job runs at a time, so many requests cannot fill the host's job queue, and a
+// blocking file system blocks only one thread. The same jobs call Watcher::follow().
 //
-// Owner: Updates. Runs on the reactor thread, unless documented otherwise.
+// Owner: Updates. Runs on the reactor thread unless documented otherwise.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -23,25 +23,25 @@ class SubscriptionLane {
   static constexpr std::size_t max_calls = 65'536;         // unfinished calls
   static constexpr std::size_t max_uri_bytes = 64u << 20;  // URIs of all unfinished calls
   static constexpr std::size_t max_batch = 256;            // calls per job
-  static constexpr std::uint64_t batch_ms = 50;  // after this time, a job stops executing calls
+  static constexpr std::uint64_t batch_ms = 50;  // a job starts no more calls after this time
   static constexpr std::uint64_t retry_ms = 20;  // retry interval if the host rejects a job
 
-  // The arguments are borrowed and must outlive the object.
+  // Both arguments are borrowed and must outlive this object.
   SubscriptionLane(const bh::Host &host, Watcher *watcher) : host_(host), watcher_(watcher) {}
 
-  // The arguments are borrowed. Threads read `workspaces` until the last job has ended.
+  // Both arguments are borrowed. Jobs read `workspaces` on pool threads, so it must remain valid
+  // until the last job has finished.
   void start(const bh_host_tools *host_tools, const std::vector<Workspace> *workspaces) noexcept;
-  // Fails all unfinished calls, including those of the current job.
+  // Fails all unfinished calls, including the calls of the current job.
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // Returns true if the call was accepted. An accepted call is completed exactly once. It is
-  // executed even if it is cancelled, so that the host's subscription state stays correct. Returns
-  // false if too many calls are pending.
+  // Accepts a call, which is then completed exactly once. Cancellation is ignored because the
+  // host's subscription state must match the watcher. Returns false if too many calls are pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
-  // Calls the watcher's follow(), then `done`, unless stop() was called before. Must not be called
-  // while a previous call is in progress.
+  // Runs the watcher's follow() in a job, then calls `done` unless stop() has been called. Must not
+  // be called again before `done`.
   void follow(bh::Callback done) noexcept;
 
  private:
@@ -49,9 +49,9 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    // These three members are written by the job's thread and read after the job has ended.
+    // Written by the pool thread and read after the job has finished.
     std::string result{};
-    bool failed = false;  // result is a JSON-RPC error
+    bool failed = false;  // true if `result` is a JSON-RPC error
     bool done = false;
   };
 
@@ -67,10 +67,10 @@ class SubscriptionLane {
   const bh_host_tools *tools_ = nullptr;
   const std::vector<Workspace> *workspaces_ = nullptr;
   std::list<Item> waiting_;
-  std::list<Item> batch_;      // calls of the current job, used by its thread
-  std::size_t uri_bytes_ = 0;  // total size of the URIs in waiting_ and batch_
+  std::list<Item> batch_;  // calls of the current job; used by the pool thread while the job runs
+  std::size_t uri_bytes_ = 0;  // total URI size in waiting_ and batch_
   bh::Callback followed_{};
-  bool following_ = false;  // the job also calls follow()
+  bool following_ = false;  // the current job also calls follow()
   bool running_ = false;
   std::atomic<bool> stopped_{false};
   bh_timer timer_ = 0;

@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::size_t context_lines = 3;
 
-// Complete lines of the old text and their replacement.
+// A replacement of complete lines of the old text.
 struct LineChange {
   std::size_t begin, end;    // offsets in the old text
-  std::size_t first, lines;  // line numbers in the old text, from 0
-  std::string text;          // the new text
+  std::size_t first, lines;  // first line (from 0) and line count in the old text
+  std::string text;          // replacement text
   std::size_t new_lines;
 };
 
@@ -29,11 +29,11 @@ std::size_t line_end(std::string_view text, std::size_t at) {
   return newline == text.npos ? text.size() : newline + 1;
 }
 
-// Returns the end of the last line affected by replacing [at, at + from.size()).
+// Returns the end of the last line that changes if `from` at offset `at` is replaced with `to`.
 std::size_t touched_end(std::string_view text, std::size_t at, std::string_view from,
                         std::string_view to) {
   const std::size_t end = at + from.size();
-  // If the replacement removes or replaces only complete lines, the next line is not affected.
+  // If `from` ends at a line break that the replacement preserves, the next line does not change.
   const bool ends_line = from.ends_with('\n');
   const bool stays_line = to.ends_with('\n') || (to.empty() && line_begin(text, at) == at);
   return ends_line && stays_line ? end : line_end(text, end);
@@ -42,7 +42,7 @@ std::size_t touched_end(std::string_view text, std::size_t at, std::string_view 
 std::vector<LineChange> changes_of(std::string_view text, const std::vector<std::size_t> &places,
                                    std::string_view from, std::string_view to) {
   std::vector<LineChange> out;
-  std::size_t done = 0;  // out.back().text is complete up to this offset in the old text
+  std::size_t done = 0;  // offset in the old text up to which out.back().text is complete
   std::size_t line = 0;
   std::size_t counted = 0;
   const auto close = [&] {
@@ -81,7 +81,7 @@ void append_lines(std::string *out, char sign, std::string_view text) {
   }
 }
 
-// Returns the start of the context before `at`: up to three lines.
+// Returns the start of the context lines before `at`, but not less than `not_before`.
 std::size_t context_begin(std::string_view text, std::size_t at, std::size_t not_before) {
   for (std::size_t i = 0; i < context_lines && at > not_before; ++i) at = line_begin(text, at - 1);
   return std::max(at, not_before);
@@ -96,7 +96,8 @@ std::string range(std::size_t first, std::size_t lines) {
   return std::to_string(lines == 0 ? first : first + 1) + "," + std::to_string(lines);
 }
 
-// Appends one hunk with the changes [i, j), whose contexts touch.
+// Appends one hunk with the changes [i, j), whose context lines touch or overlap. `shift` is the
+// difference between new and old line numbers.
 void append_hunk(std::string *out, std::string_view text, const std::vector<LineChange> &changes,
                  std::size_t i, std::size_t j, std::ptrdiff_t shift) {
   const std::size_t begin = context_begin(text, changes[i].begin, i == 0 ? 0 : changes[i - 1].end);

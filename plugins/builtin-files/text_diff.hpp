@@ -1,4 +1,4 @@
-// Unified diffs for text replacements.
+// Replaces text and creates unified diffs of the replacement.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace builtin_files {
 
-// Replaces `from` with `to` at each position in `places` (ascending, not overlapping).
+// Replaces `from` with `to` at each offset in `places`, which must be ascending and not overlap.
 std::string replaced(std::string_view text, const std::vector<std::size_t> &places,
                      std::string_view from, std::string_view to);
 
-// Returns the unified diff of text and replaced(...), with three lines of context. The diff is
-// truncated at max_bytes, and its last line then reports the truncation. The run time is
-// proportional to the sum of the text size and the number of places, not to their product.
+// Returns the unified diff between `text` and replaced(...), with three context lines. If the diff
+// exceeds max_bytes, it is truncated and its last line reports this. The run time is linear in the
+// text size plus the number of places.
 std::string replacement_diff(std::string_view path, std::string_view text,
                              const std::vector<std::size_t> &places, std::string_view from,
                              std::string_view to, std::size_t max_bytes);

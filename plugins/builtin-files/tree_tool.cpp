@@ -1,4 +1,4 @@
-// dir_tree: shows nested folders.
+// Implements dir_tree, which shows nested folders.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -21,11 +21,11 @@ struct Tree {
   std::string json;
 };
 
-// Returns false if the entry limit has been reached.
+// Adds an entry. Returns false if the entry limit is reached.
 bool add(Tree *tree, const Found &found) {
   if (tree->count == tree->limit) return false;
   struct stat s{};
-  // The entry has been removed since it was listed.
+  // Skips entries that were removed after the folder was read.
   if (::fstatat(found.folder, found.name, &s, AT_SYMLINK_NOFOLLOW) != 0) return true;
   ++tree->count;
   tree->text.append(2 * found.level, ' ').append(bh::repaired_utf8(found.name));

@@ -23,7 +23,7 @@ void Updates::stop() noexcept {
   lane_.stop();
 }
 
-// Delays processing, because a file often changes repeatedly while it is being written.
+// Delays processing because programs often write a file in several steps.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
   schedule();
@@ -48,7 +48,7 @@ void Updates::process_events() noexcept {
 
 void Updates::followed() noexcept {
   notify();
-  if (watcher_.must_follow()) return schedule();  // out of memory
+  if (watcher_.must_follow()) return schedule();  // follow() ran out of memory; retry later
   wait();
 }
 

@@ -1,7 +1,7 @@
-// Notifies the host about changes of subscribed files, at most once per file in each coalesce_ms
-// interval.
+// Notifies the host when subscribed files change. Changes are coalesced: a file is reported at most
+// once per coalesce_ms.
 //
-// Owner: the plugin. Runs on the reactor thread, unless documented otherwise.
+// Owner: the plugin. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -22,13 +22,13 @@ class Updates {
 
   explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
-  // If `table` lacks resource_updated or inotify is unavailable, subscriptions are disabled; see
-  // offered().
+  // Starts watching. If the host's table lacks resource_updated or inotify is unavailable,
+  // subscriptions are disabled, and offered() returns false.
   void start(const bh_host_tools *table, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // All subscription changes must go through this object.
+  // All subscribe and unsubscribe requests must go through this lane.
   SubscriptionLane &lane() noexcept { return lane_; }
 
  private:

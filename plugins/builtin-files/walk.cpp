@@ -13,9 +13,9 @@
 namespace builtin_files {
 namespace {
 
-constexpr std::size_t max_ignore_bytes = 64u << 10;  // per .gitignore
+constexpr std::size_t max_ignore_bytes = 64u << 10;  // bytes read per .gitignore file
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;          // unvisited entries of open folders
+constexpr std::size_t max_held = 200'000;          // maximum number of entries in all open folders
 constexpr std::size_t entries_between_looks = 64;  // entries read between calls to must_stop()
 
 struct WalkEntry {
@@ -23,13 +23,13 @@ struct WalkEntry {
   bool is_folder;
 };
 
-// An open folder and its unvisited entries.
+// An open folder and its entries. `next` is the index of the first entry that has not been visited.
 struct Level {
   OpenDirectory dir;
   std::string path;  // with a trailing "/", or empty
   std::vector<WalkEntry> entries;
   std::size_t next = 0;
-  IgnoreRules ignore{};  // rules of this folder
+  IgnoreRules ignore{};  // rules of this folder's .gitignore file
 };
 
 IgnoreRules ignore_rules(int folder) {
@@ -40,7 +40,7 @@ IgnoreRules ignore_rules(int folder) {
       std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
-// The innermost folder with a rule for the path decides.
+// The innermost folder with a matching rule decides.
 bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     if (level->ignore.empty()) continue;
@@ -62,7 +62,8 @@ bool is_folder(int dir, const dirent &entry, bool *is_link) {
   return type == DT_DIR;
 }
 
-// Reads up to `room` entries of the folder. The list is incomplete if the call must stop.
+// Opens a folder for the walk and reads at most `room` entries. If the call must stop, the list is
+// incomplete. Returns false if the folder is unreadable.
 bool open_level(const Call &call, Fd folder, std::string path, std::size_t room, Level *out) {
   out->dir.reset(::fdopendir(folder.get()));
   if (!out->dir) return false;

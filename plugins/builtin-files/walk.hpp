@@ -1,4 +1,4 @@
-// Visits the files below a folder in order of their names, with limits.
+// Visits the files below a folder in name order, within limits.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,24 @@
 
 namespace builtin_files {
 
-// A file visited by a walk.
+// A file or folder that the walk visits.
 struct Found {
   const std::string &path;  // relative to the workspace
-  int folder;               // the open folder that contains it
+  int folder;               // open folder that contains the entry
   const char *name;         // name in that folder
   bool is_folder;
   std::size_t level;  // 0 for entries of the start folder
 };
 
 struct WalkOptions {
-  bool gitignore = false;   // skip files ignored by .gitignore files below `folder`
-  std::size_t levels = 64;  // deeper folders are reported but not entered
+  bool gitignore = false;   // skip files that .gitignore files in the visited folders exclude
+  std::size_t levels = 64;  // deeper folders are visited but not entered
 };
 
-// Calls on_entry for each file and folder below `folder`, whose path is `path`. A folder precedes
-// its contents. Symbolic links are skipped; folders named .git are not entered. Stops if on_entry
-// returns false. Returns an empty string, or the reason why the walk is incomplete.
+// Calls on_entry for each file and folder below the open folder `folder`, whose path is `path`.
+// Visits a folder before its contents, skips symbolic links, and does not enter folders named .git.
+// Stops if on_entry returns false. Returns the reason why the walk is incomplete, or an empty
+// string.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

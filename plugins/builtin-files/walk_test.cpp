@@ -1,4 +1,4 @@
-// Tests that a walk can be cancelled while it reads a folder.
+// Tests that cancellation stops a walk while it reads a folder.
 #include "builtin-files/walk.hpp"
 
 #include <dirent.h>
@@ -20,8 +20,8 @@ constexpr int cancelled_at = 100;
 
 }  // namespace
 
-// Replaces readdir() of the C library: counts the calls and cancels the tool call at call number
-// cancelled_at.
+// Replaces readdir() of the C library. Counts the calls and cancels the tool call when the count
+// reaches cancelled_at.
 extern "C" dirent *readdir(DIR *dir) {
   using Function = dirent *(*)(DIR *);
   static const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "readdir"));

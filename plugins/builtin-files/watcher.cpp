@@ -20,10 +20,10 @@ constexpr std::uint32_t moves = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED
 constexpr std::uint32_t interest =
     moves | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 constexpr std::size_t max_watched_names =
-    4096;                      // path components, including those of followed links
-constexpr int max_reads = 16;  // reads of 64 KiB before other events are processed
+    4096;  // limit for the path components, including components of link targets
+constexpr int max_reads = 16;  // limit for reads of 64 KiB per read_events() call
 
-// Returns a path that refers to an open folder by its descriptor.
+// Returns a path that refers to an open file or folder.
 std::string path_of(const Fd &fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }
@@ -36,7 +36,7 @@ std::string watch_problem(int error) {
   return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
-// Returns the components of a path. Empty components and "." are omitted.
+// Splits a path into components, without empty components and ".".
 std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -52,7 +52,8 @@ bool is_not_there(int error) {
   return error == ENOENT || error == ENOTDIR;
 }
 
-// Returns the target of a link, or an empty string if the target cannot be within a workspace.
+// Returns the target of a symbolic link. Returns an empty string if the target is absolute or too
+// long, because such a target cannot be followed within the workspace.
 std::string target_of(const Fd &link) {
   std::array<char, 4096> text{};
   const ssize_t n = ::readlinkat(link.get(), "", text.data(), text.size());
@@ -60,8 +61,8 @@ std::string target_of(const Fd &link) {
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 
-// Walks along a path name by name, as the kernel does. For a link, the walk visits the link's name
-// and then the components of its target.
+// Resolves a path component by component, like the kernel. After a symbolic link, continues with
+// the components of the link target.
 class PathWalk {
  public:
   PathWalk(const Workspace &workspace, const std::string &path)
@@ -69,7 +70,7 @@ class PathWalk {
     put_before(path);
   }
 
-  // Moves to the next name. Returns false at the end of the path.
+  // Moves to the next component. Returns false at the end of the path.
   bool next() {
     while (folder_.valid() && !names_.empty() && names_.back() == "..") {
       names_.pop_back();
@@ -83,7 +84,8 @@ class PathWalk {
   const Fd &folder() const noexcept { return folder_; }
   const std::string &name() const noexcept { return name_; }
 
-  // Enters the current name. The walk ends if the name cannot be followed within the workspace.
+  // Enters the current component if it is a folder, or follows it if it is a link. Otherwise, or if
+  // the path leads out of the workspace, the walk ends.
   void enter() {
     Fd entry = Workspace::open_below(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW);
     struct stat s{};
@@ -99,7 +101,7 @@ class PathWalk {
   }
 
  private:
-  static constexpr int max_links = 40;  // the kernel's limit
+  static constexpr int max_links = 40;  // the same limit as in the kernel
 
   void put_before(const std::string &path) {
     const std::vector<std::string> more = owned_components(path);
@@ -107,7 +109,7 @@ class PathWalk {
   }
 
   void go_up() {
-    if (above_.empty()) return names_.clear();  // leads out of the workspace
+    if (above_.empty()) return names_.clear();  // the path leads out of the workspace
     above_.pop_back();
     std::string path = ".";
     for (const std::string &name : above_) path.append("/").append(name);
@@ -116,13 +118,13 @@ class PathWalk {
 
   const Workspace &workspace_;
   Fd folder_;
-  std::vector<std::string> above_;  // names of the parent folders; none is a link
-  std::vector<std::string> names_;  // remaining names in reverse order
+  std::vector<std::string> above_;  // path of folder_; contains no links
+  std::vector<std::string> names_;  // remaining components in reverse order
   std::string name_;
   int links_ = 0;
 };
 
-// Runs a function at the end of a scope unless commit() was called.
+// Calls a function at the end of the scope unless commit() has been called.
 template <class Undo>
 class Rollback {
  public:
@@ -209,7 +211,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
     if (!problem.empty()) return problem;
     way.enter();
   }
-  // This open tests whether the file can be watched.
+  // Checks whether the path is a regular file. A missing file is accepted.
   const Opened file = workspace.open(subscription->path, O_PATH);
   if (!file.fd.valid()) return is_not_there(file.error) ? std::string() : file.problem;
   struct stat s{};
@@ -217,7 +219,8 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   return shown(subscription->path) + " is not a regular file";
 }
 
-// If this function throws, *steps contains the steps that leave() must undo.
+// Watches `folder` for changes of `name`, and appends the step to *steps. If this function throws,
+// the steps in *steps must be passed to leave().
 std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {
   const std::lock_guard guard(lock_);
@@ -233,7 +236,8 @@ std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
   return {};
 }
 
-// Requires lock_. Keeps the watch, or removes it if there are too many.
+// Registers a watched folder, or removes its watch and returns an error if the folder limit is
+// reached. The caller must hold lock_.
 std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
   if (folders_.contains(watch)) return {};
   Rollback rollback([&] { ::inotify_rm_watch(inotify_.get(), watch); });
@@ -246,11 +250,12 @@ std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
   return {};
 }
 
-// Requires lock_.
+// Removes the steps of a subscription and all watches that become unused. The caller must hold
+// lock_.
 void Watcher::leave(const Subscription &subscription, const std::vector<Step> &steps) {
   for (const Step &step : steps) {
     const auto folder = folders_.find(step.watch);
-    if (folder == folders_.end()) continue;  // the kernel has removed this watch
+    if (folder == folders_.end()) continue;  // the kernel has removed the watch
     auto &names = folder->second.names;
     const auto name = names.find(step.name);
     if (name == names.end()) continue;
@@ -262,7 +267,7 @@ void Watcher::leave(const Subscription &subscription, const std::vector<Step> &s
   }
 }
 
-// Requires lock_.
+// Removes the watch if no subscription uses it. The caller must hold lock_.
 void Watcher::end_unused(int watch) {
   const auto folder = folders_.find(watch);
   if (folder == folders_.end() || !folder->second.names.empty()) return;
@@ -294,9 +299,9 @@ void Watcher::changed(Folder &folder) {
   }
 }
 
-// Requires lock_.
+// The caller must hold lock_.
 void Watcher::on_event(int watch, std::uint32_t mask, const std::string &name) {
-  if ((mask & IN_Q_OVERFLOW) != 0) {  // after a queue overflow, any file may have changed
+  if ((mask & IN_Q_OVERFLOW) != 0) {  // events were lost, so any file may have changed
     for (auto &[uri, subscription] : subscriptions_) {
       subscription.changed = subscription.moved = true;
     }
@@ -333,7 +338,7 @@ bool Watcher::must_follow() const {
 }
 
 void Watcher::follow() {
-  const std::lock_guard in_order(order_);  // keeps the subscriptions unchanged during this call
+  const std::lock_guard in_order(order_);  // no subscription is added or removed during this call
   std::vector<Subscription *> moved;
   {
     const std::lock_guard guard(lock_);
@@ -353,10 +358,11 @@ void Watcher::follow() {
       subscription->moved = false;
     }
     resolve_path(subscription,
-                 &steps);  // partial on failure, which may be temporary
+                 &steps);  // on failure, keeps the steps found so far; the failure may be temporary
     rollback.commit();
     const std::lock_guard guard(lock_);
-    // Changes made in a new folder before it was watched were missed.
+    // Changes made before the new folder was watched were missed, so the file is reported as
+    // changed.
     if (steps != subscription->steps) subscription->changed = true;
     leave(*subscription, subscription->steps);
     subscription->steps = std::move(steps);

@@ -1,12 +1,12 @@
-// Detects changes of subscribed files with inotify watches on all folders along their paths:
-// writes, renames, deletion and creation. Symbolic links on the path (within the workspace) are
-// watched in their own folder, and so is the path to their target.
+// Detects when subscribed files are written, renamed, deleted or created. Uses inotify watches on
+// all folders along the path of each file. If the path contains symbolic links, the folders of the
+// links and the paths to the link targets are watched as well.
 //
-// Not detected: writes through a memory map or another hard link, and changes made by other
-// machines on a network file system.
+// Changes through memory maps, through other hard links, or by other machines on a network file
+// system are not detected.
 //
-// Owner: the plugin. Threads: see each function. No path is resolved while holding the lock that
-// read_events() takes.
+// Owner: the plugin. The functions state whether they are thread-safe. read_events() takes a lock
+// that is never held while a path is resolved, so read_events() does not wait for the file system.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 namespace builtin_files {
 
 inline constexpr std::size_t max_subscriptions = 1024;  // per workspace
-// Limit per workspace for watched folders: the folders along the paths of subscribed files.
+// Maximum number of watched folders per workspace, including parent folders and folders of links.
 inline constexpr std::size_t max_watched_folders = 4096;
 
 class Watcher {
@@ -33,27 +33,29 @@ class Watcher {
   // not be called.
   std::string open(const std::vector<Workspace> &workspaces);
 
-  // The descriptor is readable when events are pending.
+  // Readable when inotify events are pending.
   int fd() const noexcept { return inotify_.get(); }
 
   // Subscribes to a file of `workspace`, which need not exist. dequeue_changed() reports the file
-  // by its `uri`. Repeating a URI has no effect. Returns the error, or an empty string on success.
-  // Thread-safe; may block.
+  // by its `uri`. Has no effect if the URI is already subscribed. Returns the error, or an empty
+  // string on success. Thread-safe; may block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
   // Thread-safe; may block.
   void remove(const std::string &uri);
 
-  // Reads a limited number of pending events; if more remain, fd() stays readable. Not thread-safe.
+  // Processes a limited number of inotify events. If events remain, fd() stays readable. Not
+  // thread-safe.
   void read_events();
-  // Returns and clears the URIs of files that may have changed, each URI once. Thread-safe.
+  // Returns the URIs of files that may have changed since the last call. Thread-safe.
   std::vector<std::string> dequeue_changed();
-  // Returns true if follow() must be called because paths to files have changed. Thread-safe.
+  // Returns true if folders or links on a watched path have changed, so follow() must be called.
+  // Thread-safe.
   bool must_follow() const;
-  // Resolves the changed paths again. Thread-safe; may block.
+  // Resolves changed paths again and updates their watches. Thread-safe; may block.
   void follow();
 
  private:
-  // A name in a watched folder on the path of a subscription.
+  // A component of a subscribed path: a name in a watched folder.
   struct Step {
     int watch = -1;
     std::string name;
@@ -67,7 +69,7 @@ class Watcher {
   };
   struct Folder {
     const Workspace *workspace = nullptr;
-    // One element per step in the folder.
+    // The subscriptions that watch each name. A subscription is listed once for each of its steps.
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 
@@ -84,10 +86,10 @@ class Watcher {
 
   const std::size_t max_folders_;
   Fd inotify_;
-  std::mutex order_;         // held while watches are changed; may be held for a long time
-  mutable std::mutex lock_;  // protects all members below; held briefly
-  std::map<std::string, Subscription, std::less<>> subscriptions_;  // by URI
-  std::unordered_map<int, Folder> folders_;                         // by watch
+  std::mutex order_;         // serializes changes of watches; may be held while paths are resolved
+  mutable std::mutex lock_;  // protects all members below; held only briefly
+  std::map<std::string, Subscription, std::less<>> subscriptions_;  // keyed by URI
+  std::unordered_map<int, Folder> folders_;  // keyed by inotify watch descriptor
 };
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// Tests of subscriptions to files: detection, notification and limits.
+// Tests file subscriptions: change detection, notifications and limits.
 #include "builtin-files/watcher.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,11 +28,11 @@ struct Watched {
   void subscribe(const std::string &path) {
     REQUIRE(files.resource("resources/subscribe", uri(path)) == "{}");
   }
-  // Returns true if a notification for the path has arrived since the last call.
+  // Returns true if a notification for the file has arrived since the last call.
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
-    // Discards additional notifications of the same change.
+    // Discards additional notifications about the same change.
     files.host.run_for(300);
     files.updates.clear();
     return was;
@@ -151,7 +151,7 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // The old path is no longer watched, so the next notification is for another file.
+  // The old path is not watched, so the next notification is about another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");
@@ -173,7 +173,7 @@ TEST_CASE("circular links and links that leave the workspace are rejected") {
   }
 }
 
-TEST_CASE("links through too many folders are rejected") {
+TEST_CASE("paths with too many components, including those of link targets, are rejected") {
   Watched w;
   std::string target;
   fs::create_directory(w.tree.root() / "d");
@@ -224,7 +224,7 @@ TEST_CASE("a thousand subscriptions can be pending at the same time") {
   all("resources/subscribe", "f");
 }
 
-TEST_CASE("subscribe and unsubscribe calls are executed in order") {
+TEST_CASE("subscribe and unsubscribe calls are executed in order of arrival") {
   Watched w;
   w.tree.file("f", "one");
   w.subscribe("f");
@@ -250,7 +250,7 @@ TEST_CASE("subscribe and unsubscribe calls are executed in order") {
 
 namespace {
 
-// Occupies all jobs that the host accepts, until the gate is opened.
+// Fills all job slots of the host. The jobs run until the gate is opened.
 struct Busy {
   explicit Busy(bh::testing::FakeHost &h) : fake(h), host(h.host()) {
     const auto wait = [](void *arg) { static_cast<Busy *>(arg)->gate.pass(); };
@@ -305,7 +305,7 @@ TEST_CASE("subscriptions wait while the host rejects jobs, and fail when the plu
   }
   SECTION("the plugin stops") {
     const bh_call other = w.files.begin(w.uri("g"), {}, 0, "resources/unsubscribe");
-    busy.gate.open();  // stop() waits for running jobs
+    busy.gate.open();  // stop() waits for the running jobs
     w.files.stop();
     CHECK(w.files.wait(call).json().HasMember("code"));
     CHECK(w.files.wait(other).json().HasMember("code"));
@@ -363,7 +363,7 @@ TEST_CASE("the number of watched folders is limited") {
     CHECK(said.find("100 folders of the workspace") == 0);
     ++refused;
   }
-  CHECK(refused == 1);  // each path has 9 folders, plus the workspace folder
+  CHECK(refused == 1);  // one of the paths exceeds the folder limit
 }
 
 TEST_CASE("an inotify queue overflow notifies all subscribed files") {
@@ -384,7 +384,7 @@ TEST_CASE("an inotify queue overflow notifies all subscribed files") {
     WARN("SKIP: overflow (fs.inotify.max_queued_events is too large)");
     return;
   }
-  // Alternates between the files, because the kernel merges identical consecutive events.
+  // Alternates between two files because the kernel merges identical consecutive events.
   std::ofstream one(tree.root() / "loud/one"), two(tree.root() / "loud/two");
   for (std::size_t i = 0; i <= most / 2; ++i) {
     one << 'x' << std::flush;

@@ -18,22 +18,22 @@ namespace {
 
 constexpr std::size_t max_path = 4096;
 constexpr std::size_t max_name = 255;
-constexpr std::size_t shown_path = 200;  // limit for paths in error messages
+constexpr std::size_t shown_path = 200;  // limit for paths in error messages, in bytes
 constexpr std::string_view temporary_head = ".bulkhead-";
 constexpr std::string_view temporary_tail = ".tmp";
 
 int open_beneath(int root, const char *path, int flags, mode_t mode,
                  Links links = Links::follow) noexcept {
   open_how how{};
-  // O_NONBLOCK: opening a FIFO must not wait for its writer. O_NOCTTY: a terminal must not become
-  // the controlling terminal.
+  // Without O_NONBLOCK, opening a FIFO would wait for a writer. Without O_NOCTTY, a terminal could
+  // become the controlling terminal.
   how.flags = static_cast<unsigned long long>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   how.mode = mode;
-  // The kernel rejects flags that O_PATH ignores.
+  // openat2() rejects these flags together with O_PATH.
   if ((flags & O_PATH) != 0) how.flags &= ~static_cast<unsigned long long>(O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   if (links == Links::refuse) how.resolve |= RESOLVE_NO_SYMLINKS;
-  // EAGAIN means that the tree was renamed while the path was resolved.
+  // EAGAIN: part of the tree was renamed while the kernel resolved the path.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path, &how, sizeof how);
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) return static_cast<int>(fd);
@@ -50,7 +50,7 @@ bool has_parent_step(std::string_view path) {
   return false;
 }
 
-// Returns the error if the path is invalid, otherwise an empty string.
+// Returns the error message for an invalid path, or an empty string if the path is valid.
 std::string path_problem(std::string_view path, const std::string &workspace) {
   if (path.empty()) return "the path is empty; \".\" is the workspace itself";
   if (path.size() > max_path) return "the path is longer than 4096 bytes";
@@ -169,7 +169,7 @@ Opened Workspace::open_folder(const std::string &path, bool make, Links links) c
     if (::mkdirat(fd.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
       return {Fd(), "the folder " + shown(path) + " cannot be created: " + bh::error_name(errno)};
     }
-    // The path is resolved from the workspace root, so links within the workspace can be followed.
+    // Resolves the path from the workspace root, so links within the workspace can be followed.
     fd = open_at(path.substr(0, slash));
   }
   if (fd.valid()) return {std::move(fd), {}};

@@ -1,9 +1,10 @@
-// A folder that tools may read, and may change if the profile permits it. The kernel resolves every
-// path relative to the folder's descriptor (openat2 with RESOLVE_BENEATH). No path or symbolic link
-// can lead out of the folder, even if the tree changes concurrently.
+// A folder whose files the tools may read, and may also change if the profile permits it. The
+// kernel resolves every path relative to the open folder (openat2 with RESOLVE_BENEATH). Therefore
+// no path or symbolic link can lead out of the folder, even if another process changes the tree
+// concurrently.
 //
-// Changes use a Place: an open folder and one name in it. A single name opened with O_NOFOLLOW is
-// resolved only in that folder.
+// Tools change files through a Place: an open folder and one name in it. Opening a single name with
+// O_NOFOLLOW cannot leave that folder.
 #pragma once
 
 #include <dirent.h>
@@ -43,48 +44,52 @@ struct CloseDirectory {
 };
 using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
-// A descriptor, or an error message.
+// An open file or folder, or an error message.
 struct Opened {
   Fd fd;
   std::string problem;
-  int error = 0;  // errno; 0 if the path is invalid and was not passed to the kernel
+  int error = 0;  // errno; 0 if the path was rejected before a system call
 };
 
-// The parent folder and the name of a path. The path need not exist.
+// The open parent folder and the last component of a path, or an error message. The path need not
+// exist.
 struct Place {
   Fd folder;         // open for reading
   std::string name;  // one component, neither "." nor ".."
   std::string problem;
 };
 
-// Determines whether parent folders may be symbolic links (within the workspace).
+// Specifies whether symbolic links in parent folders are followed. Links cannot leave the
+// workspace.
 enum class Links { follow, refuse };
 
 class Workspace {
  public:
-  // Opens the workspace folder. `path` is absolute or relative to the current folder. Returns false
-  // and sets *problem on failure.
+  // Opens the workspace folder. `path` is absolute or relative to the working directory. Returns
+  // false and sets *problem on failure.
   static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem);
 
   const std::string &name() const noexcept { return name_; }
-  // Returns the absolute path of the folder, with all links resolved.
+  // Returns the absolute path of the folder without symbolic links.
   const std::string &root() const noexcept { return path_; }
 
-  // Permits writing up to `bytes` in total. Must be called before other threads use the object.
+  // Permits tools to write up to `bytes` in total. Must be called before other threads use this
+  // object.
   void allow_writing(std::uint64_t bytes) noexcept;
   bool writable() const noexcept { return left_ != nullptr; }
-  // Deducts bytes from the write limit. Returns false if the limit is exceeded. Thread-safe.
+  // Subtracts `bytes` from the remaining write limit. Returns false if too few bytes remain.
+  // Thread-safe.
   bool take(std::uint64_t bytes) const noexcept;
 
-  // Opens a path from a tool's arguments. It must be relative and must not contain "..".
+  // Opens a path from the arguments of a tool. The path must be relative and must not contain "..".
   // Thread-safe.
   Opened open(std::string_view path, int flags) const;
 
-  // Resolves a path from a tool's arguments to a Place. If make_folders is set, missing parents are
-  // created (mode 0777 before umask).
+  // Returns the Place of a path from the arguments of a tool. If make_folders is set, creates
+  // missing parent folders with mode 0777, reduced by the umask.
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
-  // Opens one path component in an open folder. `mode` is used with O_CREAT.
+  // Opens the entry `name` of an open folder. `mode` is used only with O_CREAT.
   static Fd open_below(int folder, const char *name, int flags, mode_t mode = 0) noexcept;
 
  private:
@@ -96,10 +101,10 @@ class Workspace {
   std::unique_ptr<std::atomic<std::uint64_t>> left_;
 };
 
-// Returns a path for error messages, quoted and limited in length.
+// Quotes and truncates a path for error messages.
 std::string shown(std::string_view path);
 
-// Names of temporary files that this plugin writes next to other files. Tools do not list them.
+// Temporary files that this plugin creates next to other files. Tools do not list them.
 bool is_temporary_name(std::string_view name) noexcept;
 std::string temporary_name(std::string_view name);
 

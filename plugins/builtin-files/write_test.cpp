@@ -1,4 +1,4 @@
-// Tests of the tools that change files.
+// Tests the tools that change files.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ std::string error_of(Files &files, const char *tool, const std::string &argument
   return answer.text();
 }
 
-// Returns the number of entries in a folder, including temporary files.
+// Counts the entries of a folder, including temporary files.
 std::size_t entries(const Tree &tree, const char *path = ".") {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(tree.root() / path), fs::directory_iterator()));
@@ -42,7 +42,7 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Collects recorded events.
+// Starts the plugin and collects the events that it records.
 class Recorded : public Files {
  public:
   explicit Recorded(const std::string &config) : Files(config) {
@@ -156,7 +156,7 @@ TEST_CASE("special files and files outside the workspace are not written") {
   CHECK(tree.read("../secret.txt") == "do not read\n");
   CHECK(tree.read("in.txt") == "inside");
   CHECK(entries(tree) == 5);
-  // A link itself can be moved and deleted; its target remains unchanged.
+  // Moving or deleting a link does not affect its target.
   CHECK_FALSE(files.call("file_delete", R"({"path":"secret"})").is_error());
   CHECK_FALSE(files.call("file_delete", R"({"path":"parent","recursive":true})").is_error());
   CHECK(tree.read("../secret.txt") == "do not read\n");
@@ -172,7 +172,7 @@ TEST_CASE("the temporary file of a killed writer is removed, that of a live writ
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"whole"})").is_error());
   CHECK(tree.read("f") == "whole");
   CHECK(entries(tree) == 2);
-  // The tool does not write through a hard link to another file.
+  // If the leftover temporary file is a hard link, the other file stays unchanged.
   fs::create_hard_link(tree.root() / "other", tree.root() / name);
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"again"})").is_error());
   CHECK(tree.read("other") == "kept");

@@ -1,4 +1,4 @@
-// file_write: replaces the whole content of a file atomically.
+// Implements file_write, which atomically replaces the whole content of a file.
 #include <bulkhead/cpp/json_writer.hpp>
 
 #include <fcntl.h>
@@ -31,7 +31,8 @@ Wanted wanted_of(const Call &call) {
           .parents = call.arguments.flag("parents", true)};
 }
 
-// Checks that the target is missing or a regular file. Sets *exists if the target exists.
+// Returns an error if the target may not be replaced, otherwise an empty string. Sets *exists and
+// *old if the target exists.
 std::string replace_problem(const Place &place, const Wanted &wanted, bool *exists,
                             struct stat *old) {
   *exists = ::fstatat(place.folder.get(), place.name.c_str(), old, AT_SYMLINK_NOFOLLOW) == 0;

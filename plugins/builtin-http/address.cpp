@@ -19,8 +19,8 @@ constexpr std::uint32_t ip4(unsigned a, unsigned b, unsigned c, unsigned d) {
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-// Blocks of the IANA special-purpose registry that are not globally reachable, and the address of a
-// cloud metadata service in a public block.
+// IPv4 blocks that are not globally reachable, from the IANA special-purpose address registry. The
+// public address 168.63.129.16 is a cloud metadata service and therefore is also listed.
 constexpr Block4 special4[] = {
     {ip4(0, 0, 0, 0), 8},      {ip4(10, 0, 0, 0), 8},       {ip4(100, 64, 0, 0), 10},
     {ip4(127, 0, 0, 0), 8},    {ip4(169, 254, 0, 0), 16},   {ip4(172, 16, 0, 0), 12},

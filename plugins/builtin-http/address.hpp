@@ -1,5 +1,5 @@
-// Address filter for connections: allows public Internet addresses, and networks listed in the
-// profile.
+// Filters the IP addresses of connections: permits public Internet addresses and networks that the
+// profile allows.
 #pragma once
 
 #include <string_view>
@@ -7,28 +7,28 @@
 
 namespace builtin_http {
 
-// Returns true for globally reachable addresses. Returns false for private, loopback, link-local
-// (cloud metadata), shared, documentation, multicast and reserved addresses, for IPv6 addresses
-// that embed one of these IPv4 addresses, and for invalid addresses.
+// Returns true if the address is globally reachable. Returns false if it is invalid, private,
+// loopback, link-local (including cloud metadata services), shared, reserved, or a documentation or
+// multicast address. Also returns false for IPv6 addresses that embed such an IPv4 address.
 bool is_public_address(std::string_view address) noexcept;
 
-// A network or an address, such as "10.1.0.0/16", "fd00::/8" or "127.0.0.1".
+// A network or a single address, such as "10.1.0.0/16", "fd00::/8" or "127.0.0.1".
 class Network {
  public:
-  // Returns false if `text` is not a network or has bits set after its prefix.
+  // Returns false if `text` is invalid or if bits after the prefix are set.
   static bool parse(std::string_view text, Network *out) noexcept;
 
-  // An IPv4 address mapped into IPv6 (::ffff:10.1.2.3) is treated as IPv4.
+  // IPv4-mapped IPv6 addresses, such as ::ffff:10.1.2.3, are treated as IPv4 addresses.
   bool contains(std::string_view address) const noexcept;
 
  private:
   unsigned char bytes_[16] = {};
-  unsigned bits_ = 0;  // prefix length of 128 bits; IPv4 is mapped into IPv6
+  unsigned bits_ = 0;  // prefix length, up to 128; IPv4 networks are mapped into IPv6
 };
 
 struct AddressRules {
-  bool any = false;              // allow every address
-  std::vector<Network> allowed;  // in addition to public addresses
+  bool any = false;              // permit every address
+  std::vector<Network> allowed;  // permitted in addition to public addresses
 
   bool permit(std::string_view address) const noexcept;
 };

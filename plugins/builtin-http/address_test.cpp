@@ -1,11 +1,11 @@
-// Tests of the address filter.
+// Tests the address filter.
 #include "builtin-http/address.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace builtin_http;
 
-TEST_CASE("public and special-purpose addresses are distinguished") {
+TEST_CASE("public addresses are permitted and special-purpose addresses are not") {
   for (const char *a :
        {"1.1.1.1", "8.8.8.8", "93.184.216.34", "172.15.0.1", "172.32.0.1", "192.167.1.1",
         "169.253.1.1", "100.63.0.1", "100.128.0.1", "223.255.255.255", "2606:4700::1111",
@@ -57,7 +57,7 @@ TEST_CASE("public and special-purpose addresses are distinguished") {
   }
 }
 
-TEST_CASE("networks listed in the profile are allowed") {
+TEST_CASE("networks that the profile allows are permitted") {
   const auto network = [](std::string_view text) {
     Network n;
     INFO(text);

@@ -67,7 +67,7 @@ void Cache::renew(const Url &url, const Response &not_modified, std::uint64_t no
   const auto entry = entry_of(url);
   if (entry == entries_.end()) return;
   Response head = not_modified;
-  head.status = 200;  // as if the response had just been received
+  head.status = 200;  // treated like a new 200 response
   entry->fresh_until_ns = later(now_ns, freshness_of(head, now).seconds);
 }
 

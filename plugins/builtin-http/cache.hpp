@@ -1,9 +1,10 @@
-// An in-memory cache of responses, by URL.
+// Caches HTTP responses in memory, by URL.
 //
-// Requests with caller-supplied headers bypass the cache, because a response to a request with
-// credentials must not reach other callers. Limits: max_entries and the total size in bytes. A
-// response larger than an eighth of this size is not stored. The least recently used entry is
-// evicted.
+// Requests with headers from the caller bypass the cache. A response to a request with credentials
+// must not be returned to other callers.
+//
+// The cache is limited to max_entries and a total size in bytes. The least recently used entry is
+// evicted. A response larger than an eighth of the total size is not stored.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -27,16 +28,16 @@ class Cache {
   static bool is_for(const Request &request);
 
   struct Found {
-    const Response *response = nullptr;  // valid until the next call to this object
-    bool is_fresh = false;               // false if it must be revalidated by ETag or date
+    const Response *response = nullptr;  // valid until the next call of a member function
+    bool is_fresh = false;               // if false, the response must be revalidated
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Stores a response to a GET request that was just received, if caching is permitted. Replaces
-  // any older response.
+  // Stores a new response to a GET request if caching is permitted. An older response for the same
+  // URL is removed in any case.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
-  // Updates an entry after revalidation. `not_modified` is the 304 response.
+  // Updates an entry that has been revalidated. `not_modified` is the 304 response.
   void renew(const Url &url, const Response &not_modified, std::uint64_t now_ns, std::time_t now);
 
  private:

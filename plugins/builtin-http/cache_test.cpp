@@ -1,4 +1,4 @@
-// Tests of caching and freshness.
+// Tests the cache and the freshness of responses.
 #include "builtin-http/cache.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,7 +37,7 @@ std::uint64_t seconds(std::vector<Header> headers) {
 
 }  // namespace
 
-TEST_CASE("the freshness of responses is computed") {
+TEST_CASE("freshness is computed from the response headers") {
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT") == now);
   CHECK(parse_date("0") == -1);
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT+1") == -1);
@@ -69,7 +69,7 @@ TEST_CASE("responses are stored, expire and are evicted") {
   cache.store(a, response({{"Cache-Control", "max-age=10"}}), 0, now);
   CHECK(cache.find(a, 9 * second).is_fresh);
   CHECK(cache.find(url("http://a.test/?x"), 0).response == nullptr);
-  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, and has no validator
+  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, and cannot be revalidated
   cache.store(a, response({{"ETag", "\"1\""}}), 0, now);
   CHECK(cache.find(a, 0).response != nullptr);
   CHECK_FALSE(cache.find(a, 0).is_fresh);
@@ -79,7 +79,7 @@ TEST_CASE("responses are stored, expire and are evicted") {
   cache.store(a, response({{"Cache-Control", "no-store"}}), 0, now);  // removes the older response
   CHECK(cache.find(a, 0).response == nullptr);
   cache.store(a, response({{"Cache-Control", "max-age=10"}}, std::string(10'000, 'x')), 0, now);
-  CHECK(cache.find(a, 0).response == nullptr);  // larger than an eighth of the cache
+  CHECK(cache.find(a, 0).response == nullptr);  // larger than an eighth of the cache size
 
   for (int i = 0; i < 20; ++i) {
     const Response r = response({{"Cache-Control", "max-age=10"}}, std::string(6000, 'x'));
@@ -102,7 +102,7 @@ TEST_CASE("a fresh page is not requested again") {
   CHECK(web.asked.size() == 1);
   REQUIRE(web.events.size() == 3);
   CHECK(web.events[1].find("answered from the cache") != std::string::npos);
-  // Blocked URLs and rejected types are detected before the cache is used.
+  // Binary content is also rejected if it comes from the cache.
   web.pages["http://a.test/png"] = {
       .type = "image/png", .body = "x", .headers = {{"Cache-Control", "max-age=100"}}};
   CHECK_FALSE(web.fetch(R"("url":"http://a.test/png","format":"raw")").is_error());

@@ -62,7 +62,7 @@ void Call::stop() noexcept {
 void Call::finish(std::string &&result) {
   stop();
   owner_.answer(id_, std::move(result));
-  if (!converting_) owner_.gone(id_);  // deletes this object
+  if (!converting_) owner_.gone(id_);  // may delete this object
 }
 
 // ---- progress ----------------------------------------------------------------------------------

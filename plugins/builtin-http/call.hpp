@@ -1,8 +1,8 @@
-// One tool call. The request runs on the reactor thread; then a thread of the host's pool converts
-// the result.
+// Executes one tool call. Sends the HTTP request on the reactor thread, then converts the response
+// on a thread of the host's pool.
 //
-// A cancelled call is answered immediately, even while a pool thread converts its page. The object
-// is deleted when that thread has finished.
+// A cancelled call is completed immediately, even if a pool thread is converting its response. In
+// that case, the Call is deleted when the conversion has finished.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -18,13 +18,13 @@ namespace builtin_http {
 
 class Call final : private Fetcher::User {
  public:
-  // Callbacks of a call. They run on the reactor thread, but never inside start() or cancel().
+  // Callbacks of a call. They run on the reactor thread, but never within start() or cancel().
   class Owner {
    public:
     virtual void answer(std::uint64_t id, std::string &&result) = 0;  // called once, with JSON
     virtual void gone(std::uint64_t id) noexcept = 0;                 // may delete the Call
     virtual void record(std::uint64_t id, const std::string &event) = 0;
-    // Called every second, with increasing `done`.
+    // Called every second. `done` increases with each call.
     virtual void progress(std::uint64_t id, double done, double total,
                           const std::string &message) = 0;
 
@@ -45,17 +45,18 @@ class Call final : private Fetcher::User {
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  // deadline_ns is the deadline of the call, or 0 if there is none. The configured time-out also
-  // applies.
+  // deadline_ns is the deadline of the call on the monotonic clock, or 0 if there is none. The
+  // configured time limit also applies.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
-  // Answers the call with an error at the end of the current event loop iteration.
+  // Completes the call with an error. Owner::answer() runs at the end of the current event loop
+  // iteration.
   void cancel();
 
-  // Suppresses the answer.
+  // Stops the call without completing it.
   void stop() noexcept;
 
-  // Returns true while a pool thread uses this object.
+  // Returns true while a pool thread uses this object. The owner must not delete it then.
   bool is_converting() const noexcept { return converting_; }
 
  private:

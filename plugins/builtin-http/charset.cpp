@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
 
-// A label of the Encoding Standard, and the name of its encoding in iconv. No other names are
-// passed to iconv, because some of its converters have had vulnerabilities (CVE-2024-2961).
+// An encoding label from the Encoding Standard and the iconv name of the encoding. Other names are
+// never passed to iconv, because some of its converters had vulnerabilities (CVE-2024-2961).
 struct Label {
   std::string_view label;
   const char *name;
@@ -106,7 +106,8 @@ const char *iconv_name(std::string_view label) {
   return at == std::end(labels) ? nullptr : at->name;
 }
 
-// A page that declares UTF-16 in an ASCII <meta> element cannot be UTF-16.
+// If the ASCII text of a <meta> element declares UTF-16, the page cannot be UTF-16. Browsers treat
+// it as UTF-8.
 std::string meta_charset(std::string_view body) {
   const std::string label = charset_parameter(body.substr(0, looked_for_meta));
   return label.starts_with("utf-16") ? "utf-8" : label;
@@ -127,7 +128,7 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
   const Iconv converter(opened);
   out->reserve(body.size() + body.size() / 8);
   char piece[16 << 10];
-  // iconv() requires a non-const pointer but does not write through it.
+  // iconv() takes a non-const pointer, but does not write through it.
   auto *in = const_cast<char *>(body.data());
   std::size_t left = body.size();
   while (left > 0) {
@@ -141,7 +142,7 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
     out->append(piece, static_cast<std::size_t>(to - piece));
     if (result != static_cast<std::size_t>(-1) || errno == E2BIG) continue;
     *out += bh::replacement_utf8;
-    ++in;  // skips an invalid or truncated character
+    ++in;  // skips the first byte of an invalid or truncated character
     --left;
   }
   return true;

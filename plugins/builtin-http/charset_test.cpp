@@ -1,4 +1,4 @@
-// Tests of character sets.
+// Tests the detection and conversion of character encodings.
 #include "builtin-http/charset.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ std::string converted(std::string body, std::string_view type) {
 
 }  // namespace
 
-TEST_CASE("character sets are detected and converted") {
+TEST_CASE("character encodings are detected and converted") {
   CHECK(converted("\xC3\xA9", "text/html") == "\xC3\xA9");
   CHECK(converted("\xE9", "text/html") == "\xC3\xA9");
   CHECK(converted("\x80\x81\xFF", "text/plain; charset=\"ISO-8859-1\"") ==
@@ -28,12 +28,12 @@ TEST_CASE("character sets are detected and converted") {
         "<meta charset='iso-8859-1'>\xC3\x83\xC2\xA9");
   CHECK(converted("x", "text/html; charset=x-none").find("\"x-none\" is not supported") !=
         std::string::npos);
-  // iconv supports this character set, but the Encoding Standard does not include it.
+  // iconv supports this encoding, but the Encoding Standard does not include it.
   CHECK(converted("x", "text/plain; charset=iso-2022-cn-ext").find("not supported") !=
         std::string::npos);
 }
 
-TEST_CASE("character sets of other scripts are converted, under all their labels") {
+TEST_CASE("encodings of other scripts are converted, for all their labels") {
   const std::string japanese = "\xE6\x97\xA5\xE6\x9C\xAC";
   const std::string russian = "\xD0\x9C\xD0\xB8\xD1\x80";
   CHECK(converted("\x93\xFA\x96\x7B", "text/plain; charset=Shift_JIS") == japanese);

@@ -9,7 +9,7 @@ namespace {
 
 using Value = rapidjson::Value;
 
-// Reads the optional array of strings `name`, calling read(text, &item) for each element. Returns
+// Reads the optional string array `name` by calling read(text, &item) for each element. Returns
 // false if the array or an element is invalid.
 template <class Item, class Read>
 bool read_list(const Value &root, const char *name, std::vector<Item> *out, Read read) {

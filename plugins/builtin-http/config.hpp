@@ -36,13 +36,13 @@ inline constexpr std::string_view config_schema = R"({
 struct Config {
   DomainRules domains;
   AddressRules addresses;
-  std::vector<std::string> methods;  // enabled request tools: http_get, http_post and so on
+  std::vector<std::string> methods;  // enabled method tools, such as http_get
   std::uint64_t max_body_bytes = 5u << 20;
   std::uint64_t cache_bytes = 8u << 20;  // 0 disables the cache
-  std::uint64_t timeout_ms = 30'000;     // per call, including redirects
+  std::uint64_t timeout_ms = 30'000;     // time limit per call, including redirects
 
-  // Checks the URL string against the rules. Returns an empty string if the URL is allowed, and a
-  // sentence that contains "blocked" otherwise.
+  // Checks a URL against the domain rules. If its host is an IP address, also checks the address.
+  // Returns an error message that contains "blocked", or an empty string if the URL is allowed.
   std::string refusal(const Url &url) const;
 };
 

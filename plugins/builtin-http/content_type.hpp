@@ -1,4 +1,4 @@
-// Parses Content-Type headers.
+// Parses Content-Type header values.
 #pragma once
 
 #include <string>
@@ -6,19 +6,19 @@
 
 namespace builtin_http {
 
-// Returns the media type in lower case: "text/html" for "Text/HTML; charset=x".
+// Returns the lowercase media type: "text/html" for "Text/HTML; charset=x".
 std::string media_type(std::string_view content_type);
 
-// Returns the charset parameter of a header or a <meta> element: "shift_jis" for "text/html;
+// Returns the charset parameter in a header value or a <meta> element: "shift_jis" for "text/html;
 // charset=Shift_JIS". Returns an empty string if there is none.
 std::string charset_parameter(std::string_view text);
 
-// Returns the media type, for an error message, if the content is binary. Returns an empty string
-// if it is text.
+// Returns the media type for an error message if the content is binary. Returns an empty string if
+// the content is text.
 std::string binary_type(std::string_view content_type);
 
-// Returns true if the content type is HTML. If there is no content type, the start of the text
-// decides.
+// Returns true if the content is HTML. Without a content type, this is determined from the
+// beginning of `text`.
 bool is_html(std::string_view content_type, std::string_view text);
 
 }  // namespace builtin_http

@@ -31,7 +31,8 @@ bool DomainPattern::parse(std::string_view text, DomainPattern *out) {
     text = text.substr(0, colon);
   }
   HostName host;
-  // In other positions, "*" is rejected, because it would look like a wildcard but match nothing.
+  // parse_host() rejects "*" in other positions, where it would look like a wildcard but match
+  // nothing.
   if (!parse_host(text, &host) || (out->below_ && host.is_address)) return false;
   out->name_ = std::move(host.name);
   return true;

@@ -1,5 +1,5 @@
-// Rules for hosts. A block list takes precedence over an allow list, which takes precedence over
-// the default.
+// Decides which hosts may be contacted. The block list takes precedence over the allow list. The
+// default applies to hosts in neither list.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,29 @@
 
 namespace builtin_http {
 
-// One list entry: "name", "*.name" (subdomains only), or an address, each with an optional ":port".
+// A list entry: "name", "*.name" (matches only subdomains) or an IP address, each with an optional
+// ":port".
 class DomainPattern {
  public:
-  // Returns false if `text` is not a valid entry.
+  // Returns false if `text` is not a valid list entry.
   static bool parse(std::string_view text, DomainPattern *out);
 
   bool matches(const Url &url) const;
-  const std::string &text() const { return text_; }  // as configured
+  const std::string &text() const { return text_; }  // as written in the configuration
 
  private:
   std::string text_;
   std::string name_;
-  bool below_ = false;      // the entry begins with "*."
-  std::uint16_t port_ = 0;  // 0 for any port
+  bool below_ = false;      // the entry starts with "*."
+  std::uint16_t port_ = 0;  // 0 matches any port
 };
 
 struct DomainRules {
   std::vector<DomainPattern> block, allow;
   bool default_allow = true;
 
-  // Returns an empty string if the URL is allowed. Otherwise returns a sentence with the host,
-  // "blocked" and the reason.
+  // Returns an error message with the host, the word "blocked" and the reason. Returns an empty
+  // string if the URL is allowed.
   std::string refusal(const Url &url) const;
 };
 

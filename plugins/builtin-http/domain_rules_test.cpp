@@ -1,4 +1,4 @@
-// Tests of the domain rules and the configuration.
+// Tests the domain rules and the configuration.
 #include "builtin-http/domain_rules.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// fetch_http: returns a page as text.
+// Implements fetch_http, which returns a web page as text.
 #include "builtin-http/page.hpp"
 
 #include <bulkhead/cpp/json_writer.hpp>

@@ -1,4 +1,4 @@
-// Tests of fetch_http and of the rules, redirects, limits and records of all requests.
+// Tests fetch_http. Also tests the rules, redirects, limits and records that all tools share.
 #include <catch2/catch.hpp>
 
 #include "builtin-http/testing.hpp"
@@ -22,7 +22,7 @@ TEST_CASE("a page is returned in three formats") {
   CHECK(chunk_of(raw.text()) == html);
 }
 
-TEST_CASE("parts of a page are consecutive") {
+TEST_CASE("the parts of a page are consecutive") {
   Web web;
   std::string text;
   while (text.size() < 12'000) text += "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
@@ -44,7 +44,7 @@ TEST_CASE("parts of a page are consecutive") {
   }
   CHECK(calls == 3);
   CHECK(read == text);
-  // If the limit is smaller than one character, one character is returned.
+  // If max_length is smaller than one character, a whole character is returned.
   const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
   CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
   CHECK(
@@ -142,7 +142,7 @@ TEST_CASE("a body above the limit is rejected before it is complete") {
   CHECK(error_of(web.url("http://a.test/big")) == "the content is larger than 2048 bytes");
 }
 
-TEST_CASE("without an HTTP client the call fails with the reason") {
+TEST_CASE("if the HTTP client is missing, the call fails with the reason") {
   Web web("{}", false);
   CHECK(error_of(web.url("http://a.test/")).find("no HTTP client") != std::string::npos);
 }

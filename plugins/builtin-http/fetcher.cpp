@@ -22,7 +22,8 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// Returns the header for revalidating a stored response. The header borrows from the response.
+// Returns the request header that revalidates a cached response. The header borrows from the
+// response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
@@ -58,7 +59,7 @@ void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   if (judge("")) send();
 }
 
-// Returns true if the URL is allowed. Otherwise ends the fetch with an error.
+// Returns true if the URL is allowed. Otherwise, ends the fetch with an error.
 bool Fetcher::judge(std::string_view prefix) {
   const std::string refusal = config_.refusal(request_.url);
   if (refusal.empty()) return true;
@@ -84,7 +85,7 @@ void Fetcher::send() {
   const bh_http_request r = describe(url, &headers, now);
   running_ = true;
   bh_error error = bh::make_error();
-  // on_done may be called before start() returns.
+  // start() may call on_done() before it returns.
   if (http_.start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
   running_ = false;
   problem_ = failure(error);
@@ -92,8 +93,8 @@ void Fetcher::send() {
   later();
 }
 
-// Returns true if the cache has a fresh response. Otherwise, kept_ may contain a response to
-// revalidate.
+// Returns true if the cache has a fresh response, which is then in response_. Otherwise, a stale
+// response may be in kept_ for revalidation.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;
@@ -115,7 +116,7 @@ void Fetcher::use_kept() {
   problem_ = refused_head();
 }
 
-// The result borrows from `url`, *headers and this object.
+// The returned request borrows from `url`, *headers and this object.
 bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_header> *headers,
                                   std::uint64_t now) const {
   for (const Header &h : request_.headers) headers->push_back({bh::str(h.name), bh::str(h.value)});
@@ -128,8 +129,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // If a proxy were used, check_address would receive the proxy's address. Therefore, a direct
-  // connection is required if addresses are restricted.
+  // If a proxy were used, check_address would receive the address of the proxy. Therefore, address
+  // restrictions require a direct connection.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);
@@ -173,7 +174,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  // The body of a redirect is not read. If it is empty, the connection is reused.
+  // The body of a redirect is not read. The connection is reused only if the body is empty.
   enough_ = read_redirect();
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
@@ -181,7 +182,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
   return problem_.empty() && (!enough_ || request_.method == "HEAD") ? BH_OK : BH_E_CANCELLED;
 }
 
-// Returns true if the response is a redirect to follow.
+// Returns true if the response is a redirect that must be followed.
 bool Fetcher::read_redirect() {
   const bool harmless = request_.method == "GET" || request_.method == "HEAD";
   if (!harmless || !is_redirect(response_.status)) return false;
@@ -189,7 +190,8 @@ bool Fetcher::read_redirect() {
   return !location_.empty();
 }
 
-// Returns the reason for rejecting a response with this head, or an empty string if it is accepted.
+// Returns the reason for rejecting the response because of its status or content type. Returns an
+// empty string if the response is accepted.
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {
@@ -229,7 +231,8 @@ void Fetcher::on_done(const bh_error *error) {
   later();
 }
 
-// Stores the response in the cache, or renews the entry that was revalidated.
+// Stores the response in the cache. After a successful revalidation, renews the cached response
+// instead.
 void Fetcher::keep() {
   if (!Cache::is_for(request_) || !location_.empty()) return;
   const std::uint64_t now = host_.now_ns();
@@ -267,7 +270,7 @@ void Fetcher::end_later(std::string problem) {
   later();
 }
 
-// Schedules the next step outside the HTTP client's callbacks.
+// Schedules step() to run after the HTTP client's callbacks.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
   host_.defer(bh::callback<&Fetcher::step>(this));

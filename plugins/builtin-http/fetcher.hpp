@@ -1,9 +1,9 @@
-// Performs one request, including redirects, with limits and rules. The rules apply to every hop.
+// Performs an HTTP request within limits, and follows redirects. The domain and address rules apply
+// to every URL, including redirects.
 //
-// The host of each URL is checked before the request is sent. bh_http_handler.check_address checks
-// the actual address before the connection is made, even if DNS answers change. Only GET and HEAD
-// follow redirects, so a request with side effects is sent only to the URL that the caller
-// specified.
+// The host is checked before a request is sent. The IP address is checked before each connection,
+// so DNS changes cannot circumvent the rules. Only GET and HEAD requests follow redirects, so a
+// request with side effects is sent only to the URL that the caller specified.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -26,10 +26,10 @@ class Fetcher {
  public:
   class User {
    public:
-    // Called once, never inside start(). `problem` is an error message, or empty if response() is
+    // Called once, but not within start(). `problem` is an error message, or empty if response() is
     // valid. The callback may delete the Fetcher.
     virtual void fetched(const std::string &problem) = 0;
-    // Called for each request that was sent or rejected; see net_event.hpp.
+    // Called for each request that was sent or rejected. `event` is the record; see net_event.hpp.
     virtual void record(const std::string &event) = 0;
 
    protected:
@@ -44,11 +44,11 @@ class Fetcher {
   Fetcher(const Fetcher &) = delete;
   Fetcher &operator=(const Fetcher &) = delete;
 
-  // `deadline_ns` refers to CLOCK_MONOTONIC.
+  // `deadline_ns` is on the monotonic clock.
   void start(Request &&request, std::uint64_t deadline_ns);
 
-  // Ends the fetch without calling fetched(). The Fetcher must outlive the host's deferred
-  // functions, which run before the next event.
+  // Ends the fetch without calling fetched(). The Fetcher must not be deleted until the host has
+  // run its deferred functions, which happens before the next event.
   void stop() noexcept;
 
   Response &response() { return response_; }
@@ -86,17 +86,17 @@ class Fetcher {
 
   Request request_;
   Response response_;             // response of the last hop
-  std::optional<Response> kept_;  // stored response to be revalidated
+  std::optional<Response> kept_;  // cached response to revalidate
   std::uint64_t deadline_ns_ = 0, asked_ns_ = 0;
   unsigned redirects_ = 0;
   bh_http_id id_ = 0;
-  bool running_ = false;    // on_done will be called
+  bool running_ = false;    // on_done() will be called
   bool scheduled_ = false;  // step() will be called
   bool stopped_ = false;
   bool denied_ = false;   // the address of the current connection was rejected
-  bool enough_ = false;   // the remaining response is not needed
-  std::string problem_;   // if not empty, the error that ends the fetch
-  std::string location_;  // target of a redirect to follow
+  bool enough_ = false;   // the rest of the response is not needed
+  std::string problem_;   // error message; if not empty, the fetch fails
+  std::string location_;  // redirect target to follow, or empty
 };
 
 }  // namespace builtin_http

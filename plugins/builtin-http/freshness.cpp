@@ -21,7 +21,7 @@ std::string_view unquoted(std::string_view s) {
   return s.substr(begin, s.find_last_not_of(" \t\"") - begin + 1);
 }
 
-// Parses seconds. Invalid or signed numbers count as 0 (stale).
+// Parses a number of seconds. Returns 0 (stale) for invalid or signed numbers.
 std::uint64_t seconds_of(std::string_view text) {
   std::uint64_t n = 0;
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -37,7 +37,7 @@ void read_directive(std::string_view directive, Control *out) {
   if (!same_name(name, "max-age")) return;
   const std::uint64_t age =
       equals == directive.npos ? 0 : seconds_of(unquoted(directive.substr(equals + 1)));
-  // If max-age occurs more than once, the shortest value applies.
+  // If there are several max-age directives, the lowest value applies.
   out->max_age = std::min(out->max_age.value_or(max_seconds), age);
 }
 
@@ -55,7 +55,7 @@ Control control_of(const Response &response) {
   return out;
 }
 
-// Returns the freshness lifetime in seconds, counted from the time of the response.
+// Returns the freshness lifetime in seconds from `made`, the time of the response.
 std::uint64_t lifetime(const Response &response, const Control &control, std::time_t made) {
   if (control.no_cache) return 0;
   if (control.max_age) return *control.max_age;
@@ -76,7 +76,7 @@ std::time_t parse_date(std::string_view text) {
 Freshness freshness_of(const Response &response, std::time_t now) {
   const Control control = control_of(response);
   Freshness out;
-  // Vary can be ignored except for "*", because all cached requests have the same headers.
+  // Vary is ignored except for "*", because all cached requests have the same headers.
   out.store = response.status == 200 && !control.no_store && response.header("vary") != "*";
   if (!out.store) return out;
   const std::time_t date = parse_date(response.header("date"));

@@ -1,4 +1,4 @@
-// Freshness of responses in a private cache, according to RFC 9111.
+// Computes how long a private cache may use a response (RFC 9111).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace builtin_http {
 
 struct Freshness {
-  bool store = false;         // may be stored
-  std::uint64_t seconds = 0;  // from now; 0 requires revalidation before each use
+  bool store = false;         // the response may be stored
+  std::uint64_t seconds = 0;  // remaining time; if 0, each use requires revalidation
 };
 
-// `response` is a response to a GET request that was just received. There is no heuristic
-// freshness: without max-age and Expires, the lifetime is 0.
+// Computes the freshness of a response to a GET request, received at `now`. Without max-age and
+// Expires, the freshness lifetime is 0, because heuristic freshness is not used.
 Freshness freshness_of(const Response &response, std::time_t now);
 
-// Parses an HTTP date ("Sun, 06 Nov 1994 08:49:37 GMT") to seconds since 1970. Returns -1 if the
+// Parses an HTTP date, such as "Sun, 06 Nov 1994 08:49:37 GMT", to Unix time. Returns -1 if the
 // date is invalid.
 std::time_t parse_date(std::string_view text);
 

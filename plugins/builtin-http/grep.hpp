@@ -1,4 +1,4 @@
-// Searches the lines of a text for a regular expression and returns matches with context lines.
+// Searches text by line for a regular expression, and formats the matches with context lines.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,14 @@ namespace builtin_http {
 
 struct Matches {
   std::string blocks;  // "--- Match 1 ---" and numbered lines, with ">>>" before the match
-  std::string json;    // the same matches as {"line":1,"text":"..."},... with at most 300 bytes per
-                       // line
+  std::string json;    // the matches as {"line":1,"text":"..."},...; at most 300 bytes per text
   std::size_t count = 0;
   bool more = false;  // there are more than `most` matches
 };
 
-// Finds the first `most` matching lines, each with up to `context` lines before and after. Stops
-// early if `cancelled` becomes true, or if the blocks exceed max_grep_bytes (`more` is then true).
-// Thread-safe.
+// Finds the first `most` matching lines. Each match has up to `context` lines of context on either
+// side. Stops early if `cancelled` becomes true. Also stops if `blocks` exceeds max_grep_bytes, and
+// then sets `more`. Thread-safe.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);

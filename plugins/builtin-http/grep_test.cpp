@@ -1,4 +1,4 @@
-// Tests of the search in grep_http.
+// Tests the line search of grep_http.
 #include "builtin-http/grep.hpp"
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ Matches find(std::string_view text, std::string_view regex, std::size_t context 
 
 }  // namespace
 
-TEST_CASE("each matching line gets a block; matching is case-insensitive") {
+TEST_CASE("each matching line has a block, and matching is case-insensitive") {
   const Matches found = find("one\ntwo\r\nthree\nFour two\nfive", "TWO", 1);
   CHECK(found.count == 2);
   CHECK_FALSE(found.more);
@@ -34,7 +34,7 @@ TEST_CASE("each matching line gets a block; matching is case-insensitive") {
             .count == 1);
 }
 
-TEST_CASE("to determine `more`, the search looks for one match above the limit") {
+TEST_CASE("`more` is determined by searching for one match above the limit") {
   CHECK_FALSE(find("a\na\na", "a", 0, 3).more);
   const Matches found = find("a\na\na", "a", 0, 2);
   CHECK(found.more);

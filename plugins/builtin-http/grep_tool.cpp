@@ -1,4 +1,4 @@
-// grep_http: returns the lines of a page that match a regular expression.
+// Implements grep_http, which returns the lines of a page that match a regular expression.
 #include "builtin-http/grep.hpp"
 
 #include <bulkhead/cpp/json_writer.hpp>
@@ -69,7 +69,7 @@ class GrepTask final : public Task {
   }
 
  private:
-  // Contains all matches, even if only a part of the text is returned.
+  // Contains all matches, even if the text is returned in parts.
   std::string structured(const Response &response, const Matches &found) const {
     return "{\"url\":" + bh::json::quoted(response.url.text()) +
            ",\"pattern\":" + bh::json::quoted(pattern.text()) + ",\"matches\":[" + found.json +

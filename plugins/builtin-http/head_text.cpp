@@ -9,7 +9,7 @@ struct Reason {
   std::uint32_t status;
   std::string_view text;
 };
-// HTTP/2 responses have no reason phrases, so they are listed here.
+// HTTP/2 responses have no reason phrases, so this table provides them.
 constexpr Reason reasons[] = {{200, "OK"},
                               {201, "Created"},
                               {202, "Accepted"},

@@ -8,8 +8,8 @@
 
 namespace builtin_http {
 
-// The text consists of "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented
-// "name: value" lines. Values that are not printable ASCII are shown as <binary>.
+// Returns "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented "name: value"
+// lines. Values that are not printable ASCII are shown as <binary>.
 std::string head_text(const Response &response);
 std::string_view shown_value(const Header &header);
 

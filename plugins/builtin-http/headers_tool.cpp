@@ -1,4 +1,4 @@
-// http_headers: returns the status and headers of a page, without the body.
+// Implements http_headers, which returns the status and headers of a page without its body.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/paging.hpp"
 #include "builtin-http/structured.hpp"

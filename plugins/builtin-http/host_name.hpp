@@ -1,4 +1,4 @@
-// The canonical form of a host in a URL or rule.
+// Parses host names and IP addresses into a canonical form, for URLs and domain rules.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 namespace builtin_http {
 
 struct HostName {
-  std::string name;         // lower-case ASCII, without brackets or a trailing dot
-  bool is_address = false;  // an IP address, in its canonical form
+  std::string name;         // lowercase ASCII, without brackets or a trailing dot
+  bool is_address = false;  // `name` is an IP address in canonical form
 
-  // Returns the form used in URLs, with an IPv6 address in brackets.
+  // Returns the name as written in URLs: an IPv6 address is in brackets.
   std::string bracketed() const {
     return name.find(':') == std::string::npos ? name : "[" + name + "]";
   }
 };
 
-// `text` is UTF-8: a name, an IPv4 address, or an IPv6 address in brackets. Non-ASCII names are
-// converted to their xn-- form (IDNA 2008 with the mapping of UTS 46, non-transitional). Returns
-// false for any other text, including forms that only some resolvers treat as an address (127.1,
-// 0x7f000001).
+// Parses a host name, an IPv4 address, or an IPv6 address in brackets. `text` is UTF-8. Non-ASCII
+// names are converted to their xn-- form (IDNA 2008 with UTS 46 mapping, non-transitional). Returns
+// false for all other text. This includes 127.1 and 0x7f000001, which only some resolvers treat as
+// addresses.
 bool parse_host(std::string_view text, HostName *out);
 
 }  // namespace builtin_http

@@ -95,7 +95,7 @@ bool is_hidden(const GumboElement &e) {
     case GUMBO_TAG_ANNOTATION_XML:
       return true;
     case GUMBO_TAG_UNKNOWN:
-      if (is_original_name(e, "annotation")) return true;  // TeX source attached to MathML
+      if (is_original_name(e, "annotation")) return true;  // TeX source of a MathML formula
       break;
     default:
       break;

@@ -12,10 +12,11 @@
 namespace builtin_http {
 namespace {
 
-constexpr unsigned max_span = 1000;  // limit for the columns or rows of one cell
+constexpr unsigned max_span = 1000;  // limit for the columns and rows that a cell spans
 
-// Calls see(node) for each node below root in document order until see() returns false;
-// each_below() then returns false. Iterative, because the nesting depth of a page is unlimited.
+// Calls see(node) for each node below `root` in document order. If see() returns false,
+// each_below() stops and returns false. Not recursive, because the nesting depth of a page is
+// unlimited.
 template <class See>
 bool each_below(const GumboNode *root, See see) {
   std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};
@@ -32,7 +33,7 @@ bool each_below(const GumboNode *root, See see) {
   return true;
 }
 
-// Returns the length of the longest run of backticks in the text below root.
+// Returns the length of the longest sequence of backticks in the text below `root`.
 std::size_t longest_ticks(const GumboNode *root) {
   std::size_t longest = 0;
   each_below(root, [&](const GumboNode *node) {
@@ -47,7 +48,7 @@ std::size_t longest_ticks(const GumboNode *root) {
   return longest;
 }
 
-// Returns true for a data table (short cells), false for a layout table.
+// Returns true for a table with data (short cells), false for a table that is only used for layout.
 bool is_data_table(const GumboNode *table) {
   bool several = false;  // more than one column
   const bool flat = each_below(table, [&](const GumboNode *node) {
@@ -72,7 +73,8 @@ class Page {
   Page(bool markdown, const std::atomic<bool> &cancelled)
       : markdown_(markdown), page_(markdown), cancelled_(cancelled) {}
 
-  // Iterative, like each_below. Returns false if the call was cancelled.
+  // Writes the text of a tree. Not recursive, because the nesting depth is unlimited. Returns false
+  // if the call was cancelled.
   bool add(const GumboNode *root) {
     std::vector<Frame> open;
     if (!enter(root)) return true;
@@ -99,10 +101,10 @@ class Page {
     unsigned next;
   };
 
-  // Returns the writer for the current position: the open cell or the page.
+  // Returns the writer of the open table cell, or of the page if no cell is open.
   MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
-  // Returns true if the caller must process the children and then call leave().
+  // Begins a node. Returns true if the caller must process its children and then call leave().
   bool enter(const GumboNode *node) {
     switch (node->type) {
       case GUMBO_NODE_TEXT:
@@ -117,13 +119,13 @@ class Page {
     }
   }
 
-  // Returns true inside code, where text is not interpreted as markup.
+  // Returns true inside code, where Markdown delimiters would have no effect.
   bool in_code() const { return !fences_.empty() || codes_ > 0; }
 
   void add_text(const char *text) {
     if (!fences_.empty()) {
       page_.verbatim(text);
-    } else if (!table_ || cell_) {  // text between cells is ignored
+    } else if (!table_ || cell_) {  // text between table cells is dropped
       writer().text(text);
     }
   }
@@ -141,12 +143,12 @@ class Page {
   const bool markdown_;
   MarkupWriter page_;
   const std::atomic<bool> &cancelled_;
-  std::vector<std::string> fences_;  // fences of open <pre> elements; only the outermost is written
+  std::vector<std::string> fences_;  // fences of open <pre> elements; only the first is written
   unsigned codes_ = 0;               // number of open <code> elements
-  std::vector<bool> marked_;         // for each open link, code or emphasis: true if it has a mark
+  std::vector<bool> marked_;         // for each open inline element: true if a mark was written
   const GumboElement *table_element_ = nullptr;
-  std::unique_ptr<Table> table_;        // the open table
-  std::unique_ptr<MarkupWriter> cell_;  // the open cell of the table
+  std::unique_ptr<Table> table_;        // the open data table
+  std::unique_ptr<MarkupWriter> cell_;  // the open cell of table_
 };
 
 bool Page::begin(const GumboNode *node) {
@@ -228,7 +230,7 @@ bool Page::begin_inline(const GumboNode *node) {
   return true;
 }
 
-// Returns true if the element belongs to a table.
+// Returns true if the element is a row, cell or caption of the open table.
 bool Page::begin_in_table(const GumboElement &e) {
   if (e.tag == GUMBO_TAG_TR) {
     table_->begin_row();
@@ -276,7 +278,7 @@ void Page::leave_inline(const GumboElement &e) {
   marked_.pop_back();
 }
 
-// Returns true if the element belongs to a table.
+// Returns true if the element is the open table, or a row, cell or caption of it.
 bool Page::leave_in_table(const GumboElement &e) {
   if (&e == table_element_) {
     write_table();
@@ -287,7 +289,7 @@ bool Page::leave_in_table(const GumboElement &e) {
   if (!cell && e.tag != GUMBO_TAG_CAPTION) return false;
   std::string text = cell_->take();
   cell_.reset();
-  if (!text.empty()) text.pop_back();  // the final line break
+  if (!text.empty()) text.pop_back();  // removes the final line break
   if (cell) {
     table_->cell(std::move(text), number_of(attribute(e, "colspan"), max_span),
                  number_of(attribute(e, "rowspan"), max_span));

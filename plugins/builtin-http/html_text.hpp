@@ -7,9 +7,9 @@
 
 namespace builtin_http {
 
-// `html` is UTF-8. *out receives Markdown or plain text. On failure, returns false and sets
-// *problem to an error message. Stops early if `cancelled` becomes true. Limits: see html_tree.hpp.
-// Thread-safe.
+// Converts `html`, which must be UTF-8, to Markdown or plain text in *out. On failure, returns
+// false and sets *problem to an error message. Fails if `cancelled` becomes true or a limit of
+// html_tree.hpp is exceeded. Thread-safe.
 bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> &cancelled,
                   std::string *out, std::string *problem);
 

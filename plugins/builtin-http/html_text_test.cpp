@@ -1,4 +1,4 @@
-// Tests of the conversion of HTML to Markdown and plain text.
+// Tests the conversion of HTML to Markdown and plain text.
 #include "builtin-http/html_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,21 +39,20 @@ TEST_CASE("a page is converted to Markdown") {
   CHECK(text_of("").empty());
 }
 
-TEST_CASE("a page as plain text has no markup") {
+TEST_CASE("plain text has no markup") {
   CHECK(text_of("<h1>A</h1><ul><li>a<li><b>b</b></ul><a href=x>y</a><pre>p\nq</pre>"
                 "<blockquote>z</blockquote>",
                 false) == "A\n\na\nb\n\ny\n\np\nq\n\nz\n");
 }
 
-TEST_CASE("hostile pages are converted within the limits") {
+TEST_CASE("malicious pages are converted within the limits") {
   std::string deep;
   for (int i = 0; i < 20'000; ++i) deep += "<b><i>";
   CHECK(text_of(deep + "x").find('x') != std::string::npos);
   std::string nested;
   for (int i = 0; i < 200'000; ++i) nested += "<span>";
   CHECK(text_of(nested + "x") == "x\n");
-  // Each <p> reopens all formatting elements, so the size of the tree grows with the square of the
-  // page size.
+  // Each <p> reopens all <b> elements, so the tree size grows with the square of the page size.
   std::string formatting = "<p>";
   for (int i = 0; i < 3'000; ++i) formatting += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) formatting += "</p><p>x";

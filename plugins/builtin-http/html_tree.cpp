@@ -13,10 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-// All memory of one parse. It is freed in one step, because gumbo's own cleanup recurses as deep as
-// the page is nested. In addition, gumbo does not handle failed allocations and has no time limit.
-// If a limit is reached, the allocator therefore aborts the parse with longjmp. Only gumbo's C code
-// runs between setjmp and longjmp, and it owns no resources except this memory.
+// Allocates the memory of one parse and frees it in one step. gumbo's own cleanup is not used
+// because its recursion is as deep as the page is nested. gumbo does not handle failed allocations
+// and has no time limit, so the allocator aborts the parse with longjmp if a limit is exceeded.
+// Only gumbo's C code runs between setjmp and longjmp, and it owns no resources except this memory.
 class HtmlTree::Arena {
  public:
   explicit Arena(const std::atomic<bool> &cancelled)
@@ -81,8 +81,8 @@ HtmlTree::~HtmlTree() = default;
 
 namespace {
 
-// Returns nullptr if the allocator aborted the parse. This is a separate function so that its stack
-// frame contains no object with a destructor.
+// Returns nullptr if the allocator aborted the parse. The stack frame of this function must not
+// contain objects with destructors, because longjmp skips them.
 const GumboOutput *parse_within(std::jmp_buf *out_of_bounds, const GumboOptions &options,
                                 std::string_view html) noexcept {
   if (setjmp(*out_of_bounds) != 0) return nullptr;

@@ -1,4 +1,4 @@
-// Parses a page into a tree, with limits for memory and time.
+// Parses an HTML page into a tree, with memory and time limits.
 #pragma once
 
 #include <gumbo.h>
@@ -9,7 +9,7 @@
 
 namespace builtin_http {
 
-// Limits for one page. A page that exceeds them is not parsed.
+// If parsing a page exceeds one of these limits, it is aborted.
 inline constexpr std::size_t max_tree_bytes = 192u << 20;
 inline constexpr unsigned max_parse_ms = 5'000;
 
@@ -18,8 +18,9 @@ class HtmlTree {
   HtmlTree();
   ~HtmlTree();
 
-  // `html` is UTF-8 and must outlive the tree. Returns nullptr if a limit was reached or the call
-  // was cancelled. This object owns the nodes. May be called once, on any thread.
+  // Parses `html`, which must be UTF-8 and must outlive this object. Returns the root node, or
+  // nullptr if a limit is exceeded or the call was cancelled. This object owns all nodes. May be
+  // called only once, on any thread.
   const GumboNode *parse(std::string_view html, const std::atomic<bool> &cancelled);
 
  private:
@@ -30,7 +31,7 @@ class HtmlTree {
 // Returns the value of an attribute, or an empty string if it is absent.
 std::string_view attribute(const GumboElement &element, const char *name);
 
-// The children of an element; empty for other nodes.
+// The children of a node. Only elements have children.
 struct Children {
   const GumboVector *nodes;
   const GumboNode *operator[](unsigned i) const {

@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// Deeper nesting is flattened; otherwise line prefixes could multiply the size of the text.
+// Containers nested deeper have no markup. Otherwise, line prefixes could multiply the text size.
 constexpr std::size_t max_containers = 12;
 
 bool is_space(char c) {
@@ -15,8 +15,8 @@ bool is_space(char c) {
 
 }  // namespace
 
-// Returns the prefix of the next line. Sets *rest to the prefix of later lines in the same
-// paragraph. Consumes list item markers.
+// Returns the prefix of the next line, including the markers of list items. Sets *rest to the
+// prefix of the following lines in the same paragraph. Each marker is returned only once.
 std::string MarkupWriter::front(std::string *rest) {
   std::string out;
   for (std::size_t i = 0; i < containers_.size(); ++i) {
@@ -34,7 +34,7 @@ std::string MarkupWriter::front(std::string *rest) {
   return out;
 }
 
-// Writes the pending line breaks and the prefix of the line.
+// Writes the pending line breaks and the line prefix.
 void MarkupWriter::begin_line() {
   const bool first = out_.empty();
   if (wanted_ == 0 && !first) return;
@@ -44,7 +44,7 @@ void MarkupWriter::begin_line() {
   const std::string front = this->front(&rest);
   if (!first) out_ += '\n';
   if (!first && wanted_ == 2) {
-    // The prefix of an empty line consists of the containers that both adjacent lines share.
+    // The prefix of an empty line is the common prefix of the lines before and after it.
     const auto same = std::mismatch(rest.begin(), rest.end(), last_rest_.begin(), last_rest_.end());
     const std::string_view shared(rest.data(), static_cast<std::size_t>(same.first - rest.begin()));
     out_.append(shared.substr(0, shared.find_last_not_of(' ') + 1)).append("\n");
@@ -78,7 +78,7 @@ void MarkupWriter::write_marks() {
   }
 }
 
-// Closes marks before a new paragraph, because a mark cannot span paragraphs.
+// Closes all marks at the end of a paragraph, because Markdown marks cannot span paragraphs.
 void MarkupWriter::close_marks() {
   for (auto m = marks_.rbegin(); m != marks_.rend(); ++m) {
     if (m->written && !m->ended) out_ += m->end;
@@ -104,7 +104,7 @@ void MarkupWriter::verbatim(std::string_view t) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     put(line);
     if (end == t.size()) break;
-    // Empty lines are written immediately, because only one break can be pending.
+    // Writes empty lines immediately, because at most one paragraph break can be pending.
     begin_line();
     wanted_ = 1;
     t.remove_prefix(end + 1);

@@ -1,5 +1,4 @@
-// Writes text with blocks, lists, quotes and emphasis as Markdown or plain text. Does not depend on
-// HTML.
+// Formats text, blocks, lists, quotes and emphasis as Markdown or plain text. Independent of HTML.
 #pragma once
 
 #include <string>
@@ -12,15 +11,15 @@ class MarkupWriter {
  public:
   explicit MarkupWriter(bool markdown) : markdown_(markdown) {}
 
-  // Writes text with runs of white space collapsed to one space.
+  // Writes text. Each sequence of white space becomes one space.
   void text(std::string_view t);
-  // Writes text unchanged, including line breaks.
+  // Writes text without changing its white space.
   void verbatim(std::string_view t);
 
-  // Writes one line unchanged, without the current emphasis.
+  // Writes a line unchanged and outside the current emphasis.
   void line(std::string_view t);
 
-  // Makes the following text start a new line (1) or a new paragraph (2).
+  // Makes the following text start on a new line (1) or in a new paragraph (2).
   void block(int lines) { wanted_ = lines > wanted_ ? lines : wanted_; }
   void line_break() { wanted_ = wanted_ == 0 ? 1 : 2; }
   void rule();
@@ -35,33 +34,35 @@ class MarkupWriter {
   bool in_list() const;
   void item();
   void end_item();  // an empty item is dropped
-  // `fence` has at least three backticks, and more than any run of backticks in the fenced text.
+  // `fence` must have at least three backticks, and more than any sequence of backticks in the
+  // text.
   void begin_fence(std::string_view fence, std::string_view language);
   void end_fence(std::string_view fence);
 
-  // Emphasis, code and links, delimited by `begin` and `end`. Marks must be properly nested. A mark
-  // is dropped if it has no text or is inside a mark of the same kind. Emphasis is repeated in each
-  // additional paragraph; a link ends with its first paragraph.
+  // Marks are emphasis, code and links. `begin` and `end` are their delimiters. Marks must be
+  // properly nested. A mark is dropped if it has no text or is inside another mark of its kind.
+  // Emphasis is closed at the end of each paragraph and reopened in the next one. A link ends with
+  // its first paragraph.
   void begin_mark(std::string_view begin, std::string_view end);
   void begin_link(std::string_view target) { begin_mark("[", "](" + std::string(target) + ")"); }
   void end_mark();
 
-  // Returns the text, which ends with a line break unless it is empty.
+  // Returns the written text. It ends with a line break unless it is empty.
   std::string take();
 
  private:
   enum class Kind { quote, bullets, numbers };
-  // A container of the current line. Containers are stored outermost first.
+  // A quote or list that contains the current line. The outermost container comes first.
   struct Container {
     Kind kind;
-    std::string marker;  // an item's marker, until the item's first line is written
+    std::string marker;  // marker of an item, until its first line is written
     unsigned number;
-    std::size_t width;  // width of the last marker
+    std::size_t width;  // width of the last marker in characters
   };
   struct Mark {
     std::string begin, end;
-    bool written = false;  // the mark is written together with its first text
-    bool ended = false;    // the end of a link has been written
+    bool written = false;  // true after the first text of the mark
+    bool ended = false;    // true for a link whose end has been written
   };
 
   void begin_line();
@@ -74,14 +75,14 @@ class MarkupWriter {
   bool markdown_;
   std::string out_;
   int wanted_ = 0;
-  bool list_ended_ = false;  // the next text is outside the last item
+  bool list_ended_ = false;  // the next text does not belong to the last item
   bool space_ = false;
-  std::size_t no_space_at_ = 0;  // leading white space is dropped while out_ has this size
-  std::string heading_;          // marker for the next line
-  std::string last_rest_;        // prefix for the following lines of the current paragraph
+  std::size_t no_space_at_ = 0;  // white space is dropped while out_ has this size
+  std::string heading_;          // heading marker for the next line
+  std::string last_rest_;        // line prefix for the rest of the current paragraph
   std::vector<Container> containers_;
   std::vector<Mark> marks_;    // open marks; each kind occurs at most once
-  std::vector<bool> counted_;  // for each begin_mark(): true if the mark is in marks_
+  std::vector<bool> counted_;  // for each begin_mark(): true if it added a mark to marks_
 };
 
 }  // namespace builtin_http

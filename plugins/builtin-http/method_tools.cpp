@@ -1,6 +1,6 @@
-// http_get, http_post, http_put, http_patch, http_delete and http_head: requests to APIs. A tool is
-// offered only if `methods` in the profile lists it. A response with any status is a result, not an
-// error. The body is returned unchanged.
+// Implements http_get, http_post, http_put, http_patch, http_delete and http_head, which send
+// requests to HTTP APIs. A tool is offered only if `methods` in the profile lists its method. A
+// response with an error status is a normal result. The response body is returned unchanged.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
@@ -25,7 +25,7 @@ constexpr std::string_view headers_schema = R"("headers":{"type":"object","maxPr
 constexpr std::string_view body_schema =
     R"("body":{"type":"string","description":"Sent unchanged; set its Content-Type in headers"},)";
 
-// `name` is the name of the tool, `method` the HTTP method.
+// Returns a tool definition. `name` is the tool name, and `method` is the HTTP method.
 std::string define(std::string_view name, std::string_view method, bool has_body,
                    std::string_view hints) {
   std::string out = R"({"name":")";

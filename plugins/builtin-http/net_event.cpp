@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// These limits leave enough space to escape every string.
+// With these limits, the event fits into BH_EVENT_BYTES even if all characters must be escaped.
 constexpr std::size_t max_domain = 253, max_path = 256, max_reason = 100;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Compares the conversion of realistic pages (pages/*.html) with the expected text: pages/*.md for
-// Markdown, pages/*.txt for plain text. After an intended change, run
+// Compares the text of realistic pages (pages/*.html) with the expected Markdown (pages/*.md) and
+// plain text (pages/*.txt). After an intended change of the conversion, run
 //   builtin_http_test "[.write]"
-// and review the diff.
+// to update the expected files, and review the diff.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>

@@ -37,7 +37,8 @@ bool part_of(std::string_view text, const Paging &paging, Part *out, std::string
   out->begin = bh::character_boundary(text, paging.start_index);
   const std::size_t length = std::min<std::uint64_t>(paging.max_length, text.size() - out->begin);
   out->end = bh::character_boundary(text, out->begin + length);
-  // Returns the first character even if it is longer than max_length, so each call makes progress.
+  // A part has at least one character, even if the character is longer than max_length. Otherwise,
+  // the caller would make no progress.
   for (std::size_t n = length; out->end <= out->begin && out->end < text.size(); ++n) {
     out->end = bh::character_boundary(text, out->begin + n);
   }

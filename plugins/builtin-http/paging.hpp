@@ -1,4 +1,4 @@
-// Returns long text in parts, selected by the tool arguments start_index and max_length.
+// Splits long text into parts, which the tool arguments start_index and max_length select.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace builtin_http {
 
 struct Paging {
-  std::uint64_t start_index = 0;    // byte offset
-  std::uint64_t max_length = 5000;  // bytes; at least one character is returned
+  std::uint64_t start_index = 0;    // offset in bytes
+  std::uint64_t max_length = 5000;  // in bytes; a part has at least one character
 };
 
-// A part of a text. `begin` and `end` are on character boundaries.
+// A part of a text, from byte `begin` to `end`. Both are at character boundaries.
 struct Part {
   std::size_t begin = 0, end = 0, total = 0;
 
@@ -25,10 +25,11 @@ struct Part {
 
 Paging read_paging(tool_kit::Arguments *arguments);
 
-// Returns false and sets *problem to an error message if start_index is beyond the end.
+// Selects the part of `text`. Returns false and sets *problem to an error message if start_index is
+// beyond the end.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
-// Returns the inputSchema properties for the two arguments. `what` names the text in their
+// Returns the inputSchema properties of both arguments. `what` names the text in their
 // descriptions.
 std::string paging_schema(std::string_view what);
 

@@ -1,6 +1,6 @@
-// builtin-http: a built-in MCP server for web requests.
+// builtin-http: a tools plugin for web requests.
 //
-// The HTTP client is an optional plugin, so the host is queried for it at each call.
+// The HTTP client is in another plugin that may be missing, so each call requests it from the host.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -19,8 +19,7 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  // Limit for in-flight calls. Additional calls are rejected with an error that asks the caller to
-  // retry.
+  // Limit for in-flight calls. Additional calls are rejected with an error that suggests a retry.
   static constexpr std::size_t max_calls = 32;
 
   static constexpr bh::Info info{.id = "builtin-http",
@@ -45,8 +44,8 @@ class BuiltinHttp final : private Call::Owner {
   bh_status start(bh_error *) { return BH_OK; }
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // A running conversion stops at its next check of `cancelled`. The host keeps this object until
-  // then.
+  // Running conversions stop at their next check of `cancelled`. The host keeps this object until
+  // they have stopped.
   void stop() noexcept {
     for (const auto &[id, call] : calls_) call->stop();
     std::erase_if(calls_, [](const auto &entry) { return !entry.second->is_converting(); });

@@ -11,10 +11,10 @@ namespace builtin_http {
 
 inline constexpr std::size_t max_request_headers = 64;
 
-// `arguments` is a JSON object with an object "headers". On failure, returns false and sets
-// *problem to an error message without header values, which may be credentials. Headers that are
-// invalid in HTTP, or that the HTTP client sets itself, are rejected later, when the request is
-// sent.
+// Reads the object "headers" from the JSON object `arguments`. On failure, returns false and sets
+// *problem to an error message. The message contains no header values because they may be
+// credentials. Headers that are invalid or reserved for the HTTP client are rejected later, when
+// the request is sent.
 bool read_headers(std::string_view arguments, std::vector<Header> *out, std::string *problem);
 
 }  // namespace builtin_http

@@ -5,7 +5,7 @@
 namespace builtin_http {
 namespace {
 
-// Joins the lines of the text and escapes column separators.
+// Joins the lines of a cell into one line and escapes column separators.
 std::string in_cell(const std::string &text, bool markdown) {
   std::string out;
   for (const char c : text) {
@@ -38,7 +38,7 @@ void Table::begin_row() {
   rows_.emplace_back();
 }
 
-// Skips columns that are occupied by cells of rows above.
+// Adds empty cells for columns that are occupied by cells from rows above.
 void Table::fill() {
   std::vector<std::string> &row = rows_.back();
   while (row.size() < taken_.size() && taken_[row.size()] > 0) {

@@ -1,4 +1,4 @@
-// Writes a data table as Markdown (with a header row) or plain text (with tabs).
+// Formats a data table as Markdown (with a header row) or as plain text (with tabs).
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@ namespace builtin_http {
 
 class Table {
  public:
-  static constexpr std::size_t max_columns = 100;  // extra cells are appended to the last column
+  static constexpr std::size_t max_columns = 100;  // more cells are appended to the last cell
 
   void begin_row();
-  // `columns` and `rows` are the span of the cell, at least 1. The other positions of the span stay
-  // empty.
+  // Adds a cell that spans `columns` and `rows`, both at least 1. The text is in the first
+  // position; the other positions stay empty.
   void cell(std::string text, unsigned columns, unsigned rows);
 
-  // Returns one line per row, or an empty string if the table has no text.
+  // Returns one line per row that has text. In Markdown, a separator line follows the first row.
   std::vector<std::string> lines(bool markdown) const;
 
  private:
   void fill();
 
   std::vector<std::vector<std::string>> rows_;
-  std::vector<unsigned> taken_;  // for each column: number of rows still occupied by a cell above
+  std::vector<unsigned> taken_;  // per column: number of rows that a cell above occupies
 };
 
 }  // namespace builtin_http

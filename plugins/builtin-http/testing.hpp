@@ -1,5 +1,5 @@
-// Test fixture: the plugin with a fake HTTP client and fake pages in one event loop. Requests are
-// answered in the next event loop iteration.
+// Test fixture: runs the plugin with a fake HTTP client and fake pages in one event loop. Requests
+// complete in the next event loop iteration.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/event.h>
@@ -30,7 +30,7 @@ struct Page {
   std::string location = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
   std::string address = "93.184.216.34";
-  std::optional<bh_status> fails = {};  // if set, the status of a failure after the body
+  std::optional<bh_status> fails = {};  // status code of a failure after the body, if set
 };
 
 class Web : public ToolsHost {
@@ -53,14 +53,14 @@ class Web : public ToolsHost {
     host.add_ext(BH_EXT_HOST_EVENT, &event_);
   }
 
-  ~Web() { stop(); }  // ends requests while their callbacks are still valid
+  ~Web() { stop(); }  // ends the requests while their callbacks are valid
 
   std::map<std::string, Page> pages;
   std::vector<std::string> asked;          // requested URLs in order
   std::string method, sent, sent_headers;  // values of the last request
   std::uint32_t flags = 0;                 // flags of the last request
-  unsigned connections = 0;                // number of accepted addresses
-  bool silent = false;                     // requests are not answered
+  unsigned connections = 0;                // number of connections to accepted addresses
+  bool silent = false;                     // requests never complete
   bool stalls = false;                     // responses stop after their headers
   std::vector<std::string> events;         // recorded events
 
@@ -77,7 +77,7 @@ class Web : public ToolsHost {
     void *user;
   };
 
-  // `user` of the fake host points to ToolsHost, the first base class.
+  // FakeHost::user points to the base class ToolsHost, so the cast requires two steps.
   static Web &of(void *ctx) {
     return *static_cast<Web *>(static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user));
   }
@@ -146,7 +146,7 @@ class Web : public ToolsHost {
   std::map<bh_http_id, Request> requests_;
 };
 
-// Returns the message of an error result.
+// Returns the message of an error result, without the prefix "Error: ".
 inline std::string error_of(const Answer &answer) {
   CHECK(answer.is_error());
   CHECK(answer.text().rfind("Error: ", 0) == 0);

@@ -1,6 +1,6 @@
-// Interface of all tools of this plugin. A tool has a definition, builds a request from the
-// arguments, and builds a result from the response. Each tool has its own file; tools.cpp lists
-// them.
+// Defines the interface of this plugin's tools. A tool provides a definition, builds a request from
+// the arguments, and builds a result from the response. Each tool has its own source file.
+// tools.cpp lists all tools.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // The request to send. The sender moves it out.
+  // The request to send. It is moved out when it is sent.
   Request request;
 
-  // Returns the result of the call as JSON. Checks `cancelled` at least every few milliseconds. May
-  // be called once, on any thread.
+  // Returns the call result as JSON. Stops early if `cancelled` becomes true, which is checked at
+  // least every few milliseconds. May be called only once, on any thread.
   virtual std::string result(Response &response, const std::atomic<bool> &cancelled) const = 0;
 };
 
 struct Tool {
   std::string_view name;
-  std::string (*definition)();  // JSON, as in tools/list
+  std::string (*definition)();  // returns the JSON object for tools/list
 
-  // `arguments` is the JSON text as received. On failure, returns nullptr and sets *problem to an
-  // error message.
+  // Creates the task of a call. `arguments` is JSON as received from the client. On failure,
+  // returns nullptr and sets *problem to an error message.
   std::unique_ptr<Task> (*make)(std::string_view arguments, std::string *problem);
 };
 

@@ -1,4 +1,4 @@
-// Tests of the tool list and of the tools other than fetch_http.
+// Tests the tool list and all tools except fetch_http.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -8,7 +8,7 @@ using namespace builtin_http::testing;
 
 namespace {
 
-// Returns the annotations of the listed tools, by name.
+// Returns the annotations of the listed tools by tool name.
 std::map<std::string, std::string> listed(Web *web) {
   rapidjson::Document list;
   const std::string json = web->list();
@@ -91,7 +91,7 @@ TEST_CASE("D03 grep_http shows 50 of 60 hits") {
                   "(showing the first 50)\n\n--- Match 1 ---\n>>> 1: Hit 1\n    2: \n\n") == 0);
   CHECK(text.find("--- Match 50 ---") != std::string::npos);
   CHECK(text.find("--- Match 51 ---") == std::string::npos);
-  // The search includes the markup only if `raw` is set.
+  // HTML markup is searched only if `raw` is set.
   CHECK(grep(R"("pattern":"<p>")").text().find("Matches found: 0\n") != std::string::npos);
   CHECK(grep(R"("pattern":"<p>hit 60","raw":true)").text().find("Matches found: 1\n") !=
         std::string::npos);
@@ -137,7 +137,7 @@ TEST_CASE("D04 http_headers uses HEAD, or GET without reading the body") {
   CHECK(head ==
         "URL: http://a.test/\nStatus: 404 Not Found\n\nHeaders:\n  Content-Type: image/png\n"
         "  X-One: 1\n  X-Two: <binary>\n");
-  web.stalls = true;  // the body never arrives; the call must not wait for it
+  web.stalls = true;  // the call must not wait for the body, which never arrives
   CHECK(web.call("http_headers", R"({"url":"http://a.test/","method":"GET"})").text() == head);
   CHECK(web.method == "GET");
   CHECK(error_of(web.call("http_headers", R"({"url":"http://a.test/","method":"PUT"})"))
@@ -148,7 +148,7 @@ TEST_CASE("D04 http_headers uses HEAD, or GET without reading the body") {
   CHECK(part == "URL: http://a.test/\nStatus: 40\nUse start_index=30 to continue.\n");
 }
 
-TEST_CASE("D05 http_post and similar tools send their arguments") {
+TEST_CASE("D05 http_post and similar tools send the arguments that they receive") {
   Web web(R"({"methods":["get","post","put","patch","delete","head"]})");
   web.pages["http://a.test/x"] = {.status = 409, .type = "application/json", .body = R"({"a":1})"};
   for (const char *method : {"post", "put", "patch", "delete"}) {
@@ -187,7 +187,7 @@ TEST_CASE("methods with side effects do not follow redirects") {
   CHECK(moved.find("Status: 307 Temporary Redirect") != std::string::npos);
   CHECK(moved.find("LOCATION: http://b.test/") != std::string::npos);
   CHECK(web.asked == std::vector<std::string>{"http://a.test/"});
-  // Headers are not sent to other origins.
+  // Headers are not sent to another origin after a redirect.
   const std::string headers = R"("headers":{"Authorization":"Bearer s3cret"}})";
   web.call("http_get", R"({"url":"http://a.test/own",)" + headers);
   CHECK(web.asked.back() == "http://a.test/end");
@@ -210,9 +210,9 @@ TEST_CASE("calls report progress after one second") {
   CHECK(web.host.timers() == 0);
 }
 
-TEST_CASE("a call that is cancelled during conversion is answered immediately") {
+TEST_CASE("a call that is cancelled during conversion is completed immediately") {
   Web web;
-  std::string slow = "<p>";  // the tree grows with the square of the page size
+  std::string slow = "<p>";  // the tree size grows with the square of the page size
   for (int i = 0; i < 3'000; ++i) slow += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) slow += "</p><p>x";
   web.pages["http://a.test/"] = {.type = "text/html", .body = slow};

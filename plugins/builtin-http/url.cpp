@@ -28,7 +28,7 @@ bool read_port(std::string_view port, Url *out) {
 bool read_authority(std::string_view text, std::string_view authority, Url *out,
                     std::string *problem) {
   if (authority.find('@') != authority.npos) {
-    // The error does not quote the URL, because it may contain a password.
+    // The message does not quote the URL, which may contain a password.
     *problem = "invalid URL: it must not contain a user name or password";
     return false;
   }
@@ -46,7 +46,7 @@ bool read_authority(std::string_view text, std::string_view authority, Url *out,
   return read_port(port, out) || invalid(text, "the port is not a number up to 65535", problem);
 }
 
-// Returns the path and query, without the fragment.
+// Returns the path and query without the fragment, with non-ASCII bytes percent-encoded.
 std::string target_of(std::string_view text) {
   static constexpr char hex[] = "0123456789ABCDEF";
   text = text.substr(0, text.find('#'));

@@ -1,5 +1,5 @@
-// Parses http and https URLs. Only URLs that all parsers interpret in the same way are accepted, so
-// the checked host is always the host that is contacted.
+// Parses http and https URLs. Rejects URLs that some parsers interpret differently, so the host
+// that is checked is always the host that is contacted.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ struct Url {
   std::string scheme;  // "http" or "https"
   HostName host;
   std::uint16_t port = 0;
-  std::string target;  // path and query, ASCII, at least "/"; the fragment is dropped
+  std::string target;  // path and query in ASCII, at least "/"; the fragment is dropped
 
-  // Returns the scheme, the host, and the port unless it is the default of the scheme.
+  // Returns the scheme and the host. The port is included if it is not the scheme's default port.
   std::string origin() const;
   std::string text() const { return origin() + target; }
 };
 
-// `text` is UTF-8; non-ASCII characters are percent-encoded. Returns false and sets *problem to an
-// error message for the caller if the URL is missing or invalid, has no host, or has another
-// scheme.
+// Parses a URL in UTF-8. Non-ASCII characters are percent-encoded. If the URL is missing, invalid,
+// without a host, or not http or https, returns false and sets *problem to an error message for the
+// caller.
 bool parse_url(std::string_view text, Url *out, std::string *problem);
 
-// Resolves a Location header against `base` (RFC 3986, 5.2).
+// Resolves the value of a Location header against `base` (RFC 3986, 5.2). On failure, returns false
+// and sets *problem.
 bool resolve_url(const Url &base, std::string_view location, Url *out, std::string *problem);
 
 }  // namespace builtin_http

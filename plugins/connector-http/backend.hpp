@@ -1,6 +1,8 @@
-// The interface of HTTP clients for lanes. There are two implementations: the plugin's own HTTP/1.1
-// client (http1.hpp) for plain http without a proxy, and the http-client plugin (service.hpp) for
-// all other requests. Runs on the reactor thread.
+// Defines the interface of HTTP clients for lanes. It has two implementations: the plugin's own
+// HTTP/1.1 client (http1.hpp) for plain HTTP without a proxy, and the http-client plugin
+// (service.hpp) for all other requests.
+//
+// Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +26,19 @@ using http_codec::ResponseHead;
 
 struct HttpRequest {
   Method method = Method::post;
-  // Request line and header lines, each ending with CRLF, without Content-Length and without the
-  // blank line.
+  // Request line and header lines, each terminated by CRLF. Content-Length and the blank line are
+  // omitted.
   std::string_view head;
   std::string_view target;
-  const bh_str *parts = nullptr;  // the body, borrowed; read before start() returns
+  const bh_str *parts = nullptr;  // body, borrowed until start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // True if an idle connection must not be used, because the server may be closing it.
+  // Requires a new connection. The server may be closing an idle connection.
   bool fresh_connection = false;
 };
 
-// An in-flight request. Owned by the back end, which destroys it after on_done, on_whole, cancel(),
-// or a callback that returned false.
+// An in-flight request. Owned by the HTTP client, which destroys it after on_done(), on_whole(),
+// cancel(), or a callback that returned false.
 class HttpCall {
  public:
   // Cancels the request. No more callbacks follow.
@@ -46,34 +48,35 @@ class HttpCall {
   ~HttpCall() = default;
 };
 
-// Receives the response. A callback that returns false ends the request without on_done.
+// Receives the response to a request. If on_head() or on_body() returns false, the request is
+// cancelled, and on_done() is not called.
 class HttpSink {
  public:
   virtual bool on_head(const ResponseHead &head) = 0;
   virtual bool on_body(std::string_view piece) = 0;
-  // `error` is null if the complete body has arrived. BH_E_UNAVAILABLE means that the request was
-  // not sent; BH_E_IO means that it may have been executed.
+  // Called when the request is complete. `error` is null on success. BH_E_UNAVAILABLE means that
+  // the request was not sent. BH_E_IO means that the server may have executed the request.
   virtual void on_done(const bh_error *error) = 0;
-  // Receives a complete response instead of the callbacks above. The request has ended, and its
-  // connection may already be in use again.
+  // Receives a complete response; none of the callbacks above is called. The connection may already
+  // be in use for another request.
   virtual void on_whole(const ResponseHead &head, std::string_view body) = 0;
-  // Returns a buffer for the next bytes of a body of known length; they are then passed to on_body.
-  // If it is empty, the back end uses its own buffer.
+  // Returns a buffer for the next bytes of a body of known length. These bytes are then passed to
+  // on_body(). If the buffer is empty, the HTTP client uses its own buffer.
   virtual std::span<char> room() { return {}; }
 
  protected:
   ~HttpSink() = default;
 };
 
-// A lane's access to one origin.
+// Sends a lane's requests to one origin.
 class HttpRoute {
  public:
   virtual ~HttpRoute() = default;
-  // If BH_OK is returned, *out is set and callbacks follow later, never inside start(). On an
-  // error, nothing was sent, no callback follows, and *out is unchanged.
+  // Sends a request. On success, sets *out; the sink is called later, never within start(). On
+  // error, nothing was sent, the sink is not called, and *out is unchanged.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
-  // Returns the number of unsent body bytes.
+  // Returns the number of body bytes that have not been sent.
   virtual std::uint64_t unsent() const noexcept = 0;
 };
 

@@ -1,5 +1,5 @@
-// A growing byte buffer without zero-filling. One spare buffer is kept for the next large answer,
-// because new pages from the kernel cost more than receiving the data.
+// Implements a growing byte buffer without zero-filling. SpareBuffer keeps one buffer for the next
+// large response, because getting new pages from the kernel costs more than receiving the data.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class BodyBuffer {
   std::size_t capacity() const noexcept { return capacity_; }
   void clear() noexcept { size_ = 0; }
 
-  // Returns false if memory allocation fails.
+  // Returns false if the memory cannot be allocated.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     auto *data = static_cast<char *>(std::realloc(data_, bytes));
@@ -45,7 +45,8 @@ class BodyBuffer {
   }
   bool append(std::string_view s) noexcept {
     if (s.empty()) return true;
-    if (s.data() == data_ + size_ && s.size() <= capacity_ - size_) {  // received in place
+    // The bytes were received into this buffer.
+    if (s.data() == data_ + size_ && s.size() <= capacity_ - size_) {
       size_ += s.size();
       return true;
     }

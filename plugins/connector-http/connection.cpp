@@ -24,13 +24,12 @@ using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
 using bh::ns_per_ms;
-// After being idle for this long, a connection is checked for closure by the peer before it is
-// used.
+// If a connection has been idle for longer than this, the client checks whether the peer has closed
+// it before reusing it.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-// Returns the Content-Length and the blank line of a POST, or only the blank line for other
-// methods.
+// Returns the end of the request head: the Content-Length of a POST, and the blank line.
 HeadEnd end_of_head(const HttpRequest &request) {
   HeadEnd end;
   if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
@@ -38,8 +37,8 @@ HeadEnd end_of_head(const HttpRequest &request) {
   return end;
 }
 
-// Detects a dead peer after a minute, because event streams without traffic have no time-out. (The
-// kernel's default is two hours.)
+// Makes the kernel detect a dead peer after a minute instead of two hours. Event streams without
+// traffic have no time-out.
 void keep_alive(int fd) noexcept {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -91,7 +90,8 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   return BH_OK;
 }
 
-// The whole attempt ends at deadline_ns_; each address gets a share of the remaining time.
+// Limits the current phase: resolving the name or connecting to one address. The whole attempt ends
+// at deadline_ns_, and each address gets an equal share of the remaining time.
 void Connection::start_timer() {
   client_.host_.timer_cancel(timer_);
   const std::uint64_t now = client_.host_.now_ns();
@@ -235,8 +235,8 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // An answer may have arrived before the pipe broke. The error is reported after the answer is
-    // read.
+    // The server may have responded before the connection broke. Reads the response first; the read
+    // then reports the error.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -255,7 +255,8 @@ void Connection::flush() {
 void Connection::on_event(std::uint32_t events) {
   if (state_ == State::connecting) return connect_done();
   if (state_ == State::idle) {
-    // The peer has closed the connection or sent unsolicited bytes, so it cannot be reused.
+    // An idle connection that is readable cannot be reused: the peer has closed it or sent
+    // unexpected bytes.
     return client_.retire(this);
   }
   if ((events & BH_FD_WRITE) != 0 && state_ == State::busy) flush();
@@ -279,7 +280,7 @@ void Connection::readable() {
   consume({to, static_cast<std::size_t>(n)});
 }
 
-// The peer closed or reset the connection during a call.
+// The peer has closed or reset the connection during a request.
 void Connection::ended(int error) {
   if (reader_.ends_with_connection() && error == 0) return complete();
   std::string text = error == 0 ? "the server closed the connection" : bh::error_name(error);
@@ -317,8 +318,8 @@ void Connection::consume(std::string_view in) {
   }
 }
 
-// Returns false if the request has ended. Otherwise the body follows. `in` contains the bytes after
-// the head.
+// Processes the response head. `in` contains the bytes after the head. Returns false if the request
+// has ended, otherwise the body follows.
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
@@ -349,9 +350,10 @@ bool Connection::deliver_body(std::string_view piece) {
   return wanted;
 }
 
-// ---- the end of a call --------------------------------------------------------------------------
+// ---- finishing a request ------------------------------------------------------------------------
 
-// Detaches the request from this connection, which becomes idle or is closed.
+// Detaches the request from the connection. Then the connection becomes idle, or it is closed if it
+// cannot be reused.
 HttpSink *Connection::detach(bool reuse) {
   HttpSink *sink = sink_;
   const bool whole_request_sent = account_ == 0;
@@ -390,7 +392,8 @@ void Connection::cancel() {
 bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
   std::uint64_t keep_ms = idle_ms;
   if (keep_alive_s_ != 0) {
-    // The server has announced when it will close the connection; stop using it one second earlier.
+    // The server has announced when it will close the connection. Stops using it one second
+    // earlier.
     const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
     keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
   }

@@ -1,5 +1,5 @@
-// One socket to an origin: connects, sends a request, parses the response, then becomes idle or is
-// closed. See http1.hpp.
+// A connection to an origin. It connects, sends a request and parses the response. Then it becomes
+// idle for reuse or is closed. See http1.hpp.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,20 +13,20 @@ class Connection final : public HttpCall {
  public:
   Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms);
 
-  // Queues the request and connects, resolving the address first if needed. On an error, the object
-  // is retired, nothing was sent, and no callback of the sink is called.
+  // Queues the request and connects, after resolving the host name if necessary. On error, this
+  // object is retired, nothing was sent, and the sink is not called.
   bh_status open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
                  bh_error *error);
-  // Sends on an idle connection. Returns false if the peer had closed it and nothing was written.
-  // The caller must then use another connection.
+  // Sends a request on an idle connection. Returns false if nothing was sent because the peer has
+  // closed the connection. The caller must then use another connection.
   bool send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent);
   void cancel() override;
 
-  // Called when the addresses are known.
+  // Connects to the next address. Called when the addresses are known.
   void connect_next();
   void fail(bh_status code, const std::string &text);
 
-  // Returns false if the peer has closed the idle connection or is about to close it.
+  // Returns false if the peer has closed the idle connection or is expected to close it soon.
   bool reusable(std::uint64_t now_ns) const;
   bool expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept;
   bool idle() const noexcept { return state_ == State::idle; }
@@ -62,23 +62,23 @@ class Connection final : public HttpCall {
   Http1Client &client_;
   Origin &origin_;
   HttpSink *sink_ = nullptr;
-  std::uint64_t *unsent_ = nullptr;  // the route's counter of unsent bytes
+  std::uint64_t *unsent_ = nullptr;  // the route's count of unsent bytes
   int fd_ = -1;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
   State state_ = State::resolving;
   bool keep_alive_ = false;
-  bool surplus_ = false;  // bytes arrived after the response; never reuse
+  bool surplus_ = false;  // bytes followed the response, so the connection must not be reused
   bool received_ = false;
   std::uint32_t watched_ = 0;
   std::uint32_t keep_alive_s_ = 0;
-  std::vector<Address> addresses_;  // as resolved when the connection was started
+  std::vector<Address> addresses_;  // addresses to try
   std::size_t tried_ = 0;
-  std::string failure_;  // why open() failed
+  std::string failure_;  // error message of the last failure
   std::uint64_t connect_timeout_ms_, deadline_ns_ = 0;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t account_ = 0;
-  std::string out_;  // unsent bytes
+  std::string out_;  // request bytes to send
   std::size_t out_at_ = 0;
   http_codec::ResponseReader reader_;
 };

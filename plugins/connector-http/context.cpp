@@ -8,7 +8,7 @@ namespace connector_http {
 namespace {
 
 constexpr std::uint64_t sweep_ms = 5'000;
-constexpr std::size_t spare_posts = 256;  // kept for reuse
+constexpr std::size_t spare_posts = 256;  // Post objects that are kept for reuse
 
 Http1Limits http1_limits(const Settings &s) {
   Http1Limits limits;
@@ -60,14 +60,14 @@ void Context::arm_sweep() {
   sweep_timer_ = host.timer_start(sweep_ms, bh::callback<&Context::sweep>(this));
 }
 
-// Ends overdue POSTs. Runs only while requests are in flight.
+// Cancels overdue POSTs. Runs only while requests are in flight.
 void Context::sweep() {
   sweep_timer_ = 0;
   bool any = false;
   const std::uint64_t now = host.now_ns();
   for (std::size_t i = 0; i < lanes.size(); ++i) any = lanes[i]->sweep(now) || any;
   if (any) return arm_sweep();
-  // Releases memory when idle.
+  // No requests are in flight, so unused memory is released.
   spare.drop();
   if (posts_.size() > spare_posts && free_posts_.size() == posts_.size()) {
     free_posts_.clear();

@@ -1,4 +1,4 @@
-// State shared by the lanes of one plugin instance.
+// Holds the state that all lanes of one plugin instance share.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,43 @@ namespace connector_http {
 
 class Lane;
 
-// Limits and times. The operator's limits come from bh_limits. The other values are constants that
-// tests shorten.
+// Limits and time-outs. bh_limits sets the size limits of messages and queues. All other values are
+// constants that tests reduce.
 struct Settings {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
   std::uint64_t write_queue_bytes = 80ull << 20;
   std::uint64_t connect_timeout_ms = 10'000;
-  std::uint64_t endpoint_wait_ms = 10'000;  // limit for waiting for HTTP+SSE's `endpoint` event
-  std::uint64_t delete_wait_ms = 1'000;     // limit for the answer to a session's DELETE
-  std::uint64_t hold_ms = 1'000;   // time that requests wait for the response to `initialized`
-  std::uint64_t retry_ms = 1'000;  // before an event stream is reopened
-  std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // limits for a server's `retry`
+  std::uint64_t endpoint_wait_ms = 10'000;  // time-out for the `endpoint` event of HTTP+SSE
+  std::uint64_t delete_wait_ms = 1'000;     // time-out for the DELETE of a session
+  std::uint64_t hold_ms = 1'000;            // time-out for the response to `initialized`
+  std::uint64_t retry_ms = 1'000;           // delay before an event stream is reopened
+  std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // limits for the server's `retry` field
   std::uint64_t backoff_max_ms = 30'000;
-  std::uint64_t quiet_post_ms = 60'000;     // limit for an unanswered POST of a notification
-  std::uint64_t lingering_ms = 10'000;      // limit for a stream that stays open after its answer
-  std::uint32_t repeats = 3;                // maximum retries of a request refused with Retry-After
-  std::size_t repeatable_bytes = 64 << 10;  // larger requests are not kept for retries
+  std::uint64_t quiet_post_ms = 60'000;     // time-out for the POST of a notification
+  std::uint64_t lingering_ms = 10'000;      // time-out for a stream after the response
+  std::uint32_t repeats = 3;                // maximum number of retries after Retry-After
+  std::size_t repeatable_bytes = 64 << 10;  // larger requests are not retried
   std::uint32_t resume_attempts = 5;        // consecutive attempts without an event
-  std::uint32_t stream_failures = 3;  // consecutive failures to open a stream before lane_down
-  std::size_t error_body_bytes = 64 << 10;  // bytes read from the body of an error answer
-  std::size_t queued_messages = 1024;       // per lane, while they cannot be sent
+  std::uint32_t stream_failures = 3;        // consecutive failures before lane_down
+  std::size_t error_body_bytes = 64 << 10;  // maximum number of bytes read from an error response
+  std::size_t queued_messages = 1024;       // per lane, while messages cannot be sent
 };
 
 struct Context {
   Context(const bh_host *raw, const bh_host_connector *up_table, const Settings &s);
   ~Context();
 
-  // Logs a text with the server's name. The text must not contain a header or a body.
+  // Logs a message with the server's name. `text` must not contain headers or bodies.
   void log(std::int32_t level, std::string_view server, std::string_view text) const;
-  // Changes the time by a random amount of up to a quarter.
+  // Returns `ms`, randomly increased or reduced by up to a quarter.
   std::uint64_t jittered(std::uint64_t ms) noexcept;
 
   Post *take_post();
   void put_post(Post *post) noexcept;
 
-  void lane_finished(Lane *lane);  // at the end of the event loop iteration, reports lane_closed
-                                   // and destroys the lane
+  // Reports lane_closed and deletes the lane at the end of the event loop iteration.
+  void lane_finished(Lane *lane);
   void arm_sweep();
   void stop() noexcept;
 
@@ -68,7 +68,7 @@ struct Context {
   void sweep();
   void bury();
 
-  std::vector<std::unique_ptr<Post>> posts_;  // in use and spare
+  std::vector<std::unique_ptr<Post>> posts_;  // all Post objects, including those in free_posts_
   std::vector<Post *> free_posts_;
   std::vector<Lane *> finished_;
   bool burial_pending_ = false;

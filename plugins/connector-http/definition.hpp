@@ -1,5 +1,5 @@
-// A server's definition: {"type":"http"|"sse","url":"...","headers":{...}}. Members for other
-// components are ignored.
+// Parses a server definition: {"type":"http"|"sse","url":"...","headers":{...}}. Other members are
+// ignored because other components read them.
 #pragma once
 
 #include <string>
@@ -13,12 +13,13 @@ namespace connector_http {
 
 struct Definition {
   Url url;
-  bool http_sse_only = false;  // "sse"
-  std::string headers;         // "Name: value\r\n" lines, validated; contain credentials
+  bool http_sse_only = false;  // the type is "sse"
+  std::string headers;         // validated "Name: value\r\n" lines, which contain credentials
   bool has_user_agent = false;
 };
 
-// On failure, returns BH_E_INVALID and a text with the header's name, but never its value.
+// Returns BH_E_INVALID if the definition is invalid. The error message may contain a header name,
+// but never a header value.
 bh_status parse_definition(std::string_view json, Definition *out, bh_error *error);
 
 }  // namespace connector_http

@@ -22,7 +22,7 @@ bh_status EventStream::start(HttpRoute &route, bh_error *error) {
   request.method = Method::get;
   request.head = head;
   request.target = lane_.url().target;
-  request.fresh_connection = true;  // a stale connection would delay the next attempt
+  request.fresh_connection = true;  // a stale connection would delay the stream
   const bh_status status = route.start(request, *this, &call_, error);
   if (status != BH_OK) call_ = nullptr;
   return status;
@@ -58,7 +58,7 @@ bool EventStream::on_body(std::string_view piece) {
       case SseParser::Step::event:
         end_.progressed = true;
         lane_.stream_event(event);
-        if (call_ == nullptr) return false;  // stopped in the callback
+        if (call_ == nullptr) return false;  // the callback stopped the stream
         break;
       case SseParser::Step::too_large:
         call_ = nullptr;
@@ -75,8 +75,8 @@ void EventStream::on_done(const bh_error *error) {
   end(error != nullptr ? *error : bh::make_error(BH_E_IO, "the event stream ended"));
 }
 
-// Called if the stream ended immediately. A non-null call_ means that stop() was not called while
-// events were delivered.
+// Called if the stream ended immediately. call_ is set to a placeholder during the callbacks,
+// because a null call_ means that a callback has called stop().
 void EventStream::on_whole(const ResponseHead &head, std::string_view body) {
   struct Over final : HttpCall {
     void cancel() override {}

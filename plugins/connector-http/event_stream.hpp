@@ -1,6 +1,6 @@
-// A lane's GET request: an event stream of messages that belong to no POST, or the receiving half
-// of the old HTTP+SSE transport. Keeps the last event id and the server's retry time across
-// attempts.
+// A lane's GET request for an event stream. In Streamable HTTP, the stream carries messages that do
+// not belong to a POST. In HTTP+SSE, it carries all messages from the server. The last event ID and
+// the server's retry time are kept when the stream is reopened.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct Context;
 
 class EventStream final : public HttpSink {
  public:
-  // Describes why a stream has ended.
+  // Describes how a stream has ended.
   struct End {
-    bool opened = false;      // the answer was a stream: 200 and text/event-stream
-    bool progressed = false;  // an event arrived
-    bool refused = false;     // the server answered with another status or type; see failure
+    bool opened = false;      // the response was an event stream (200 and text/event-stream)
+    bool progressed = false;  // at least one event was received
+    bool refused = false;     // the response had another status or type; see failure()
     bool too_large = false;
-    bh_error error{};  // text for users
+    bh_error error{};  // error message for users
   };
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
-  // If BH_OK is returned, lane.stream_event() and lane.stream_ended() follow.
+  // On success, calls lane.stream_event() for each event, and finally lane.stream_ended().
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }

@@ -17,8 +17,8 @@ std::string number(std::uint16_t status) {
   return "HTTP " + std::to_string(status);
 }
 
-// Scope tokens are printable ASCII. Other characters are removed because they could inject lines
-// into the log.
+// Removes all characters except printable ASCII, because control characters could inject lines into
+// the log. Valid scope tokens consist of printable ASCII.
 std::string printable(std::string_view s) {
   std::string out(s.substr(0, scope_bytes_max));
   std::erase_if(out, [](char c) { return c < 0x20 || c > 0x7E; });

@@ -30,7 +30,7 @@ class Http1Route final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override {
-    // If no other body bytes are unsent, a message of any size is accepted.
+    // If no other request has unsent bytes, a request of any size is accepted.
     if (unsent_ > 0 && unsent_ + request.body_bytes > client_.limits_.write_queue_bytes) {
       return bh::fail(error, BH_E_LIMIT, origin_.key + ": the server reads too slowly");
     }
@@ -50,7 +50,7 @@ class Http1Route final : public HttpRoute {
     ++client_.connects_;
     Connection *opened = connection.release();
     const bh_status status = opened->open(request, sink, &unsent_, error);
-    if (status == BH_OK) *out = opened;  // otherwise retired; freed later in this iteration
+    if (status == BH_OK) *out = opened;  // on error, open() has retired the connection
     return status;
   }
 
@@ -139,7 +139,8 @@ void Http1Client::arm_sweep() {
                                    bh::callback<&Http1Client::sweep>(this));
 }
 
-// Runs only while a connection is idle. Calls never change the timer.
+// Closes expired idle connections. Runs only while there are idle connections, so calls never
+// change the timer.
 void Http1Client::sweep() {
   sweep_timer_ = 0;
   bool any = false;
@@ -154,7 +155,7 @@ void Http1Client::sweep() {
   if (any) arm_sweep();
 }
 
-// Moves the address that worked to the front.
+// Moves the address that accepted the connection to the front of the list.
 void Http1Client::prefer(Origin &origin, const Address &address) {
   const auto same = [&](const Address &a) {
     return a.size == address.size && std::memcmp(&a.storage, &address.storage, a.size) == 0;

@@ -1,11 +1,13 @@
-// The plugin's own HTTP/1.1 client for plain http: non-blocking sockets on the host's reactor, one
-// exchange per connection at a time. Idle connections are kept per origin and shared by all lanes.
+// The plugin's own HTTP/1.1 client for plain HTTP. It uses non-blocking sockets on the host's
+// reactor. A connection carries one request at a time. Idle connections are kept per origin and
+// shared by all lanes.
 //
-// A call usually takes one sendmsg and one recv: the socket stays registered, and the answer is
-// received into a buffer shared by all connections and delivered from there.
+// A call usually takes one sendmsg and one recv. The socket stays registered with the reactor, and
+// the response is received into a buffer shared by all connections and delivered from there.
 //
-// Limits: connections_max per origin (more fail with BH_E_LIMIT). Up to idle_max idle connections
-// are kept, and closed after idle_ms. A response head has at most header_bytes.
+// Limits: if an origin has connections_max connections, more requests fail with BH_E_LIMIT. At
+// most idle_max idle connections are kept, each for at most idle_ms. A response head has at most
+// header_bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,19 +31,19 @@ struct Http1Limits {
   std::uint32_t connections_max = 1024;
   std::uint32_t idle_max = 128;
   std::uint64_t idle_ms = 60'000;
-  std::uint64_t resolve_ms = 30'000;  // addresses are resolved again after this time
+  std::uint64_t resolve_ms = 30'000;  // resolved addresses are reused for this time
 };
 
-// The connections to one host and port. Owned by the client.
+// A host and port with the connections to it. Owned by the client.
 struct Origin {
   std::string host, key;
   std::uint16_t port = 0;
   std::vector<Address> addresses;
   std::uint64_t resolved_ns = 0;
-  bool literal = false;  // the host is an IP address and is never resolved again
+  bool literal = false;  // `host` is an IP address, so it is never resolved again
   Lookup *lookup = nullptr;
-  std::vector<Connection *> waiting;  // for address resolution
-  std::vector<Connection *> idle;     // the most recently used is last
+  std::vector<Connection *> waiting;  // connections that wait for the addresses
+  std::vector<Connection *> idle;     // the most recently used connection is last
   std::uint32_t open = 0, routes = 0;
 };
 
@@ -58,7 +60,7 @@ class Http1Client {
   // Closes all connections. No more callbacks follow.
   void stop() noexcept;
 
-  // For tests: the number of open connections, and of all connections created.
+  // For tests: open() returns the number of open connections. connects() also counts closed ones.
   std::uint32_t open() const noexcept;
   std::uint64_t connects() const noexcept { return connects_; }
 
@@ -82,8 +84,7 @@ class Http1Client {
   std::unique_ptr<char[]> scratch_;
   std::map<std::string, std::unique_ptr<Origin>> origins_;
   std::vector<Connection *> all_;
-  std::vector<Connection *> dead_;  // freed at the end of the event loop iteration, because a
-                                    // callback may be on the stack
+  std::vector<Connection *> dead_;  // freed later, because their callbacks may be on the stack
   bool burial_pending_ = false;
   bh_timer sweep_timer_ = 0;
   std::uint64_t connects_ = 0;

@@ -65,7 +65,7 @@ void Lane::halt() noexcept {
   held_by_ = nullptr;
 }
 
-// ---- heads --------------------------------------------------------------------------------------
+// ---- request heads ------------------------------------------------------------------------------
 
 std::string Lane::head(std::string_view method, std::string_view target, bool revision) const {
   std::string out;
@@ -113,7 +113,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
 }
 
 bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
-  // A cancellation is the end of the response, which follows; there are no other notifications.
+  // Stateless servers receive no notifications. A cancellation is signalled by closing the
+  // response, which happens next.
   if (stateless() && message.kind == BH_LANE_NOTIFICATION) return BH_OK;
   switch (wire_) {
     case Wire::down:
@@ -215,7 +216,7 @@ void Lane::fail_queued(const bh_error &error) {
   for (const Queued &q : queue) fail_exchange(q.exchange, error);
 }
 
-// Called for the first notification of a session; see expect_initialized_.
+// Makes other messages wait until the POST has finished; see expect_initialized_.
 void Lane::hold_for(Post *post) {
   expect_initialized_ = false;
   held_by_ = post;
@@ -288,8 +289,8 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
   context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
 }
 
-// A server that has been restarted may answer 400 to an unknown session id. However, an answer with
-// this request's id shows that the server processed the request, so it knows the session.
+// After a restart, a server may return 400 for an unknown session ID. But if the response has the
+// ID of the request, the server has processed the request, so the session exists.
 bool Lane::is_lost_session(const Post &post) const {
   if (!post.sent_session() || wire_ != Wire::streamable) return false;
   const std::uint16_t status = post.failure().status;
@@ -306,7 +307,7 @@ void Lane::post_refused(Post &post) {
   if (lost && !post.resuming()) return session_lost(&post, expired);
   if (may_fall_back(post)) return fall_back(post);
   if (post.repeat_later()) return;
-  if (post.resuming()) {  // the server accepted the POST, even if it has since lost the session
+  if (post.resuming()) {  // the server accepted the request before the stream was interrupted
     post_failed(post, bh::make_error(BH_E_IO,
                                      "the event stream ended before the answer and the server "
                                      "does not resume it (" +
@@ -334,7 +335,7 @@ void Lane::session_lost(Post *post, const bh_error &error) {
 
 void Lane::go_down(const bh_error &error) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
-  session_.clear();  // no DELETE is needed
+  session_.clear();  // prevents a DELETE
   wire_ = Wire::down;
   halt();
   queue_.clear();
@@ -342,7 +343,7 @@ void Lane::go_down(const bh_error &error) {
   context_.up->lane_down(context_.host.ctx(), handle_, &error);
 }
 
-// ---- other calls of the host --------------------------------------------------------------------
+// ---- other functions called by the host ---------------------------------------------------------
 
 void Lane::ready(std::string_view revision) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;

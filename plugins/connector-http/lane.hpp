@@ -1,5 +1,5 @@
-// One connection to an upstream server: its transport (Streamable HTTP or the old HTTP+SSE), its
-// session, its in-flight requests, and its event stream.
+// A lane to an upstream server over HTTP. It has a transport (Streamable HTTP or the older
+// HTTP+SSE), a session, in-flight requests and an event stream.
 //
 // Owner: the Context, from lane_open until lane_closed. Runs on the reactor thread.
 #pragma once
@@ -30,41 +30,41 @@ class Lane {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Called by the host.
+  // These functions are called by the host.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void ready(std::string_view revision);
   void abandon(std::uint64_t exchange);
   void close();
-  // Ends all requests and streams without notifying the host.
+  // Cancels all requests and streams without notifying the host.
   void halt() noexcept;
   bh_lane handle() const noexcept { return handle_; }
-  // Ends POSTs whose answer is no longer needed. Returns true if others are in flight.
+  // Removes POSTs whose responses are no longer needed. Returns true if other POSTs are in flight.
   bool sweep(std::uint64_t now_ns);
 
-  // Used by the lane's requests.
+  // The functions below are called by the lane's requests.
   const Url &url() const noexcept { return definition_.url; }
   HttpRoute &route() noexcept { return *route_; }
   bool has_session() const noexcept { return !session_.empty(); }
   std::string get_head(std::string_view last_event_id) const;
   std::string post_head(const LaneHeaders &headers) const;
   std::string_view post_target() const noexcept { return post_url_.target; }
-  // Returns false if the id is not valid in a header.
+  // Stores the session ID. Returns false if the ID is not a valid header value.
   bool take_session(std::string_view id);
 
-  // Delivers a message of the upstream; a batch is split.
+  // Delivers a message from the server to the host. A batch is delivered as separate messages.
   void deliver(std::uint64_t exchange, std::string_view message);
-  // Delivers the JSON answer to a POST. If it contains no response, the exchange fails.
+  // Delivers the JSON response to a POST. If it contains no JSON-RPC response, the exchange fails.
   void deliver_answer(std::uint64_t exchange, std::string_view message);
-  // Called before the answer to `initialize` is delivered.
+  // Called before the response to `initialize` is delivered.
   void initialize_answered();
-  // Returns true if answers could arrive on an event stream that is open or will be opened.
+  // Returns true if the lane has an event stream or will open one. Responses may arrive on it.
   bool listens() const noexcept { return want_stream_; }
-  // Returns true if the server has no sessions (2026-07-28): each POST is complete in itself, a
-  // closed response cancels its request, and streams are not resumed.
+  // Returns true if the server has no sessions (since 2026-07-28). Each POST is independent,
+  // closing a response cancels its request, and streams are not resumed.
   bool stateless() const noexcept { return revision_ >= "2026-07-28"; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
-  void post_refused(Post &post);  // received an HTTP error status
+  void post_refused(Post &post);  // the server returned an HTTP error status
 
   void stream_opened();
   void stream_event(const SseEvent &event);
@@ -73,7 +73,7 @@ class Lane {
  private:
   enum class Wire : std::uint8_t {
     streamable,
-    seeking,  // GET is open, but the `endpoint` event has not arrived
+    seeking,  // the event stream of HTTP+SSE is open, but no `endpoint` event was received
     http_sse,
     down,
     closed
@@ -85,7 +85,7 @@ class Lane {
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
-  struct SessionDelete final : HttpSink {  // sends DELETE and ignores the answer
+  struct SessionDelete final : HttpSink {  // sends DELETE and ignores the response
     explicit SessionDelete(Lane &l) : lane(l) {}
     bool on_head(const ResponseHead &) override { return true; }
     bool on_body(std::string_view) override { return true; }
@@ -121,7 +121,7 @@ class Lane {
   void open_stream();
   void reopen_stream(const EventStream::End &end);
   void finish_close();
-  // Calls the function after `ms`, unless the timer is restarted or cancelled.
+  // Starts or restarts the timer, which calls `fn` after `ms`.
   template <bh_timer Lane::*timer, void (Lane::*fn)()>
   void start_timer(std::uint64_t ms) {
     restart(&(this->*timer), ms, bh::callback(this, [](Lane &lane) {
@@ -138,7 +138,7 @@ class Lane {
   std::unique_ptr<HttpRoute> route_;
   Wire wire_ = Wire::streamable;
   std::string session_, revision_;
-  std::string post_head_;  // rebuilt when session, revision or endpoint change
+  std::string post_head_;  // depends on session_, revision_ and post_url_
   Url post_url_;
   std::vector<Post *> posts_;
   EventStream stream_;
@@ -146,13 +146,14 @@ class Lane {
   std::deque<Queued> queue_;
   std::uint64_t queued_bytes_ = 0;
 
-  // The first notification after `initialize` is sent alone. POSTs on different connections may
-  // overtake each other, and servers refuse requests that arrive before `initialized`.
+  // The first notification after `initialize` must arrive before all later messages, because
+  // servers reject requests that arrive before `initialized`. POSTs on other connections could
+  // overtake it, so other messages wait until the server has responded to it.
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 
-  // The initialize request, kept until it is answered, because it may have to be sent over the
-  // other transport.
+  // The initialize request is kept until the server responds. It is sent again if the lane falls
+  // back to HTTP+SSE.
   Queued initialize_{};
   bool initialize_kept_ = false;
   bh_error first_error_{};

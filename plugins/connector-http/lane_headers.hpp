@@ -1,4 +1,4 @@
-// Formats a message's headers as lines for the head of its HTTP request.
+// Formats the headers of a message as HTTP header lines.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 namespace connector_http {
 
 struct LaneHeaders {
-  std::string lines;      // each ends with CRLF
+  std::string lines;      // each line ends with CRLF
   bool revision = false;  // the lines contain Mcp-Protocol-Version
 
   bool empty() const noexcept { return lines.empty(); }
 };
 
-// Returns BH_E_INVALID for a header that bh_header does not allow, or for a name that messages must
-// not set. The error text never contains a value.
+// Returns BH_E_INVALID if a header is malformed (see bh_header) or if a message must not set it.
+// The error message never contains a header value.
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error);
 
 }  // namespace connector_http

@@ -1,4 +1,4 @@
-// A lane's event stream, and the fallback to the old HTTP+SSE transport.
+// Implements the event stream of a lane and the fallback to HTTP+SSE.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 
 namespace connector_http {
 
-// ---- Streamable HTTP: the GET for messages without a request ------------------------------------
+// ---- Streamable HTTP: the GET for messages that belong to no request ----------------------------
 
 void Lane::open_stream() {
   if (wire_ != Wire::streamable || !want_stream_ || stream_.running()) return;
@@ -40,7 +40,7 @@ void Lane::stream_ended(const EventStream::End &end) {
     case Wire::seeking:
       return seek_failed(end.error);
     case Wire::http_sse: {
-      // The session ends with its stream.
+      // In HTTP+SSE, the session ends with the stream.
       const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
       return go_down(bh::make_error(end.too_large ? BH_E_LIMIT : BH_E_SESSION_LOST, text));
     }
@@ -53,7 +53,7 @@ void Lane::stream_ended(const EventStream::End &end) {
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
   if (const auto &failure = stream_.failure(); end.refused && failure) {
-    // The server refuses a stream that worked before, so it has lost the session.
+    // The stream worked before, so the server has lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
@@ -88,7 +88,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
 bool Lane::may_fall_back(const Post &post) const {
   if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
   const std::uint16_t status = post.failure().status;
-  // These errors are caused by the request, not the transport.
+  // The request causes these errors, not the transport.
   const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
                             status == 413 || status == 429;
   return status >= 400 && status < 500 && !other_reason;
@@ -121,7 +121,7 @@ void Lane::seek_timed_out() {
   seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event was received on the event stream"));
 }
 
-// Called if neither transport works. Reports the error of the first attempt.
+// Called if HTTP+SSE does not work either. Reports the error of the first attempt.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);

@@ -5,7 +5,8 @@
 namespace connector_http {
 namespace {
 
-// Returns true if there is a "result" or "error" key before the `stop` key.
+// Returns true if the message has a "result" or "error" member. Ignores members after the member
+// `stop`.
 bool has_outcome(std::string_view message, std::string_view stop = {}) noexcept {
   bool found = false;
   bh::json::for_each_member(message, [&](std::string_view key) {
@@ -39,7 +40,7 @@ bool holds_response(std::string_view message) noexcept {
   bool found = false;
   const bool whole = bh::json::for_each_element(
       message, [&](std::string_view element) { return !(found = is_response(element)); });
-  return found || !whole;  // if malformed, the receiver reports the error
+  return found || !whole;  // if the batch is malformed, the receiver reports it
 }
 
 bool is_batch(std::string_view message) noexcept {

@@ -1,6 +1,6 @@
-// Shallow scans of JSON-RPC messages, without building a tree. They detect whether a message, or a
-// batch of messages (allowed by revision 2025-03-26), answers a request; the event stream is then
-// no longer needed. The host validates the messages itself.
+// Scans the top level of JSON-RPC messages without building a tree. Used to detect the response to
+// a request, after which its event stream is not needed. A batch (revision 2025-03-26) may contain
+// the response. The host validates the messages itself.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace connector_http {
 
-// Returns true if the top-level object has "result" or "error" and no "method" before it. Stops at
-// the first of these members, because servers write them before long values.
+// Returns true if the message is a response: it has "result" or "error" and no "method" before it.
+// Stops at the first of these members because long values usually follow them.
 bool is_response(std::string_view message) noexcept;
 
-// Returns true if the message is a response whose id is a string or a number.
+// Returns true if the message is a response and its ID is a string or a number.
 bool answers_a_request(std::string_view message) noexcept;
 
-// Returns true if the message is a response to the request with this id.
+// Returns true if the message is a response to the request with this ID.
 bool answers(std::string_view message, std::uint64_t id) noexcept;
 
-// Returns true if the message is a response or a batch that contains a response.
+// Returns true if the message is a response, or a batch that contains a response.
 bool holds_response(std::string_view message) noexcept;
 
-// Returns true if the first non-whitespace byte is '['.
+// Returns true if the first byte other than white space is '['.
 bool is_batch(std::string_view message) noexcept;
 
-// Returns true if the text contains the word. Case-insensitive for ASCII.
+// Returns true if `text` contains `word`, ignoring ASCII case.
 bool mentions(std::string_view text, std::string_view word) noexcept;
 
 }  // namespace connector_http

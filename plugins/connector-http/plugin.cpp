@@ -1,4 +1,4 @@
-// connector-http: upstream MCP servers over Streamable HTTP or the old HTTP+SSE transport.
+// connector-http: a connector plugin for upstream MCP servers over Streamable HTTP or HTTP+SSE.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>

@@ -13,10 +13,9 @@ namespace connector_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr std::size_t first_step = 1 << 20;  // initial size of an answer's buffer; doubled when
-                                             // full
-// Limit for reading the answer to a notification. It is read to its end so that the connection can
-// be reused.
+constexpr std::size_t first_step = 1 << 20;  // initial buffer size; doubled when full
+// Maximum number of bytes read from the response to a notification. Reading the whole response
+// allows the connection to be reused.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
@@ -52,7 +51,7 @@ void Post::cancel() noexcept {
   context_.spare.give_back(std::move(body_));
   body_ = BodyBuffer{};
   if (feeding_) {
-    released_ = true;  // feed() releases it when it returns
+    released_ = true;  // feed() will return this object to the Context
   } else {
     context_.put_post(this);
   }
@@ -65,7 +64,7 @@ bool Post::overdue(std::uint64_t now_ns) const noexcept {
   return !waits_for_answer && now_ns - began_ns_ > context_.settings.quiet_post_ms * ns_per_ms;
 }
 
-// ---- the answer's head --------------------------------------------------------------------------
+// ---- response head ------------------------------------------------------------------------------
 
 bool Post::on_head(const ResponseHead &head) {
   if (head.status >= 200 && head.status < 300) return success_head(head);
@@ -89,8 +88,8 @@ bool Post::success_head(const ResponseHead &head) {
     return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no answer (HTTP " +
                                      std::to_string(head.status) + "); it may have run");
   }
-  if (head.status == 202) {  // not allowed for a request, but some servers then answer on the
-                             // lane's event stream
+  // 202 is invalid for a request, but some servers then respond on the lane's event stream.
+  if (head.status == 202) {
     mode_ = Mode::ignored;
     return head.framing != Framing::until_close || done_with();
   }
@@ -124,26 +123,26 @@ bool Post::reserve_for(const ResponseHead &head) {
   return true;
 }
 
-// Ends the call inside one of its callbacks, because the remaining answer is not needed.
+// Finishes the POST within one of its callbacks. The rest of the response is not needed.
 bool Post::done_with() {
   call_ = nullptr;
   lane_->post_finished(*this);
   return false;
 }
 
-// Ends the call with an error, inside one of its callbacks.
+// Fails the POST within one of its callbacks.
 bool Post::refuse(bh_status code, const std::string &text) {
   call_ = nullptr;
   finish_failed(bh::make_error(code, text));
   return false;
 }
 
-// ---- the answer's body --------------------------------------------------------------------------
+// ---- response body ------------------------------------------------------------------------------
 
 std::span<char> Post::room() {
   if (mode_ != Mode::json) return {};
-  // Memory is reserved as data arrives, not for the announced length. on_body() reports a lack of
-  // memory.
+  // Allocates memory as data arrives, because the announced length may be wrong. If the allocation
+  // fails, on_body() reports it.
   if (body_.room().empty() && body_.size() < expected_) {
     body_.reserve(std::min(expected_, std::max(first_step, body_.capacity() * 2)));
   }
@@ -188,7 +187,7 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
-      // Must come before deliver(), in which the host sends the next message.
+      // Must be called before deliver(), in which the host may send the next message.
       if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);
@@ -208,7 +207,7 @@ void Post::on_whole(const ResponseHead &head, std::string_view body) {
   const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !http_sse_ &&
                      !resuming_ && is_media_type(head.content_type, "application/json") &&
                      !body.empty() && body.size() <= context_.settings.message_bytes;
-  if (plain) {  // usual case: the answer is still in the receive buffer
+  if (plain) {  // usual case: delivers the response directly from the receive buffer
     Lane &lane = *lane_;
     const std::uint64_t exchange = exchange_;
     lane.post_finished(*this);
@@ -245,7 +244,7 @@ void Post::finish_failed(const bh_error &error) {
   lane_->post_failed(*this, error);
 }
 
-// ---- retried requests ---------------------------------------------------------------------------
+// ---- retries ------------------------------------------------------------------------------------
 
 void Post::keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns) {
   kept_ = Kept{std::move(message), std::move(headers), deadline_ns, 0};
@@ -296,7 +295,7 @@ void Post::repeat() {
 void Post::stream_over(const bh_error *error) {
   if (answered_) return lane_->post_finished(*this);
   if (mode_ == Mode::error && failure_ && failure_->status < 500 && failure_->status != 429) {
-    return lane_->post_refused(*this);  // the server does not support resumption
+    return lane_->post_refused(*this);  // the server does not support resuming streams
   }
   if (progressed_) attempts_ = 0;
   const bool resumable = !lane_->stateless() && !sse_.last_event_id().empty();

@@ -1,5 +1,6 @@
-// One POST of a lane with its answer: JSON, received at once or in pieces, or an event stream. A
-// stream that ends before the answer is resumed by GET. Pooled by the Context.
+// Sends one POST of a lane and receives the response, which is JSON or an event stream. If a stream
+// is interrupted before the JSON-RPC response arrives, it is resumed with a GET. The Context reuses
+// Post objects.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +23,12 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // Prepares a POST of `kind` (BH_LANE_...). With http_sse, the answer's body is not used.
+  // Prepares a POST of a BH_LANE_... kind. With http_sse, the response body is ignored.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
-  // If BH_OK is returned, the lane is notified when the POST ends. On an error, nothing was sent.
+  // On success, the lane is notified when the POST has finished. On error, nothing was sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
-  // Ends the POST without notifying the host.
+  // Cancels the POST without notifying the host, and returns this object to the Context.
   void cancel() noexcept;
 
   std::uint64_t exchange() const noexcept { return exchange_; }
@@ -36,23 +37,24 @@ class Post final : public HttpSink {
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
   bool answered() const noexcept { return answered_; }
-  // failure() returns the head of an error answer; error_body() returns at most
-  // Settings::error_body_bytes of its body. NOLINTNEXTLINE(bugprone-unchecked-optional-access): the
-  // caller has checked.
+  // failure() returns the head of an error response. error_body() returns its body, truncated to
+  // Settings::error_body_bytes.
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked.
   const HttpFailure &failure() const noexcept { return *failure_; }
   std::string_view error_body() const noexcept { return body_.view(); }
-  // Returns true if a sweep at now_ns should end this POST.
+  // Returns true if the POST has taken too long and should be cancelled.
   bool overdue(std::uint64_t now_ns) const noexcept;
 
-  // Keeps a request that may be retried. deadline_ns is 0 if the deadline is unknown.
+  // Stores a copy of a request that may be retried. deadline_ns is 0 if there is no deadline.
   void keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns);
-  // Called after a refusal. Returns true if the kept request will be retried after Retry-After.
+  // Called when the server has rejected the request. Returns true if the request will be retried
+  // after the time in Retry-After.
   bool repeat_later();
-  // Returns the reason why a refused request is not retried, as part of a sentence, or an empty
-  // string.
+  // Returns why a rejected request is not retried, as the end of an error message. Returns an empty
+  // string if no reason applies.
   std::string not_repeated() const;
 
-  std::size_t place = 0;  // index in the lane's list
+  std::size_t place = 0;  // index in Lane::posts_
 
   bool on_head(const ResponseHead &head) override;
   bool on_body(std::string_view piece) override;
@@ -82,15 +84,15 @@ class Post final : public HttpSink {
   std::uint32_t kind_ = 0;
   Mode mode_ = Mode::none;
   bool initialize_ = false, http_sse_ = false, sent_session_ = false;
-  bool answered_ = false;  // the response arrived on the event stream
+  bool answered_ = false;  // the event stream has delivered the response
   bool resuming_ = false;
-  bool progressed_ = false;  // an event arrived since the last attempt
-  bool feeding_ = false;     // feed() is on the stack, so the object must not be reused yet
+  bool progressed_ = false;  // an event has arrived since the last attempt
+  bool feeding_ = false;     // feed() is running, so this object must not be reused yet
   bool released_ = false;
   std::uint32_t attempts_ = 0;
   bh_timer timer_ = 0;
-  std::size_t expected_ = 0;  // length of the body; 0 if unknown
-  std::size_t drained_ = 0;   // discarded bytes of a body
+  std::size_t expected_ = 0;  // body length; 0 if unknown
+  std::size_t drained_ = 0;   // number of discarded body bytes
   BodyBuffer body_;
   SseParser sse_;
   std::optional<HttpFailure> failure_;
@@ -101,7 +103,7 @@ class Post final : public HttpSink {
     std::uint32_t repeats = 0;
   };
   std::optional<Kept> kept_;
-  bool waits_ = false;  // waiting for Retry-After
+  bool waits_ = false;  // waiting for the time in Retry-After
 };
 
 }  // namespace connector_http

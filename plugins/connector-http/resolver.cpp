@@ -36,7 +36,7 @@ bool add_v6(const char *text, std::uint16_t port, std::vector<Address> *out) {
 
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out) {
   out->clear();
-  if (host == "localhost" || host.ends_with(".localhost")) {  // RFC 6761: always loopback
+  if (host == "localhost" || host.ends_with(".localhost")) {  // loopback according to RFC 6761
     return add_v6("::1", port, out) && add_v4("127.0.0.1", port, out);
   }
   return add_v4(host.c_str(), port, out) || add_v6(host.c_str(), port, out);
@@ -49,7 +49,7 @@ Lookup *Lookup::start(const bh::Host &host, std::string name, std::uint16_t port
   lookup->done_ = std::move(done);
   const auto job = bh::blocking_work<&Lookup::work, &Lookup::finish>(lookup.get());
   if (host.run_blocking(job) != BH_OK) return nullptr;
-  return lookup.release();  // finish() takes ownership back; it runs exactly once
+  return lookup.release();  // finish() runs exactly once and deletes the lookup
 }
 
 void Lookup::work() {

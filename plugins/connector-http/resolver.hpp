@@ -1,5 +1,6 @@
-// Resolves names without blocking the reactor. Literals and localhost are resolved immediately,
-// other names by getaddrinfo on the host's pool. The caller caches the result for 30 s.
+// Resolves host names without blocking the reactor. IP addresses and localhost are resolved
+// immediately, all other names with getaddrinfo on the host's thread pool. The caller caches the
+// result for 30 seconds.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,20 +19,20 @@ struct Address {
   socklen_t size = 0;
 };
 
-// Maximum number of addresses kept for one name.
+// Maximum number of addresses per name.
 constexpr std::size_t addresses_max = 16;
 
-// Sets *out and returns true for an IPv4 or IPv6 literal and for localhost (::1 first, as
-// getaddrinfo orders them).
+// Resolves an IP address or localhost. For localhost, ::1 comes first, as in getaddrinfo(). Returns
+// false for other names.
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
 
-// One name resolution on the pool. `done` is called on the reactor thread, but not after cancel().
-// If the name has no address, `done` receives an empty list and the reason. [io]
+// A lookup of one name on the thread pool. Calls `done` on the reactor thread unless cancel() was
+// called. If the lookup fails, `done` receives no addresses, and `why` contains the reason.
 class Lookup {
  public:
   using Done = std::function<void(std::vector<Address> &&addresses, const std::string &why)>;
 
-  // Returns null if the pool is full.
+  // Returns null if the thread pool is full.
   static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done);
   void cancel() noexcept { done_ = nullptr; }
 

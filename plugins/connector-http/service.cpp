@@ -17,8 +17,7 @@ class ServiceRoute final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override;
-  // The service copies its input and limits the number of requests, so there are no unsent bytes
-  // here.
+  // Always 0: the service copies requests and limits their number itself.
   std::uint64_t unsent() const noexcept override { return 0; }
 
  private:
@@ -28,8 +27,8 @@ class ServiceRoute final : public HttpRoute {
   std::uint64_t connect_timeout_ms_;
 };
 
-// One request. It is freed at the end of the event loop iteration in which it ended, because one of
-// its callbacks may be on the stack.
+// One request. It is deleted at the end of the event loop iteration in which it ends, because one
+// of its callbacks may be on the stack.
 class ServiceCall final : public HttpCall {
  public:
   ServiceCall(const bh::Host &host, const bh_host_http *http, HttpSink &sink)
@@ -66,7 +65,7 @@ class ServiceCall final : public HttpCall {
     if (sink != nullptr) sink->on_done(error);
   }
 
-  // If a sink returned false, the call has been released. The service still calls on_done.
+  // If a sink returned false, it must not be called again, but the service still calls done().
   bh_status status_for(bool wanted) noexcept {
     if (wanted) return BH_OK;
     sink_ = nullptr;
@@ -83,7 +82,8 @@ class ServiceCall final : public HttpCall {
                                 std::uint32_t n) {
     ResponseHead head;
     head.status = static_cast<std::uint16_t>(status);
-    head.framing = status == 204 ? Framing::none : Framing::chunked;  // the service reports the end
+    // The service detects the end of the body.
+    head.framing = status == 204 ? Framing::none : Framing::chunked;
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::string_view name = bh::view(headers[i].name), value = bh::view(headers[i].value);
       if (equal_ignoring_case(name, "content-type")) head.content_type = value;
@@ -112,8 +112,7 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// Returns the "Name: value\r\n" lines after the request line as headers, without Host, which the
-// service adds.
+// Converts the header lines after the request line to headers. Omits Host, which the service adds.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

@@ -1,4 +1,4 @@
-// Sends HTTP requests through the http-client plugin (TLS, proxies, HTTP/2), which the host calls.
+// Sends HTTP requests through the http-client plugin, which supports TLS, proxies and HTTP/2.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace connector_http {
 
-// `http` is the host's table for this plugin; its functions are called with host.ctx().
+// `http` is the host's table for this plugin. Its functions are called with host.ctx().
 std::unique_ptr<HttpRoute> make_service_route(const bh::Host &host, const bh_host_http *http,
                                               const Url &url, std::uint64_t connect_timeout_ms);
 

@@ -18,9 +18,8 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
-// Returns the position of the first CR or LF at or after `at`. The position of the next LF in the
-// piece is cached. Otherwise, each line that ends with only CR would cause a scan of the remaining
-// piece.
+// Returns the position of the first CR or LF at or after `at`. Caches the position of the next LF.
+// Otherwise, each line that ends with CR would require a scan of the whole piece.
 std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
   if (!lf_known_ || lf_ < at) {
     lf_ = std::min(in.find('\n', at), in.size());
@@ -73,7 +72,8 @@ void SseParser::take_id(std::string_view value) {
       value.size() <= id_bytes_max && std::all_of(value.begin(), value.end(), [](char c) {
         return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
       });
-  if (value.find('\0') != std::string_view::npos) return;  // ignored, as specified
+  // The specification requires IDs with NUL to be ignored.
+  if (value.find('\0') != std::string_view::npos) return;
   id_.assign(fit ? value : std::string_view{});
   has_id_ = true;
 }
@@ -88,7 +88,7 @@ void SseParser::take_retry(std::string_view value) {
   retry_ms_ = static_cast<std::uint32_t>(ms);
 }
 
-// Processes one line without its line ending. `stable` means that the line is in the caller's
+// Processes one line without its line ending. `stable` is true if the line is in the caller's
 // piece, not in line_.
 bool SseParser::take_line(std::string_view line, bool stable) {
   const std::size_t colon = line.find(':');
@@ -104,7 +104,7 @@ bool SseParser::take_line(std::string_view line, bool stable) {
   return true;
 }
 
-// Called at a blank line. Returns true if an event is complete.
+// Processes a blank line. Returns true if it completes an event.
 bool SseParser::finish_event(SseEvent *out) {
   const bool have = has_data_;
   has_data_ = false;
@@ -115,11 +115,11 @@ bool SseParser::finish_event(SseEvent *out) {
   }
   out->type = type_;
   out->data = view_.data() != nullptr ? view_ : std::string_view(data_);
-  dispatched_ = true;  // type_ and data_ are cleared at the next call
+  dispatched_ = true;  // the next call clears type_ and data_
   return true;
 }
 
-// Keeps the incomplete end of a piece. The limit applies to lines and events.
+// Stores the incomplete line at the end of a piece. Returns false if the line exceeds the limit.
 bool SseParser::keep(std::string_view rest) {
   own_data();
   if (line_.size() + rest.size() > max_event_bytes_ + type_bytes_max) return false;
@@ -158,7 +158,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // The limit must not depend on whether the line arrived in one piece or in several.
+    // Limits lines in one piece to the same length as lines that are split into pieces.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -1,5 +1,5 @@
-// Absolute http and https URLs, from definitions when a lane opens, and from `endpoint` events and
-// redirects. The latter are sent by the upstream and are untrusted.
+// Parses absolute http and https URLs. URLs come from definitions, `endpoint` events and redirects.
+// The URLs in events and redirects are sent by the upstream server and are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@ namespace connector_http {
 
 struct Url {
   bool tls = false;
-  std::string host;  // lower case; IPv6 addresses without brackets
+  std::string host;  // lowercase; IPv6 addresses have no brackets
   std::uint16_t port = 0;
-  std::string target;  // path and query, starts with '/'
+  std::string target;  // path and query; starts with '/'
 
-  // Returns "host" or "host:port" for a Host header: IPv6 addresses in brackets, without the
-  // default port.
+  // Returns "host" or "host:port" for a Host header. An IPv6 address is in brackets, and the
+  // default port is omitted.
   std::string authority() const;
-  // Returns "host:port", for messages and as a key.
+  // Returns "host:port" for messages and as a key.
   std::string host_port() const;
-  // Returns "http://host:port" without a default port.
+  // Returns "http://host:port". The default port is omitted.
   std::string origin() const;
-  // Returns origin() and the path. The query is omitted, because it may contain a credential.
+  // Returns origin() and the path. The query is omitted because it may contain a credential.
   std::string shown() const;
   std::string text() const { return origin() + target; }
 };
 
-// Rejects user names, passwords, control bytes, spaces, bytes above 0x7E, and texts over 8 KiB. On
-// failure, *why contains the reason, without the URL.
+// Parses an absolute URL. Rejects user names, passwords, control characters, spaces, bytes above
+// 0x7E, and URLs longer than 8 KiB. On failure, *why contains the reason, without the URL.
 std::optional<Url> parse_url(std::string_view text, std::string *why);
 
-// Resolves a reference according to RFC 3986 section 5.2 for http and https: an absolute URL,
-// "//host/..", "/path", "path", "?query".
+// Resolves a reference (RFC 3986, 5.2) to an http or https URL. The reference may be an absolute
+// URL, "//host/..", "/path", "path" or "?query".
 std::optional<Url> resolve_url(const Url &base, std::string_view reference, std::string *why);
 
 bool same_origin(const Url &a, const Url &b) noexcept;
 
-// Returns true for "localhost", "*.localhost", 127.0.0.0/8 and ::1. A proxy is never used for these
-// hosts.
+// Returns true for "localhost", "*.localhost", 127.0.0.0/8 and ::1. These hosts are never contacted
+// through a proxy.
 bool is_loopback(std::string_view host) noexcept;
 
 }  // namespace connector_http

@@ -1,4 +1,5 @@
-// A call or another event to evaluate, with the names that the host resolved. Thread-safe.
+// Describes a call or another event that the rules evaluate, with all names resolved by the host.
+// The strings are borrowed.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -16,16 +17,16 @@ struct Call {
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
       definition, argument, context, extra, claimed_name;
-  Event event = Event::request;  // for other events, `arguments` is the evaluated text and `name`
-                                 // is a tool
+  Event event = Event::request;  // for other events, `arguments` is the body and `name` is a tool
   bool to_server = false;        // direction of a notification
-  bool again = false;            // evaluated again after an approval
-  bool approved = false;         // the rules that required the approval
+  bool again = false;            // the call is evaluated again after an approval
+  bool approved = false;         // these rules required that approval
 
-  // Returns the URI chosen by the client in a request, or the target of a completion.
+  // Returns the URI of a resource request or the target of a completion request. Returns an empty
+  // string for other requests and events.
   std::string_view uri() const noexcept;
-  // Returns the size of all data that the client sends to the server. Tool and prompt names are not
-  // counted, because the server defines them.
+  // Returns the total size in bytes of the client's data in the request. Tool and prompt names are
+  // not counted because the server defines them.
   std::size_t asked_bytes() const noexcept {
     return uri().size() + arguments.size() + meta.size() + argument.size() + context.size() +
            extra.size();

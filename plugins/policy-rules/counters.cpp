@@ -22,14 +22,14 @@ bool ends_with_word(std::string_view text, std::string_view word) {
 void add_host(std::string_view address, std::set<std::string> *hosts) {
   if (hosts->size() >= kMaxHosts) return;
   std::string host = web_host(address);
-  if (host.find("%20") != std::string::npos) return;  // text with spaces, not an address
+  if (host.find("%20") != std::string::npos) return;  // text with spaces, not a URL
   if (host.size() > kMaxHostBytes) host.resize(kMaxHostBytes);
   if (!host.empty()) hosts->insert(std::move(host));
 }
 
 }  // namespace
 
-// Each address ends before the next slash, so each string is scanned only once.
+// Each match ends before the next slash, so the whole string is scanned only once.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
     const std::size_t slash = at + 1;
@@ -76,7 +76,7 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   if (count.per_ms == 0) return count.now;
   const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
-  // Rounded up, so the count may exceed the exact value by one but is never below it.
+  // The share is rounded up, so the count is at most one too high and never too low.
   const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
   const double before = static_cast<double>(count.before) * share;
   const auto whole = static_cast<std::uint64_t>(before);
@@ -113,7 +113,7 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
   if (budget.what == Budget::What::bytes) {
     return amount(*count, now_ms) + addition.bytes > budget.most;
   }
-  // Destinations from the previous window are also counted in this window.
+  // Destinations of the whole previous window count, because their times are unknown.
   std::set<std::string> all = count->seen;
   all.insert(count->seen_before.begin(), count->seen_before.end());
   const std::size_t before = all.size();
@@ -148,7 +148,7 @@ void Counters::add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint
   for (const Awaited &each : at->second) {
     add(each.budget, each.key, {bytes, nullptr}, now_ms);
   }
-  awaited_.erase(at);  // its entry in awaited_order_ is removed when it becomes the oldest
+  awaited_.erase(at);  // awaited_order_ drops its entry later
 }
 
 }  // namespace bulkhead::rules

@@ -1,4 +1,4 @@
-// Counters for rules with `over`. Single-threaded.
+// Counts calls, bytes and destinations for rules with a budget (`over`). Single-threaded.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -18,34 +18,35 @@ namespace bulkhead::rules {
 class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
-  static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results are counted
-  // An unused count without `per` expires after this time.
+  static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results will be counted
+  // A count without a window (`per`) expires if it is unused for this time.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
-  // The amounts that one call adds.
+  // The amounts that one call adds to a count.
   struct Addition {
     std::uint64_t bytes = 0;
     const std::set<std::string> *destinations = nullptr;
   };
 
-  // Returns true if the call would exceed the budget or if the maximum number of counts has been
-  // reached. `key` combines the rule and the call's counting keys.
+  // Returns true if the call would exceed the budget, or if it requires a new count and the maximum
+  // number of counts is reached. `key` identifies the count: the rule and the values of its
+  // counting keys.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
-  // This call's result will also be counted for `key`.
+  // Makes add_result() add the size of this call's result to the count `key`.
   void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // The counts of two consecutive windows. The previous window is counted proportionally, so that
-  // both windows together cover the last `per`.
+  // The amounts of the current and the previous window. A share of the previous window is added to
+  // approximate a sliding window of length `per`.
   struct Count {
-    std::uint64_t window = 0;  // window number, counted from time 0
+    std::uint64_t window = 0;  // window number since time 0
     std::uint64_t now = 0, before = 0;
     std::set<std::string> seen, seen_before;
     std::uint64_t used_ms = 0, per_ms = 0;
@@ -66,10 +67,10 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the hosts of http and https URLs in a string, in lower case. This includes URLs within the
-// string, and the whole string if a URL parser would accept it.
+// Adds the lowercase hosts of all http and https URLs in a string. The string may be a URL or
+// contain URLs.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
-// Adds the hosts in all strings of a JSON value, including member names.
+// Adds the hosts from all strings and member names of a JSON value.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);
 
 }  // namespace bulkhead::rules

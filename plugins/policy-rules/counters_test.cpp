@@ -1,4 +1,4 @@
-// Tests of rules with `over`.
+// Tests rules with a budget (`over`).
 #include "rules_test.hpp"
 
 using namespace bulkhead::rules;
@@ -67,7 +67,7 @@ TEST_CASE("keys determine which calls share a count") {
   Call other = in_session(3);
   other.principal = "bert";
   CHECK(principals.decide(other) == "allow");
-  // Different names have different keys, even if they are equal when concatenated.
+  // Different names must have different keys, even if their concatenations are equal.
   World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
   CHECK(names.decide("a\n1:b", "c") == "allow");
   CHECK(names.decide("a", "b\n1:c") == "allow");
@@ -116,13 +116,14 @@ TEST_CASE(
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Another policy required this approval. These rules had allowed the call and counted it.
+  // Another policy required the approval of this call. These rules allowed the call and counted it
+  // before.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
 }
 
-TEST_CASE("a call is counted when approval is requested, whatever the outcome") {
+TEST_CASE("a call is counted when it requires approval, whether it is approved or not") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -135,7 +136,7 @@ TEST_CASE("a call is counted when approval is requested, whatever the outcome") 
   CHECK(w.decide(c) == "ask look");
 }
 
-TEST_CASE("the limit for calls pending approval discards the oldest calls first") {
+TEST_CASE("if too many calls await approval, the counts of the oldest calls are discarded") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -147,7 +148,7 @@ TEST_CASE("the limit for calls pending approval discards the oldest calls first"
   c.again = c.approved = true;
   c.exchange = 2;
   CHECK(w.decide(c) == "ask look");
-  c.exchange = 1;  // counted again, which now exceeds the budget
+  c.exchange = 1;  // the call is counted again and exceeds the budget
   CHECK(w.decide(c) == "block cap");
 }
 
@@ -179,7 +180,7 @@ TEST_CASE("distinct destinations are counted") {
   CHECK(hosts == std::set<std::string>{"[::1]", "host", "w", "z"});
 }
 
-TEST_CASE("a budget of destinations counts every host anywhere in a request") {
+TEST_CASE("a destination budget counts the hosts in all parts of a request") {
   constexpr auto one = R"({"destinations": 1, "by": []})";
   const Call plain = call("s", "t", R"({"url":"https://a.example"})");
   const auto refused = [&](const Call &second) {
@@ -208,12 +209,12 @@ TEST_CASE("a budget of destinations counts every host anywhere in a request") {
     by_uri.name = "https://a.example/x";
     CHECK(refused(by_uri) == "allow");
   }
-  // Member names are also sent to the server.
+  // The server also receives member names.
   CHECK(refused(call("s", "t", R"({"https://b.example/":1})")) == "block r");
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }
 
-TEST_CASE("the host is found in every URL spelling that URL parsers accept") {
+TEST_CASE("hosts are found in all URL forms that URL parsers accept") {
   const auto hosts_in = [](std::string_view text) {
     rapidjson::Document json;
     json.SetString(text.data(), static_cast<rapidjson::SizeType>(text.size()), json.GetAllocator());
@@ -251,8 +252,7 @@ TEST_CASE("a byte budget counts the whole request") {
   CHECK(w.decide(c) == "block r");
 }
 
-TEST_CASE(
-    "the number of counts is limited, and calls that require another count exceed the budget") {
+TEST_CASE("if the number of counts reaches the limit, calls that require a new count are blocked") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {
     if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);

@@ -14,10 +14,10 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
-// The call to explain. Owns its strings.
+// A call described in JSON. Owns the strings of the call.
 class Described {
  public:
-  // Returns the error, or an empty string on success.
+  // Reads the description. Returns the error, or an empty string on success.
   std::string read(const rapidjson::Value &json) {
     if (!json.IsObject()) return "a call must be a JSON object";
     for (const auto &each : json.GetObject()) {

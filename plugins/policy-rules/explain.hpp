@@ -1,4 +1,4 @@
-// Explains the evaluation of a described call, as JSON (see bh.explain/1).
+// Explains how the rules evaluate a call.
 #pragma once
 
 #include <expected>
@@ -9,7 +9,8 @@
 
 namespace bulkhead::rules {
 
-// Returns an error if the description is invalid.
+// Evaluates a call described in JSON and returns the explanation in JSON (bh.explain/1). Returns an
+// error message if the description is invalid.
 std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge,
                                                 std::string_view call_json);
 

@@ -1,4 +1,4 @@
-// Tests of events other than calls: server-initiated requests, client responses, notifications.
+// Tests rules for server-initiated requests, client responses and notifications.
 #include "explain.hpp"
 #include "rules_test.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("server-initiated requests, client responses and notifications have th
   CHECK((calls_only.set.needs & BH_POLICY_JUDGES_NOTIFICATIONS) == 0);
 }
 
-TEST_CASE("the default, lists and budgets apply only to calls") {
+TEST_CASE("the default, allow lists and budgets apply only to calls") {
   World w(security(R"j({"default":"block","servers":{"s":{"allowed_tools":["x"]}},"rules":{"mcp":{
     "once":{"on":"mcp.request","if":"true","decision":"block","over":{"calls":1}},
     "x":{"on":"mcp.request","if":"true","decision":"allow","priority":500}}}})j"));

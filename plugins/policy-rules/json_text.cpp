@@ -1,5 +1,6 @@
-// RapidJSON can scan strings without escapes 16 bytes at a time. Only this file enables this mode.
-// It requires padding after the text, which only the buffer in this file has.
+// With RAPIDJSON_SSE2, RapidJSON scans strings 16 bytes at a time and reads beyond the end of the
+// text. Only the buffer in this file has the necessary padding, so only this file defines the
+// macro.
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2
 #endif
@@ -14,7 +15,7 @@ namespace bulkhead::rules {
 namespace {
 
 constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-constexpr std::size_t kReadAhead = 32;  // zero bytes after the text
+constexpr std::size_t kReadAhead = 32;  // zero bytes after the text, as padding
 constexpr std::size_t kStackBytes = std::size_t{16} << 10;
 
 bool has_duplicates(const rapidjson::Value &object) {
@@ -50,8 +51,8 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
-// Returns an upper bound for the number of values in a JSON document, without member names. The
-// bound is based on the number of commas and brackets outside strings.
+// Returns an upper bound for the number of values in a JSON document. Counts the commas and opening
+// brackets outside strings.
 std::size_t count_values(std::string_view json) noexcept {
   std::size_t count = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -75,10 +76,10 @@ JsonText::JsonText()
 
 const char *JsonText::parse(std::string_view text) {
   clear();
-  // The parser would stop at a NUL byte and does not validate UTF-8.
+  // The parser stops at a NUL byte and does not validate UTF-8, so both are checked first.
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
   if (!whole || !bh::is_utf8(text)) return "not valid JSON";
-  // Each value takes at least one byte and is followed by a comma, except for the last.
+  // Each value takes at least two bytes, including a comma, so short texts cannot exceed the limit.
   if (text.size() > 2 * kMaxValues && count_values(text) > kMaxValues)
     return "has more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);

@@ -12,7 +12,7 @@ const std::string kUnreadable = "the destinations of the request cannot be count
 std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
                    std::string_view tool) {
   std::string key = rule_id;
-  // Length prefixes keep keys distinct, regardless of the parts' contents.
+  // Each part is prefixed with its length, so different parts never result in the same key.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
   };
@@ -60,7 +60,6 @@ Match Judge::match(const Rule &rule) {
   return counts ? within(rule.id, *rule.over) : found;
 }
 
-// Evaluates the rule without its budget.
 Match Judge::match_without_budget(const Rule &rule) {
   if (question_.event() != Event::request && (rule.reads & body_bits(question_.event())) != 0) {
     if (const char *fault = question_.parse_body()) {
@@ -80,8 +79,7 @@ Match Judge::match_without_budget(const Rule &rule) {
         return failed(std::string("the arguments are ") + fault);
     }
     question_.fill(rule.reads);
-    // Conditions may read a call's data several times, so the evaluation budget grows with its
-    // size.
+    // Conditions may read the call's data several times, so the budget grows with the data size.
     const std::uint64_t budget =
         cel::Program::kDefaultBudget + question_.call().asked_bytes() + question_.body().size();
     const Value value = rule.condition->evaluate(question_.values(), scratch_, budget);
@@ -92,8 +90,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Evaluates the rule's budget. If the budget is not exceeded, the rule does not match, and the call
-// is counted if it is allowed.
+// Evaluates the rule's budget. Returns yes if the call would exceed it. Otherwise returns no and
+// adds a charge, which counts the call if it is allowed.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
   if (question_.call().again && is_counted(key)) return Match::no;
@@ -106,11 +104,10 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// Returns true if a call that is evaluated again was already counted before the approval. Budgets
-// that were loaded after that have not counted it.
+// Returns true if this count included the call before its approval. A budget that was loaded later
+// has not counted the call.
 bool Judge::is_counted(const std::string &key) const {
-  // Another policy required the approval. These rules allowed the call and have therefore counted
-  // it.
+  // Another policy required the approval. These rules allowed the call before, so they counted it.
   if (!question_.call().approved) return true;
   const auto at = asked_.find(question_.call().exchange);
   return at != asked_.end() &&
@@ -177,11 +174,12 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
-// Stores the counts of a call that requires approval.
+// If the call requires approval, stores which counts include it. Otherwise, removes this
+// information.
 void Judge::remember(bool asks) {
   if (!asks) {
     if (question_.call().again)
-      asked_.erase(question_.call().exchange);  // its entry in asked_order_ is removed later
+      asked_.erase(question_.call().exchange);  // asked_order_ drops its entry later
     return;
   }
   const auto [at, fresh] = asked_.try_emplace(question_.call().exchange);
@@ -315,7 +313,7 @@ bool Judge::shows(const RuleSet &set, const Call &call) {
     const Rule &rule = rules[number];
     const Match found = match(rule);
     if (found == Match::no) return false;
-    if (found == Match::error || rule.over) {  // it is unknown whether the rule matches
+    if (found == Match::error || rule.over) {  // with other data, the rule may match or not
       may_pass = may_pass || rule.action != Action::block;
       return false;
     }

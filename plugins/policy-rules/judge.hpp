@@ -1,5 +1,5 @@
-// Evaluates calls and results against a set of rules. Single-threaded. Memory is reused between
-// calls.
+// Evaluates calls, results and other events against a set of rules. Single-threaded. Memory is
+// reused between evaluations.
 #pragma once
 
 #include <deque>
@@ -20,67 +20,68 @@ namespace bulkhead::rules {
 
 inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_error";
 
-// The decision for one message. Its strings are valid until the next evaluation.
+// The decision for one message. The strings are valid until the next evaluation.
 struct Verdict {
   std::uint32_t kind = BH_VERDICT_ALLOW;
   std::string_view rule, reason;
-  std::string_view text;  // the new text of a rewrite
+  std::string_view text;  // the rewritten text
   bool warned = false;
 };
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one message, without budgets. If the message is too large for
-// the reactor thread, another thread evaluates the conditions in advance.
+// The results of all conditions for one message, without budgets. Another thread computes them in
+// advance if the message is too large for the reactor thread.
 struct Findings {
   struct Of {
     Match match = Match::no;
-    std::string fault;  // set if match is error
+    std::string fault;  // error message if `match` is error
     std::optional<Rewritten> rewritten;
   };
-  std::unordered_map<const Rule *, Of> rules;  // up to the deciding rule
+  std::unordered_map<const Rule *, Of> rules;  // results of all rules up to the deciding rule
   std::set<std::string> hosts;                 // set if a rule counts destinations
 };
 
-// An evaluated rule, for explanations.
+// How a rule was evaluated, for explanations.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
-  std::string text;  // set if the evaluation failed
+  std::string text;  // error message of a failed evaluation
 };
 
 class Judge {
  public:
-  // Maximum number of calls pending approval whose counts are stored. If this number is exceeded,
-  // the oldest call is counted again when it is evaluated again.
+  // Maximum number of calls pending approval for which the budgets that have counted them are
+  // remembered. If more calls are pending, the oldest ones are counted again after their approval.
   static constexpr std::size_t kMaxAsked = 4'096;
 
-  // A monotonic clock and Unix time, both in milliseconds.
+  // Provides monotonic time (steady_ms) and Unix time (unix_ms), both in milliseconds.
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // If `looks` is set, the evaluated rules are added to it, and nothing is counted.
+  // Evaluates a call and counts it. If `looks` is set, adds all evaluated rules to it, and does not
+  // count the call.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
-  // Evaluates an event other than a call or its result; see call.event.
+  // Evaluates an event that is neither a call nor a result. call.event is the type of the event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
   // Returns true if a rule that may match this message reads or rewrites its body. For a result,
   // `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
-  // Evaluates all conditions in advance, without counting. May run on another thread with its own
-  // Judge.
+  // Evaluates all conditions for a message without counting it. May run on another thread if that
+  // thread uses its own Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
-  // Equivalent to decide(), observe() or judge(), for a message whose `findings` come from study()
-  // with the same set.
+  // Does the same as decide(), observe() or judge(), but uses findings that study() returned for
+  // the same message and the same rules.
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Returns true if a call to this target could be allowed for some combination of arguments,
-  // session and time.
+  // Returns true if the rules could allow a call of this target for some arguments, session and
+  // time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:
@@ -107,7 +108,7 @@ class Judge {
 
   const Clock clock_;
   Counters counters_;
-  // For each exchange: the keys of the counts that include the call.
+  // Keys of the counts that include a call that is pending approval, by exchange.
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;
@@ -115,7 +116,7 @@ class Judge {
   // State of the current evaluation.
   Question question_;
   std::vector<Look> *looks_ = nullptr;
-  const Findings *known_ = nullptr;  // set if the conditions were evaluated in advance
+  const Findings *known_ = nullptr;  // set if study() evaluated the conditions in advance
   std::string fault_, reason_, text_;
   std::vector<Charge> charges_;
 };

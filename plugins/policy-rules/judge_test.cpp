@@ -1,4 +1,4 @@
-// Tests of verdicts for calls, results and lists.
+// Tests the verdicts for calls, results and lists.
 #include "rules_test.hpp"
 
 #include <array>
@@ -113,8 +113,7 @@ TEST_CASE("rules that read members without has() cause warnings") {
                                    "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
     return set.warnings;
   };
-  // Each row contains the condition, the member that is read without a test, and the suggested
-  // test.
+  // Each row contains a condition, the member that it reads without a test, and the suggested test.
   const std::vector<std::array<std::string, 3>> unguarded = {
       {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
        "has(mcp.request.arguments.path)"},
@@ -169,7 +168,7 @@ TEST_CASE("rules that read members without has() cause warnings") {
     INFO(condition);
     CHECK(warnings("mcp.request", json(condition)).empty());
   }
-  // Each member is reported once. A response may lack structured content.
+  // Repeated reads of a member cause one warning. A response may lack structured content.
   CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
                                      "2 || mcp.request.arguments.b == 1'"))
             .size() == 2);
@@ -306,7 +305,7 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.decide("s", "other") == "allow");
 }
 
-TEST_CASE("large results are evaluated, and conditions that exceed their budget are stopped") {
+TEST_CASE("large results are evaluated, and conditions that exceed the step budget are stopped") {
   World w(rules(R"j({
     "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}
   })j"));
@@ -362,7 +361,7 @@ TEST_CASE("lists hide only items that no call may use") {
   CHECK(w.shows("s", "risky"));
   CHECK(w.shows("s", "mostly"));
   CHECK_FALSE(w.shows("s", "admin"));
-  CHECK(w.shows("s", "local"));  // another session of this principal may use another transport
+  CHECK(w.shows("s", "local"));  // a later call by this principal may use another transport
   CHECK(w.shows("s", "counted"));
   CHECK_FALSE(w.shows("s", "gone"));
   Call destructive = call("d", "x", "");
@@ -421,7 +420,7 @@ TEST_CASE("a rule with a name prefix is not evaluated for other names") {
   CHECK(w.shows("s", "delete_all"));
 }
 
-TEST_CASE("numbers are exact, whatever the number of zeros") {
+TEST_CASE("numbers are compared exactly, regardless of leading and trailing zeros") {
   World w(rules(R"j({"zero": {"on": "mcp.request", "decision": "block",
                               "if": "mcp.request.arguments.x == 0.0"}})j"));
   const auto said = [&](const std::string &x) {
@@ -433,7 +432,7 @@ TEST_CASE("numbers are exact, whatever the number of zeros") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // Values beyond 64 bits are rounded. One value exceeds the range of double.
+  // Numbers beyond 64 bits are rounded. Numbers beyond the range of double are an error.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

@@ -21,7 +21,7 @@ struct LargeQuestions::Question {
   LargeQuestions *owner = nullptr;
   std::shared_ptr<const RuleSet> set;
   Event event = Event::request;
-  std::string text;  // all strings of the call and the result, concatenated
+  std::string text;  // all strings of the call and the result
   Call call;
   std::string_view result;
   Findings findings;
@@ -92,7 +92,7 @@ void LargeQuestions::conclude(Question &q) noexcept {
   LargeQuestions &all = *q.owner;
   if (all.stopped_) return;
   try {
-    // If the rules have been reloaded, the new rules decide.
+    // If the rules have been reloaded, the message is evaluated again with the new rules.
     if (q.set != all.rules_() && all.begin_first()) return;
     all.answer_first(q.studied ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
                                : refusal("out of memory while evaluating the rules"));

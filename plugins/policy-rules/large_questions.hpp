@@ -1,6 +1,8 @@
-// Evaluates messages that are too large for the reactor thread, one at a time. study() evaluates
-// conditions on the host's thread pool. conclude() determines the verdict on the reactor thread,
-// which owns the counts. Runs on the reactor thread.
+// Evaluates messages that are too large for the reactor thread, one at a time. First, study()
+// evaluates the conditions on the host's thread pool. Then conclude() determines the verdict on the
+// reactor thread, which owns the counts.
+//
+// Public functions run on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -19,22 +21,24 @@ namespace bulkhead::rules {
 
 class LargeQuestions {
  public:
-  // Limit for the total size of all questions. A question that would exceed it is rejected.
+  // Limit for the total size of all pending messages.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
-  // Called on the reactor thread, once per accepted question.
+  // Reports the verdict for a message. Called on the reactor thread, once per accepted message.
   using Answer = std::function<void(std::uint64_t exchange, const Verdict &verdict)>;
-  // Returns the current rules. A question studied with older rules is studied again.
+  // Returns the current rules. If the rules change during an evaluation, the message is evaluated
+  // again.
   using Rules = std::function<std::shared_ptr<const RuleSet>()>;
   LargeQuestions(const bh::Host &host, Judge &judge, Judge::Clock clock, Rules rules,
                  Answer answer);
   ~LargeQuestions();
 
-  // Returns BH_PENDING if an answer will follow; otherwise the question is rejected. All strings
-  // are copied. For a result, `event` is response.
+  // Copies and queues a message. Returns BH_PENDING if the Answer callback will report the verdict.
+  // Fails with BH_E_LIMIT if the size limit is exceeded or the host's thread pool is full. For a
+  // result, `event` is response.
   bh_status ask(Event event, const Call &call, std::string_view result, bh_error *error);
 
-  // Suppresses all answers. A running evaluation continues to its end.
+  // Suppresses all later callbacks. A running evaluation is not interrupted.
   void stop() noexcept { stopped_ = true; }
 
  private:
@@ -50,7 +54,7 @@ class LargeQuestions {
   Judge study_judge_;  // used only on the pool thread
   const Rules rules_;
   const Answer answer_;
-  std::deque<std::unique_ptr<Question>> waiting_;  // the first question is being evaluated
+  std::deque<std::unique_ptr<Question>> waiting_;  // the first message is being evaluated
   std::size_t bytes_ = 0;
   std::atomic<bool> stopped_{false};
 };

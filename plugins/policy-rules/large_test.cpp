@@ -1,5 +1,4 @@
-// Tests of messages that are too large for the reactor thread. The whole plugin runs in a fake
-// host.
+// Tests messages that are too large for the reactor thread, with the whole plugin in a fake host.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -19,7 +18,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// Returns an object with the members `more` and a string of `bytes` bytes.
+// Returns a JSON object with a string of `bytes` bytes and the additional members `more`.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -72,7 +71,7 @@ struct World {
     r.arguments = bh::str(arguments);
     return r;
   }
-  // The strings are freed before the deferred answer arrives.
+  // The arguments are freed before the verdict arrives, so the plugin must have copied them.
   bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
                    std::uint32_t event = BH_EVENT_CALL, std::string extra = {}) {
     bh_policy_request r = request(exchange, tool, arguments);
@@ -226,7 +225,7 @@ TEST_CASE("an invalid large message is rejected") {
   CHECK(World::later[0].verdict == BH_VERDICT_BLOCK);
   CHECK(World::later[0].rule == "security.mcp.evaluation_error");
   CHECK(World::later[0].reason.find("a duplicate member") != std::string::npos);
-  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided without parsing the body
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // the deciding rule does not read the body
   CHECK(World::later[2].reason.find("not an object") != std::string::npos);
 }
 
@@ -238,7 +237,7 @@ TEST_CASE("messages with too many values are rejected") {
   REQUIRE(w.decide(1, "write", many) == BH_PENDING);
   CHECK(w.answered().verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered().reason.find("more than 8,388,608 values") != std::string::npos);
-  // A string of the same size contains no nested values.
+  // Commas inside a string do not count as values.
   REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
   CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered(2).reason.find("no such key") != std::string::npos);
@@ -256,7 +255,7 @@ TEST_CASE("large_messages = refuse rejects large messages that rules read") {
   CHECK(World::later.empty());
 }
 
-TEST_CASE("pending questions are limited") {
+TEST_CASE("the total size of pending messages is limited") {
   World w(kReads);
   w.host.blocking_inline = false;
   const std::string half = large("", std::size_t{130} << 20);
@@ -268,7 +267,7 @@ TEST_CASE("pending questions are limited") {
   CHECK(w.answered(2).exchange == 3);
 }
 
-TEST_CASE("the decision uses the rules in effect when the answer is given") {
+TEST_CASE("the verdict is based on the rules in effect when the evaluation finishes") {
   World w(kReads);
   const std::string other = rules(
       R"j({"all": {"on": "mcp.request", "if": "has(mcp.request.arguments.text)", "decision": "block"}})j");

@@ -1,4 +1,4 @@
-// Tests of load errors and their locations, of priorities, layers, and match/action rules.
+// Tests loading rules: errors with their locations, priorities, layers, and match/action rules.
 #include "match_condition.hpp"
 #include "rules_test.hpp"
 
@@ -7,8 +7,8 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// Returns a user's profile with one rule that has these members. Defaults are added for `on`, `if`
-// and `decision` if they are missing.
+// Returns a user's profile that has one rule with these members, and defaults for `on`, `if` and
+// `decision`.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -83,7 +83,7 @@ TEST_CASE("errors name the file, line, rule, key and known alternatives") {
   has(bad("[]"), "the configuration is invalid");
   has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
-  // All errors are reported together.
+  // All errors are reported, not only the first.
   CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("rewrites are validated at load") {
   CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).of(Event::request).size() == 2);
 }
 
-TEST_CASE("layers have ranges of priorities and can replace rules") {
+TEST_CASE("layers have priority ranges and can replace rules") {
   for (const int number : {1, 999}) good(one("\"priority\":" + std::to_string(number)));
   for (const int number : {-1001, -10, 0, 1000, 1001}) {
     has(bad(one("\"priority\":" + std::to_string(number))), "your rules (1 to 999)");
@@ -133,7 +133,7 @@ TEST_CASE("layers have ranges of priorities and can replace rules") {
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
       "the corporation's profile has a rule with this name (corp.toml), which cannot be replaced");
-  // A rule of a higher layer replaces the whole rule of a lower layer.
+  // A rule of a higher layer completely replaces the rule of a lower layer.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
   World off(config({rule("user", "x", "block", 1),
@@ -152,7 +152,7 @@ TEST_CASE(
     "repeating the corporation's default in another layer does not make the default changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
-  // Both syntaxes, in one file and in two layers.
+  // Uses both syntaxes for the default, in one layer and in two layers.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -165,7 +165,7 @@ TEST_CASE(
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // If the corporation's profile contains two values, the last value applies.
+  // If the corporation's profile sets the default twice, the last value applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
@@ -192,11 +192,11 @@ TEST_CASE("match/action rules are evaluated") {
         "block profiles.rules.answers");
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
   CHECK_FALSE(w.shows("x", "t") == false);  // with other arguments, the call may require approval
-  // Match/action rules are evaluated before the other syntax's generated default.
+  // Match/action rules are evaluated before the generated default rule.
   CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 
-TEST_CASE("a condition on a field that the call lacks is false") {
+TEST_CASE("a condition on a field that the call does not have is false") {
   const auto cel = [](std::string_view text) {
     const auto made = match_condition(text);
     return made ? made->cel : "refused " + made.error();
@@ -206,7 +206,7 @@ TEST_CASE("a condition on a field that the call lacks is false") {
   CHECK(cel("mcp.tool_call.name == \"x\" && mcp.server.name == 'y'") ==
         "mcp.request.tool_name == 'x' && mcp.request.server_name == 'y'");
   CHECK(cel("has(mcp.tool_call.name)") == "(mcp.request.tool_name != '')");
-  // Strings have no escapes.
+  // A backslash in a match/action string is literal.
   CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
   CHECK(cel("!has(mcp.method)") == "refused 1: negation is not supported; use !=");
   CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));
@@ -237,7 +237,7 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})),
       "only in the corporation's profile");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "a rule id must have");
-  // Members reserved for the corporation.
+  // Members that only the corporation's profile may set.
   has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
       "only rules in the corporation's profile");
   good(match_rule(match + R"(,"action":"block","corp_locked":false)"));

@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
-// The CEL equivalent of a field. `there` is a CEL condition for its presence, or empty if the field
-// is always present.
+// A field and its CEL equivalent. `there` is a CEL condition that tests whether the call has the
+// field. It is empty if every call has the field.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;
@@ -29,7 +29,7 @@ constexpr Field kFields[] = {
     {"mcp.server.name.valid", "'true'", ""},
 };
 
-// Returns a CEL string literal with exactly these bytes.
+// Returns a CEL string literal for these bytes.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -145,7 +145,8 @@ class Parser {
   std::string said(const Field *field, const std::string &op, const std::string &literal) const {
     if (fault_) return {};
     std::string plain = std::string(field->cel) + " " + op + " " + literal;
-    // If the call lacks the field, its value is an empty string and equals no other literal.
+    // No presence test is needed: a missing field is an empty string, which equals no other
+    // literal.
     if (op == "==" && literal != "''") return plain;
     return guarded(*field, plain);
   }
@@ -183,7 +184,7 @@ class Parser {
     return nullptr;
   }
 
-  // Parses a raw string, which ends at the next quotation mark of the same type.
+  // Parses a string literal, which ends at the next quotation mark of the same type.
   std::string literal() {
     space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';

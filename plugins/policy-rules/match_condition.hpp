@@ -1,9 +1,9 @@
-// Translates conditions of match/action rules to CEL.
+// Translates the conditions of match/action rules to CEL.
 //
-// The language has && and || with parentheses, has(FIELD), == and != with a string,
-// FIELD.contains/startsWith/endsWith/matches("TEXT") and FIELD.contains_pii(). It has no negation,
-// and strings have no escapes. If the call lacks a field, every test of this field is false,
-// including !=.
+// Conditions support &&, || and parentheses, has(FIELD), == and != with a string,
+// FIELD.contains/startsWith/endsWith/matches("TEXT"), and FIELD.contains_pii(). There is no
+// negation, and strings have no escape sequences. If the call does not have a field, every test of
+// the field is false, including !=.
 #pragma once
 
 #include <expected>
@@ -16,10 +16,10 @@ namespace bulkhead::rules {
 
 struct MatchCondition {
   std::string cel;
-  Event event = Event::request;  // response if the condition uses a response field
+  Event event = Event::request;  // response if the condition reads a response field
 };
 
-// The error message begins with the column, counted from 1.
+// Translates a condition. The error message starts with the column, counted from 1.
 std::expected<MatchCondition, std::string> match_condition(std::string_view text);
 
 }  // namespace bulkhead::rules

@@ -1,4 +1,5 @@
-// policy-rules: evaluates calls and results against the rules of the profile.
+// policy-rules: a policy plugin that evaluates calls, results and other events against the rules of
+// the profile.
 #include <bulkhead/abi/ext/draft/explain.h>
 
 #include <bulkhead/cpp/clock.hpp>
@@ -99,7 +100,7 @@ class PolicyRules {
 
   static Judge::Clock clock() { return {bh::monotonic_ms, bh::unix_ms}; }
 
-  // Returns true if the message is too large for the reactor thread and a rule reads it.
+  // Returns true if the message is too large for the reactor thread and a rule reads its body.
   bool reads_much(Event event, const Call &call, std::string_view result) {
     return call.asked_bytes() + result.size() > rules_->bytes_at_once() &&
            judge_.reads_body(*rules_, event, call);

@@ -1,5 +1,5 @@
-// The rules of a profile as received from the host ("profile_rules" in the configuration): layers,
-// the line numbers of keys, and errors.
+// Reads the configuration that the host passes to the plugin: the profile's layers
+// ("profile_rules") with the line numbers of their keys. Collects errors.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -15,38 +15,39 @@
 
 namespace bulkhead::rules {
 
-// One layer of the profile. Refers to the configuration.
+// One layer of the profile. Borrows the configuration's JSON.
 struct Layer {
   std::string name, file;
   const rapidjson::Value *sections = nullptr;                 // an object
-  std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
+  std::unordered_map<std::string_view, std::uint32_t> lines;  // line numbers by path
 
   bool is_corp() const { return name == "corp"; }
-  std::uint32_t line(std::string_view path) const;  // nearest known line, or 0
+  std::uint32_t line(std::string_view path) const;  // the nearest known line, or 0
   // Returns "FILE:LINE", or "FILE" if the line is unknown.
   std::string place(std::string_view path) const;
 };
 
-// Returns the path "a.b". An ambiguous name is written in double quotes.
+// Returns the path "a.b". Quotes a name that is empty or contains a dot, a space or a quotation
+// mark.
 std::string join(std::string_view path, std::string_view name);
 
-// Returns the known name most similar to `word`, or an empty string.
+// Returns the most similar known name for a suggestion, or an empty string if none is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// Collects up to kMax errors of all layers.
+// Collects the errors of all layers, up to kMax.
 class Faults {
  public:
   static constexpr std::size_t kMax = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
-  void add(std::string text);  // an error without a layer
-  // Returns the errors sorted by layer and line. Errors without a layer come last.
+  void add(std::string text);  // for an error that does not belong to a layer
+  // Returns the errors sorted by layer and line. Errors that do not belong to a layer come last.
   std::vector<std::string> texts() const;
   bool any() const { return !faults_.empty(); }
 
  private:
   struct Fault {
-    std::size_t layer;  // index among the layers with errors
+    std::size_t layer;  // index in layers_
     std::uint32_t line;
     std::string text;
   };
@@ -54,14 +55,14 @@ class Faults {
   std::vector<std::string> layers_;
 };
 
-// A table with typed keys. Invalid values are reported as faults.
+// Reads the keys of a table. Reports values of the wrong type as errors.
 class Table {
  public:
   Table(const Layer &layer, std::string path, const rapidjson::Value &value, Faults &faults)
       : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
 
-  // is_table() reports a fault if the value is not a table. only() reports unknown keys as faults
-  // and suggests the most similar known key.
+  // is_table() reports an error if the value is not a table. only() reports all keys that are not
+  // in `known`, and suggests the most similar known key.
   bool is_table() const;
   void only(std::span<const std::string_view> known) const;
 
@@ -69,10 +70,11 @@ class Table {
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  // Reads a list of strings. A single string is treated as a list with one element.
+  // Reads a list of strings. A single string is accepted as a list with one element.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
-  Table table(std::string_view key) const;                        // the key must exist
-  void fault(std::string_view key, std::string_view what) const;  // an empty key means the table
+  Table table(std::string_view key) const;  // requires the key
+  // An empty key refers to the table itself.
+  void fault(std::string_view key, std::string_view what) const;
 
   const Layer &layer() const { return layer_; }
   const std::string &path() const { return path_; }
@@ -86,7 +88,7 @@ class Table {
   Faults &faults_;
 };
 
-// Returns the layers of a configuration. Adds faults if the data from the host is malformed.
+// Returns the layers of a configuration. Adds an error for malformed data from the host.
 std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
 
 }  // namespace bulkhead::rules

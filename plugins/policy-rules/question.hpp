@@ -1,5 +1,5 @@
-// The message to evaluate, and the values of its roots. Each value is computed when a rule first
-// reads it. Single-threaded; memory is reused between messages. The limits are those of JsonText.
+// Holds the message to evaluate and the values of its roots. Each value is computed when a rule
+// first reads it. Memory is reused between messages. Single-threaded. The limits of JsonText apply.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace bulkhead::rules {
 
-// Returns the body roots that rules for an event can read.
+// Returns the bits of all roots that contain the message body of an event.
 constexpr std::uint64_t body_bits(Event event) {
   switch (event) {
     case Event::request:
@@ -31,7 +31,7 @@ constexpr std::uint64_t body_bits(Event event) {
   }
 }
 
-// Returns the value as JSON without white space.
+// Serializes a value without white space.
 std::string json_of(const rapidjson::Value &value);
 
 class Question {
@@ -40,37 +40,38 @@ class Question {
 
   explicit Question(std::function<std::uint64_t()> unix_ms) : unix_ms_(std::move(unix_ms)) {}
 
-  // The strings are borrowed until the next begin(). `result` is set only for a response.
+  // Sets the message to evaluate. All strings are borrowed until the next begin(). `result` is used
+  // only if `event` is response.
   void begin(Event event, const Call &call, std::string_view result = {});
-  // Makes values unknown if they may differ in another call by the same principal to the same
-  // target. Conditions that depend on these values also become unknown, unless && or || decides
-  // without them.
+  // Marks all values that can differ between calls of one principal to one target as unknown. A
+  // condition that reads such a value evaluates to an error, unless another operand of && or ||
+  // decides the result.
   void hide_what_differs();
-  // Releases the trees of large documents.
+  // Releases the parsed JSON trees.
   void clear_texts();
 
   Event event() const noexcept { return event_; }
   const Call &call() const noexcept { return *call_; }
-  // Returns the result of a response, or the body of another event. For a request, the result is
-  // empty.
+  // Returns the result of a response, or the body of another event. Empty for a request.
   std::string_view body() const noexcept { return body_; }
-  // Returns the text that a rule may rewrite.
+  // Returns the JSON that a rule may rewrite: the arguments of a request, or body().
   std::string_view changeable() const noexcept;
-  // Returns true if hide_what_differs() was called.
+  // Returns true after hide_what_differs().
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Sets the given slots unless they are already set. Unavailable values are error values.
+  // Computes the values of these slots, unless they have been computed. If a value is unavailable,
+  // its slot contains an error value.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }
-  // These functions return nullptr on success, or the reason why the text cannot be evaluated.
+  // Each function returns nullptr on success, or the reason why the JSON cannot be evaluated.
   const char *parse_arguments();
   const char *parse_body();
 
-  // Finds the hosts in the whole request. Returns nullptr on success, otherwise the error.
+  // Finds the hosts in all parts of the request. Returns nullptr on success, otherwise the error.
   const char *find_hosts();
   const std::set<std::string> &hosts() const noexcept { return hosts_; }
   void use_hosts(const std::set<std::string> &found) { hosts_ = found; }
-  // Returns an empty set unless find_hosts() has succeeded.
+  // Moves the hosts out of this object. Returns an empty set if find_hosts() has not succeeded.
   std::set<std::string> take_hosts();
 
  private:

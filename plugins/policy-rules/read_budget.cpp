@@ -10,8 +10,8 @@ constexpr std::string_view kBudgetKeys[] = {"calls", "bytes", "destinations", "p
 constexpr std::string_view kBy[] = {"session", "principal", "process", "server", "tool"};
 constexpr std::uint64_t kMaxPer = 31ull * 24 * 3'600'000;
 
-// Converts "30s", "1m", "12h" or "1d" to milliseconds. Returns 0 if the string is invalid or the
-// duration is not between 1 s and 31 days.
+// Converts a duration such as "30s", "1m", "12h" or "1d" to milliseconds. Returns 0 if the string
+// is invalid or the duration is not between 1 second and 31 days.
 std::uint64_t duration_ms(std::string_view text) {
   if (text.size() < 2 || text.size() > 8) return 0;
   std::uint64_t unit = 0;
@@ -55,7 +55,7 @@ bool read_counting_keys(const Table &table, Budget *budget) {
     }
     *flags[at - std::begin(kBy)] = true;
   }
-  // A tool name is meaningful only together with its server.
+  // Tools are counted per server because different servers may use the same tool name.
   if (budget->by_tool) budget->by_server = true;
   return true;
 }

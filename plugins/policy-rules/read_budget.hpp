@@ -1,4 +1,4 @@
-// Reads a budget: over = { calls = 60, per = "1m", by = ["session", "tool"] }
+// Reads a rule's budget, such as over = { calls = 60, per = "1m", by = ["session", "tool"] }.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace bulkhead::rules {
 
-// Returns nullopt if the table is invalid; the errors are added to its faults.
+// Returns nullopt if the budget is invalid; the errors are then in the table's faults.
 std::optional<Budget> read_budget(const Table &table);
 
 }  // namespace bulkhead::rules

@@ -1,5 +1,4 @@
-// Reads match/action rules: [corp.rules.ID], [profiles.rules.ID] and [default.ID] with `match` and
-// `action`.
+// Reads match/action rules from [corp.rules.ID], [profiles.rules.ID] and [default.ID].
 #include <algorithm>
 
 #include "json_text.hpp"
@@ -165,8 +164,8 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
-  // The corporation's profile must not use these sections, because the rules in them have user
-  // priorities and would not take precedence.
+  // Rules in these sections have user priorities. In the corporation's profile, they would not take
+  // precedence over user rules, so they are rejected.
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,

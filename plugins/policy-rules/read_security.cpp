@@ -1,5 +1,5 @@
-// Reads [security]: the default, rules as [security.rules.mcp.NAME], and lists of allowed tools as
-// [security.servers.NAME].
+// Reads the [security] section: the default action, rules ([security.rules.mcp.NAME]) and allow
+// lists of tools ([security.servers.NAME]).
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +42,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\"");
   }
   const bool corp = table.layer().is_corp();
-  // Other layers cannot change the corporation's value, but may repeat it.
+  // Other layers may repeat the corporation's value, but not change it.
   if (out->fallback_fixed && !corp) {
     if (*action == out->fallback) return;
     return table.fault(key, "the corporation's profile sets \"" +
@@ -54,7 +54,8 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads the settings for messages that rules read but that are too large for the reactor thread.
+// Reads the settings for large messages. These are messages that rules read and that are too large
+// for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
@@ -74,7 +75,7 @@ void set_large(const Table &table, Drafts *out) {
   out->refuses_large_fixed = out->refuses_large_fixed || corp;
 }
 
-// Reads one rule of [security.rules.mcp].
+// Reads one rule from [security.rules.mcp].
 class SecurityReader : RuleReader {
  public:
   SecurityReader(const Table &table, const Drafts &drafts)
@@ -262,8 +263,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// An allow list rejects all tools that are not listed. Calls of listed tools are evaluated by the
-// other rules, and allowed if no rule decides.
+// Reads the allow list of a server. Calls of other tools are blocked. Calls of listed tools are
+// evaluated by the other rules and are allowed if no rule matches.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

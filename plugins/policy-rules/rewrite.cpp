@@ -11,8 +11,8 @@
 
 namespace bulkhead::rules {
 
-// Forwards parse events to a writer and applies the rewrite. A path component matches a member name
-// or an array index; "*" matches any.
+// Receives parse events, applies the rewrite, and writes the output. A path component matches a
+// member name or an array index. "*" matches any member or element.
 class Rewriter {
  public:
   Rewriter(const Rewrite &rewrite, std::string *out)
@@ -26,7 +26,7 @@ class Rewriter {
   bool Bool(bool value) {
     return scalar([&] { writer_.value(value); });
   }
-  bool Int(int) { return false; }  // numbers are kept as strings
+  bool Int(int) { return false; }  // the parser reports numbers as strings
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
   bool Uint64(std::uint64_t) { return false; }
@@ -100,7 +100,7 @@ class Rewriter {
     write();
     return true;
   }
-  // Advances to the next element if the current level is an array.
+  // If the current level is an array, advances to the next element.
   void step() {
     if (!levels_.empty() && levels_.back().array)
       levels_.back().name = std::to_string(levels_.back().next++);
@@ -134,7 +134,7 @@ class Rewriter {
   std::string &out_;
   bh::json::Writer writer_;
   std::vector<Level> levels_;
-  unsigned skipping_ = 0;  // nesting depth within the removed part
+  unsigned skipping_ = 0;  // nesting depth inside the removed member
   bool strip_next_ = false;
   bool changed_ = false;
 };
@@ -159,7 +159,7 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   }
 }
 
-// Returns the path to rewrite, relative to the arguments or the result.
+// Returns the path of a field relative to the arguments or the result.
 std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
   const bool request = event == Event::request;
   const std::string_view root = request ? "arguments" : "response";
@@ -174,7 +174,7 @@ std::expected<std::vector<std::string>, std::string> field_of(Event event, std::
   return path_of(field.substr(root.size() + 1));
 }
 
-// Converts ${name} to \1 and doubles backslashes.
+// Converts ${name} to RE2's group number \1 and escapes backslashes.
 std::expected<std::string, std::string> value_of(std::string_view value, const RE2 &regex) {
   const std::map<std::string, int> &groups = regex.NamedCapturingGroups();
   std::string out;

@@ -1,4 +1,4 @@
-// The names (roots) that conditions may use, and their values in a call.
+// Defines the roots: the names that conditions may use, and their slots.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace bulkhead::rules {
 
-// The event that a rule applies to: its `on` key.
+// The event that a rule applies to (the `on` key).
 enum class Event : std::uint8_t { request, response, input_request, input_response, notification };
 inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
 std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the environments. The meaning of slots from kCommon upwards depends on the event.
+// Slots of the roots in an Environment. Slots from kCommon upwards are used differently for each
+// event.
 enum Root : std::uint32_t {
   kMethod,
   kServer,
@@ -69,17 +70,17 @@ constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
-// The params members other than the arguments.
+// Members of params other than the arguments.
 inline constexpr std::uint64_t kBesideBits =
     bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
-// Body slots of the last three events.
+// The first body slots of input requests, input responses and notifications.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
-// Returns a static object.
+// Returns the declared roots for rules of an event. The object is static.
 const cel::Environment &environment(Event event);
 
 }  // namespace bulkhead::rules

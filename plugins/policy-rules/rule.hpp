@@ -1,4 +1,4 @@
-// A rule prepared for evaluation: compiled, checked and immutable.
+// Defines a compiled rule, which is immutable.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,36 @@ namespace bulkhead::rules {
 enum class Action : std::uint8_t { allow, ask, block, rewrite };
 std::string_view to_string(Action action) noexcept;
 
-// The `over` key: the rule matches when this amount is exceeded.
+// The budget of a rule (the `over` key). The rule matches only calls that exceed the budget.
 struct Budget {
   enum class What : std::uint8_t { calls, bytes, destinations };
   What what = What::calls;
-  std::uint64_t most = 0;    // the rule matches above this amount
-  std::uint64_t per_ms = 0;  // window; 0 if counts do not expire
-  // Counting keys. Each combination of their values has its own count.
+  std::uint64_t most = 0;    // maximum amount within the budget
+  std::uint64_t per_ms = 0;  // length of the sliding window; 0 if counts do not expire
+  // Counting keys. Each combination of their values has a separate count.
   bool by_session = false, by_principal = false, by_process = false, by_server = false,
        by_tool = false;
 };
 
 struct Rule {
-  std::string id;     // "security.rules.mcp.no-delete"
+  std::string id;     // such as "security.rules.mcp.no-delete"
   std::string place;  // location in the profile; empty for generated rules
   std::string layer;  // layer of the profile
   Event event = Event::request;
   Action action = Action::block;
   int priority = 0;
-  bool warned = false;  // allows the call with a warning in the record
+  bool warned = false;  // if the rule allows a call, the record contains a warning
   std::string reason;
-  std::optional<cel::Program> condition;  // if not set, the rule always matches
-  std::uint64_t reads = 0;                // bits of roots
-  // Required prefixes of the server and tool names, checked before the condition. The strings
-  // belong to the condition.
+  std::optional<cel::Program> condition;  // if unset, the rule matches every message
+  std::uint64_t reads = 0;                // bits of the roots that the condition reads
+  // Required prefixes of the server and tool names. They are checked before the condition, which
+  // owns the strings.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // The test of a generated rule. It matches this server's tools that are in the list, or, if
-  // `listed` is false, those that are not.
+  // by_list is set for the generated rules of allow lists, which have no condition. Such a rule
+  // matches calls of `server` to the tools in `tools` if `listed` is true, otherwise calls of all
+  // other tools.
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

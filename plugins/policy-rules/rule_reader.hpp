@@ -1,4 +1,4 @@
-// Base class of the readers for both rule syntaxes.
+// Defines the base class of the rule readers for both rule syntaxes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::rules {
 
-// Reads one rule from a table. Errors are added to the faults of the table.
+// Reads one rule from a table. Reports errors through the table.
 class RuleReader {
  protected:
   explicit RuleReader(const Table &table) : table_(table) {
@@ -26,7 +26,8 @@ class RuleReader {
     failed_ = true;
     table_.fault(key, what);
   }
-  // Must be called last. Returns nullopt if the rule is disabled or invalid.
+  // Reads the remaining keys. Must be called last. Returns nullopt if the rule is disabled or
+  // invalid.
   std::optional<Rule> finish() {
     rule_.reason = table_.text("reason").value_or("");
     const bool enabled = table_.flag("enabled").value_or(true);

@@ -11,7 +11,7 @@
 namespace bulkhead::rules {
 namespace {
 
-// Priority of generated rules that are evaluated after all other rules.
+// Priority of the generated rules that are evaluated after all other rules.
 constexpr int kGeneratedLast = 1000;
 
 bool comes_first(const Rule &a, const Rule &b) {
@@ -57,7 +57,7 @@ std::string named(const Rule &rule) {
   return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
 }
 
-// Warns about a rule that compares a URI that is not normalized.
+// Warns about a rule that compares the URI without normalization.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
   out->push_back(named(rule) +
@@ -65,7 +65,7 @@ void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
                  "same URI do not match; use mcp.request.uri_normalized");
 }
 
-// Warns about a rule that no normalized URI can match.
+// Warns about a rule that compares a normalized URI with a constant that is not normalized.
 void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   for (const cel::Program::Demand &demand : rule.condition->demands()) {
@@ -80,7 +80,8 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// Warns about a rule that rejects every message that lacks a member read by the rule.
+// Warns about a rule that reads members without testing them. The rule rejects all messages that
+// lack such a member.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;
@@ -206,7 +207,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   std::vector<Rule> &requests = set.of(Event::request);
   requests.push_back(fallback_of(drafts));
   for (auto &list : set.rules) std::sort(list.begin(), list.end(), comes_first);
-  // "mcp.default" is the last rule, after the generated rules that allow listed tools.
+  // The default rule comes last, after the generated rules for allow lists.
   const auto fallback = std::find_if(requests.begin(), requests.end(), [](const Rule &rule) {
     return rule.id == "security.rules.mcp.default";
   });

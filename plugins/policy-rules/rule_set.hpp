@@ -1,4 +1,5 @@
-// All rules of a profile in order of evaluation. Immutable: a policy reload creates a new set.
+// Holds all rules of a profile in order of evaluation. Immutable: a policy reload creates a new
+// RuleSet.
 #pragma once
 
 #include <array>
@@ -16,13 +17,13 @@
 
 namespace bulkhead::rules {
 
-// Finds rules that may match a tool of a server, from the comparisons with constants in their
-// conditions.
+// Finds the rules that may match a tool of a server. Uses the conditions' comparisons of server and
+// tool names with constants.
 class Index {
  public:
   void add(std::uint32_t number, const Rule &rule);  // numbers must increase with each call
 
-  // Calls visit(number) in ascending order until it returns true.
+  // Calls visit(number) for each candidate rule in ascending order until visit returns true.
   template <class Visit>
   void each(std::string_view server, std::string_view tool, Visit visit) const {
     const List *lists[4] = {};
@@ -70,52 +71,55 @@ class Index {
 struct RuleSet {
   static constexpr std::size_t kMaxRules = 10'000;
 
-  std::array<std::vector<Rule>, kEvents> rules;  // ordered by (priority, id)
+  std::array<std::vector<Rule>, kEvents> rules;  // sorted by (priority, id)
   std::array<Index, kEvents> indexes;
   bool legacy = false;
-  std::vector<std::string> warnings;      // shown to the author of the rules; the rules are valid
-  std::uint32_t needs = 0;                // BH_POLICY_... bits
-  std::uint64_t values_at_once = 65'536;  // limit for messages evaluated on the reactor thread
-  bool refuses_large = false;             // reject larger messages that rules read
+  std::vector<std::string> warnings;      // for the author of the rules; the rules are valid
+  std::uint32_t needs = 0;                // BH_POLICY_... flags
+  std::uint64_t values_at_once = 65'536;  // limit for messages that the reactor thread evaluates
+  bool refuses_large = false;             // reject larger messages if a rule reads them
 
-  // A message of this size cannot exceed values_at_once, because each value takes a byte and a
-  // comma.
+  // A message of at most this many bytes cannot contain more than values_at_once values, because
+  // each value takes at least two bytes, including a comma.
   std::size_t bytes_at_once() const { return 2 * values_at_once; }
 
   std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
   const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
-  // Reads the plugin's configuration, which must be an object. Each error is one line.
+  // Loads the rules from the plugin's configuration, which must be a JSON object. Each error
+  // message is one line.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
 };
 
-// A rule as read from the profile.
+// A rule read from the profile.
 struct RuleDraft {
   Rule rule;
-  bool corp = false;  // set in the corporation's layer; cannot be replaced
+  bool corp = false;  // set by the corporation's layer, so lower layers cannot replace the rule
 };
 struct Drafts {
-  std::map<std::string, RuleDraft> rules;  // by id
+  std::map<std::string, RuleDraft> rules;  // by ID
   Action fallback = Action::allow;         // the action if no rule decides
   std::string fallback_place;
-  bool fallback_fixed = false;  // set in the corporation's layer
+  bool fallback_fixed = false;  // set by the corporation's layer
   bool legacy = false;
   std::uint64_t values_at_once = 65'536;
-  bool refuses_large = false, refuses_large_fixed = false;  // fixed: set in the corporation's layer
+  bool refuses_large = false, refuses_large_fixed = false;  // fixed by the corporation's layer
 };
 
-// Adds the rule. Replaces a rule with the same id in a lower layer.
+// Adds a rule. Replaces a rule with the same ID from a lower layer.
 void add_rule(const Table &table, Rule rule, Drafts *out);
-// Adds the rule read from the table. If `rule` is nullopt (disabled or invalid), removes the rule
-// of a lower layer, unless the corporation set it.
+// Adds the rule read from `table`. If the rule is disabled or invalid (nullopt), removes the rule
+// of a lower layer instead, unless the corporation set that rule.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
-// Rule readers for [security], and for [corp.rules], [profiles.rules] and [default].
+// These functions read the rules of [security], and of [corp.rules], [profiles.rules] and
+// [default].
 void read_security(const Table &section, Drafts *out);
 void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 
-// Compiles a condition. Adds a fault at `key` if it is invalid.
+// Compiles a condition into the rule. If the condition is invalid, reports an error at `key` and
+// returns false.
 bool compile_condition(const Table &table, std::string_view key, std::string_view text, Rule *rule);
 
 }  // namespace bulkhead::rules

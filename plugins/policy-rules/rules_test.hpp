@@ -1,4 +1,4 @@
-// Helpers for the policy-rules tests: rules from JSON, calls, verdicts as strings.
+// Helpers for the policy-rules tests: build configurations and calls, and format verdicts.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -22,11 +22,11 @@ inline std::string config(const std::vector<std::string> &layers) {
   for (const std::string &each : layers) all += (all.empty() ? "" : ",") + each;
   return "{\"profile_rules\":[" + all + "]}";
 }
-// Returns a configuration whose user profile has this [security] table, as JSON.
+// Returns a configuration whose user profile has this [security] table in JSON.
 inline std::string security(std::string_view content) {
   return config({layer("file", "{\"security\":" + std::string(content) + "}")});
 }
-// Returns a configuration whose user profile has this [security.rules.mcp] table, as JSON.
+// Returns a configuration whose user profile has this [security.rules.mcp] table in JSON.
 inline std::string rules(std::string_view content, std::string_view more = "") {
   return security("{\"rules\":{\"mcp\":" + std::string(content) + "}" + std::string(more) + "}");
 }
@@ -80,7 +80,8 @@ struct World {
 
   explicit World(const std::string &json) : set(good(json)) {}
 
-  // Returns "allow", "block RULE", "rewrite RULE TEXT" and so on. The default rule is not named.
+  // Formats a verdict as "allow", "block RULE", "rewrite RULE TEXT" and so on. The default rule is
+  // omitted.
   static std::string shown(const Verdict &verdict) {
     constexpr std::string_view kinds[] = {"?", "allow", "ask", "block", "rewrite"};
     std::string out(kinds[verdict.kind < 5 ? verdict.kind : 0]);

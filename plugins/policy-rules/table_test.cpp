@@ -1,5 +1,5 @@
-// Runs tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. The rules that
-// lists can express are tested with policy-lists as well.
+// Tests 60 rules and 40 calls from tests/policy/table.json with their expected verdicts. Also tests
+// policy-lists with the rules that lists can express.
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -25,7 +25,7 @@ const rapidjson::Document &table() {
   return document;
 }
 
-// A call from the table. Owns its strings.
+// A call from the table. Owns the strings of the call.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;

@@ -26,15 +26,17 @@ void append_escaped(unsigned char byte, std::string *out) {
   *out += {'%', digits[byte >> 4], digits[byte & 15]};
 }
 
-// Returns the byte of the escape at text[at], or -1 if there is no escape.
+// Returns the byte that the percent escape at text[at] represents, or -1 if there is no valid
+// escape.
 int escape_at(std::string_view text, std::size_t at) noexcept {
   if (text[at] != '%' || text.size() - at < 3) return -1;
   const int high = bh::hex_value(text[at + 1]), low = bh::hex_value(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Decodes escapes of unreserved characters, and converts other escapes to upper case. Escapes
-// characters that are invalid in a URI, including a % that does not begin an escape.
+// Decodes percent escapes of unreserved characters and converts other percent escapes to upper
+// case. Escapes all characters that are invalid in a URI, including a % without two hexadecimal
+// digits.
 std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -53,7 +55,7 @@ std::string escaped_once(std::string_view text) {
   return out;
 }
 
-// Removes dot segments (RFC 3986, 5.2.4). A relative path stays relative.
+// Removes dot segments from a path (RFC 3986, 5.2.4). A relative path stays relative.
 std::string without_dots(std::string_view path) {
   const bool rooted = path.starts_with('/');
   if (rooted) path.remove_prefix(1);
@@ -64,7 +66,7 @@ std::string without_dots(std::string_view path) {
     more = end != std::string_view::npos;
     path = more ? path.substr(end + 1) : std::string_view{};
     if (segment == "..") {
-      if (!out.empty()) out.pop_back();  // the slash after the previous segment
+      if (!out.empty()) out.pop_back();  // removes the slash after the previous segment
       out.resize(out.rfind('/') == std::string::npos ? 0 : out.rfind('/') + 1);
     } else if (segment != ".") {
       out.append(segment);
@@ -87,15 +89,15 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// Prepares a string as URL parsers do: removes spaces and control characters at both ends, and all
-// tabs and line breaks.
+// Removes the characters that URL parsers ignore: spaces and control characters at both ends, and
+// all tabs and line breaks.
 std::string cleaned(std::string_view text) {
   std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
   return std::string(without_blanks(out));
 }
 
-// Returns the position of the colon after the scheme, or npos if there is no scheme.
+// Returns the position of the colon after the scheme, or npos if the URI has no scheme.
 std::size_t scheme_end(std::string_view uri) noexcept {
   if (uri.empty() || !bh::is_letter(uri[0])) return std::string_view::npos;
   for (std::size_t i = 1; i < uri.size(); ++i) {
@@ -123,7 +125,7 @@ bool is_file(const Special *special) noexcept {
   return special != nullptr && special->port.empty();
 }
 
-// Returns the canonical form of an IPv6 address such as [2001:DB8:0::1].
+// Returns the canonical form of an IPv6 address in brackets, such as [2001:DB8:0::1].
 std::string ipv6_of(std::string name) {
   in6_addr address{};
   char text[INET6_ADDRSTRLEN];
@@ -134,7 +136,7 @@ std::string ipv6_of(std::string name) {
   return "[" + std::string(text) + "]";
 }
 
-// Returns the canonical form of an IPv4 address: 127.0.0.1 for 2130706433 and 0x7f.1.
+// Returns the canonical form of an IPv4 address, such as 127.0.0.1 for 2130706433 or 0x7f.1.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
@@ -156,7 +158,8 @@ std::string host_of(std::string_view raw, const Special *special) {
   return name == "localhost" ? std::string() : name;
 }
 
-// Returns a port such as ":8080", or an empty string for the default port of the scheme.
+// Returns the port with its colon, such as ":8080". Returns an empty string for the scheme's
+// default port.
 std::string port_of(std::string_view raw, const Special *special) {
   const std::string text = escaped_once(raw);
   std::string_view digits = text;
@@ -169,8 +172,9 @@ struct Authority {
   std::string host, port;
 };
 
-// Parses user@HOST:port and drops the user. With a special scheme, an authority without a host is
-// invalid and left unchanged. If its user were dropped, the path would be parsed as a host.
+// Parses USER@HOST:PORT and drops the user. For a special scheme, an authority without a host is
+// invalid and is returned unchanged. If its user were dropped, the path would be parsed as the
+// host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);
@@ -183,7 +187,7 @@ Authority authority_of(std::string_view text, const Special *special) {
   return out;
 }
 
-// Consumes the authority. Returns false if the URI has no authority.
+// Consumes the authority of a URI. Returns false if the URI has none.
 bool consume_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
@@ -210,7 +214,8 @@ std::string path_of(std::string_view raw, const Special *special) {
   return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
 }
 
-// Returns a query such as "?x", or an empty string for an empty query. File URIs have no query.
+// Returns the query, such as "?x". Returns an empty string if the query is empty or the scheme is
+// file.
 std::string query_of(std::string_view rest, const Special *special) {
   if (rest.size() < 2 || is_file(special)) return {};
   return escaped_once(rest);
@@ -243,7 +248,7 @@ std::string normalized_uri(std::string_view uri) {
 std::string web_host(std::string_view url) {
   const std::size_t colon = url.find(':');
   if (colon == std::string_view::npos) return {};
-  constexpr std::size_t longest = 64;  // maximum length of a scheme, with removed characters
+  constexpr std::size_t longest = 64;  // maximum scheme length, including removed characters
   if (colon > longest && without_blanks(url.substr(0, colon)).size() > longest) return {};
   const Special *special = special_of(bh::lowered(cleaned(url.substr(0, colon))));
   if (special == nullptr || !special->scheme.starts_with("http")) return {};

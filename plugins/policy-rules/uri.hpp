@@ -1,4 +1,4 @@
-// Normalizes URIs, so equivalent spellings compare equal.
+// Normalizes URIs so that equivalent URIs compare equal.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 namespace bulkhead::rules {
 
 // Returns the normalized form of a URI for comparisons in rules (docs/policy.md, "Normalized
-// URIs"), according to RFC 3986 (6.2) and the WHATWG URL standard. Other text is treated as a path.
-// Idempotent.
+// URIs"). Follows RFC 3986 (6.2) and the WHATWG URL standard. A string that is not a URI is treated
+// as a path. Idempotent.
 std::string normalized_uri(std::string_view uri);
 
-// Returns the host of an http or https URL, normalized as in normalized_uri(). Returns an empty
-// string for other text.
+// Returns the host of an http or https URL, normalized in the same way as by normalized_uri().
+// Returns an empty string for other strings.
 std::string web_host(std::string_view url);
 
 }  // namespace bulkhead::rules

@@ -53,7 +53,7 @@ TEST_CASE("URIs that are equivalent according to RFC 3986 have the same normaliz
          {"eXAMPLE://a/./b/../b/%63/%7bfoo%7d", "example://a/b/c/%7Bfoo%7D"}});
 }
 
-TEST_CASE("spellings that URL parsers treat as equal have the same normalized form") {
+TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") {
   check({// Tabs and line ends anywhere, control characters and spaces at both ends.
          {"file:///e\ttc/pass\nwd", "file:///etc/passwd"},
          {"fi\tle:///etc/passwd", "file:///etc/passwd"},
@@ -63,7 +63,7 @@ TEST_CASE("spellings that URL parsers treat as equal have the same normalized fo
          {" \x01 file:///etc/passwd \x1f ", "file:///etc/passwd"},
          {"file:///etc/pass wd", "file:///etc/pass%20wd"},
          {"file:///etc/passwd%20", "file:///etc/passwd%20"},
-         // Backslashes, and any number of slashes after the scheme.
+         // Backslashes and extra slashes after the scheme.
          {"file:\\\\\\etc\\passwd", "file:///etc/passwd"},
          {"file:///x\\..\\etc/passwd", "file:///etc/passwd"},
          {"file:/etc/passwd", "file:///etc/passwd"},
@@ -115,7 +115,7 @@ TEST_CASE("spellings that URL parsers treat as equal have the same normalized fo
          {"file:///etc/passwd?x#y", "file:///etc/passwd"},
          {"file:///etc/passwd#/../../srv", "file:///etc/passwd"},
          {"note:a?b#c", "note:a?b"},
-         // Invalid characters are escaped; escapes are decoded once.
+         // Invalid characters are escaped. Percent escapes are decoded once.
          {"file:///caf\xC3\xA9", "file:///caf%C3%A9"},
          {"file:///caf%c3%a9", "file:///caf%C3%A9"},
          {"caf\xC3\xA9:x", "caf%C3%A9:x"},

@@ -1,4 +1,5 @@
-// Selects and locks the chain that this gateway writes: the first chain that is not locked.
+// Selects and locks the chain that this gateway writes: the first chain that no other process has
+// locked.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,15 @@ namespace telemetry_sqlite {
 
 class ChainLock {
  public:
-  static constexpr std::uint32_t max_chains = 64;  // limit for gateways that share a folder
+  static constexpr std::uint32_t max_chains = 64;  // maximum number of gateways that share a folder
 
   ChainLock() = default;
   ~ChainLock();
   ChainLock(const ChainLock &) = delete;
   ChainLock &operator=(const ChainLock &) = delete;
 
-  // Locks a chain until this object is destroyed or the process exits. Returns an empty string on
-  // success, otherwise the error.
+  // Locks a chain until this object is destroyed or the process exits. Returns the error, or an
+  // empty string on success.
   std::string take(const std::string &folder);
   std::uint32_t chain() const noexcept { return chain_; }
 

@@ -20,12 +20,12 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view mask = "***";
-// Limits for nested escapes and decoded bytes in one text. Only hostile input exceeds them.
+// Limits for nested escapes and for the bytes decoded per text. Only malicious input exceeds them.
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
-// Returns true for token characters. A backslash is not a token character, because it ends a token
-// in JSON text.
+// Returns true if a token may contain the character. A backslash ends a token because it starts an
+// escape sequence in JSON.
 bool is_token_char(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' ||
          c == '+' || c == '~';
@@ -36,7 +36,7 @@ std::size_t token_length(std::string_view text) noexcept {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// The format of a token: its prefix and its minimum length.
+// A token format: the prefix and the minimum length of the whole token.
 struct Shape {
   std::string_view prefix;
   std::size_t least;
@@ -52,7 +52,7 @@ constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic 
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
 constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
-// All prefixes. The first check uses their first two bytes.
+// All prefixes of credentials.
 constexpr auto beginnings = [] {
   std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
@@ -64,8 +64,8 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The first two bytes of all prefixes, as a set. The first check excludes nearly all positions in a
-// text.
+// The set of the first two bytes of all prefixes. Nearly all positions in a text are skipped
+// because their two bytes are not in the set.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -74,7 +74,7 @@ class Pairs {
       bits_[pair / 64] |= std::uint64_t{1} << (pair % 64);
     }
   }
-  bool has(const char *at) const noexcept {  // two bytes
+  bool has(const char *at) const noexcept {  // reads two bytes
     const unsigned pair = index(at[0], at[1]);
     return (bits_[pair / 64] >> (pair % 64) & 1) != 0;
   }
@@ -89,8 +89,9 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// Performs the same check for 16 positions at a time, with some false positives. The nibbles of
-// both bytes are looked up in eight groups of pairs.
+// Tables for a check of 16 positions at a time, with some false positives. The byte pairs are
+// divided into eight groups. Each table maps a nibble of the first or second byte to the groups
+// that contain it.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
   constexpr Halves() {
@@ -107,8 +108,8 @@ struct Halves {
 };
 constexpr Halves halves;
 
-// Checks 16 positions at a time and returns the first that may match. At least 17 bytes must
-// remain.
+// Checks 16 positions at a time and returns the first position that may match. If fewer than 17
+// bytes remain, returns the position where checking stopped.
 __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std::size_t from,
                                                            std::size_t end) noexcept {
   const auto table = [](const std::array<unsigned char, 16> &of) {
@@ -135,7 +136,7 @@ __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std
 
 #endif
 
-// Returns the first position in text[from, end) where a credential may begin, or `end`.
+// Returns the first position in text[from, end) where a credential may start, or `end`.
 std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t end) noexcept {
 #if defined(__x86_64__)
   static const bool wide = __builtin_cpu_supports("ssse3");
@@ -150,15 +151,15 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
-// Returns true if the token has the three parts of a JWT. Other base64-encoded JSON is ordinary
+// Returns true if the token has the three parts of a JWT. Other Base64-encoded JSON is ordinary
 // content.
 bool is_jwt(std::string_view token) noexcept {
   return std::count(token.begin(), token.end(), '.') >= 2;
 }
 
-// Returns the length of the credential at the start of the text, or 0 if there is none. *stays is
-// the length of its prefix that is not masked. *no_jwt is the number of following bytes that belong
-// to a token known not to be a JWT. It is kept between calls, so the token is not scanned again
+// Returns the length of the credential at the start of `text`, or 0 if there is none. *stays is the
+// length of the prefix that is not masked. *no_jwt is the number of following bytes that belong to
+// a token that is not a JWT. The caller passes it to later calls, so the token is not scanned again
 // from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
@@ -187,7 +188,8 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
   return 0;
 }
 
-// Finds the password in "://user:password@". In JSON, some programs escape slashes as `\/`.
+// Finds the password in "://user:password@". Some programs escape slashes in JSON as `\/`. Returns
+// the length up to the end of the password, or 0. *stays is the length up to its start.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -200,11 +202,11 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
   return at;
 }
 
-// One replacement in a text.
+// A replacement of text[begin, end).
 struct Edit {
   std::size_t begin = 0, end = 0;
   std::string with;
-  std::size_t order;  // order of insertion
+  std::size_t order;  // insertion order
 };
 
 // A text and its replacements. The text is copied only if there are replacements.
@@ -214,19 +216,19 @@ class Masked {
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Adds a replacement. Replacements may be added in any order. Overlapping replacements are merged
-  // and use the replacement text of the first.
+  // Adds a replacement, in any order. Overlapping replacements are merged, and the first one
+  // determines the new text.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
-  // Applies the replacements and returns their number.
+  // Applies the replacements to *text and returns their number.
   std::uint64_t finish(std::string *text) {
     if (edits_.empty()) return 0;
     std::sort(edits_.begin(), edits_.end(), [](const Edit &a, const Edit &b) {
       return a.begin != b.begin ? a.begin < b.begin : a.order < b.order;
     });
     std::string out;
-    std::size_t from = 0;  // text before this offset has been copied or masked
+    std::size_t from = 0;  // the text before this offset has been copied or masked
     std::uint64_t count = 0;
     for (const Edit &edit : edits_) {
       if (count == 0 || edit.begin >= from) {
@@ -245,26 +247,26 @@ class Masked {
   std::vector<Edit> edits_;
 };
 
-// Returns true for an escape such as \u003c.
+// Returns true if `text` is an escape sequence such as \u003c.
 bool is_escaped_unit(std::string_view text) noexcept {
   return text.starts_with("\\u") &&
          std::all_of(text.begin() + 2, text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// Returns true if a token can begin at `at`. A token does not begin within a word, but letters of
-// an escape such as \u003c are not part of a word.
+// Returns true if a token may start at `at`. A token cannot start within a word, but it may follow
+// an escape sequence such as \t or \u003c.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
   if (at == begin || !bh::is_letter_or_digit(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
-// Returns the value in "password=hunter2", without quotes. The range is empty if the name is not
-// secret.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
 };
+// Returns the value of an assignment such as "password=hunter2", without quotes. Returns an empty
+// range if the name is not secret.
 Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
   constexpr std::size_t longest_name = 64, longest_quoted = 256;
   std::size_t name = equals;
@@ -283,7 +285,7 @@ Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
     break;
   }
   if (to == text.npos) to = text.find_first_of(" \t\r\n\"'\\&;,<>(){}[]", from);
-  // "Bearer TOKEN" and multi-line keys do not end at the first space.
+  // Credentials such as "Bearer TOKEN" and multi-line keys contain spaces.
   std::size_t stays = 0, no_jwt = 0;
   const std::size_t n = credential(text.substr(from), &stays, &no_jwt);
   return {from + (n == 0 ? 0 : stays), std::max(std::min(to, text.size()), from + n)};
@@ -318,8 +320,8 @@ void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked
   }
 }
 
-// Returns the position of the closing quote of the string that begins at `from`, or the end of the
-// text.
+// Returns the position of the quotation mark that closes the string whose content starts at `from`.
+// Returns the end of the text if the string is not closed.
 std::size_t string_end(std::string_view json, std::size_t from) noexcept {
   std::size_t at = from;
   while ((at = json.find('"', at)) != json.npos) {
@@ -336,7 +338,7 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
-// `text` must start with at least 6 lower-case letters and digits.
+// `text` must start with at least 6 lowercase letters and digits.
 bool begins_secret_word(std::string_view text) noexcept {
   const auto is = [text](std::string_view word) { return text.starts_with(word); };
   switch (text[0]) {
@@ -378,12 +380,13 @@ bool is_secret_name(std::string_view name) {
 
 namespace {
 
-// Tracks which values belong to a secret name.
+// Tracks which values are secret because of a member name.
 class Belonging {
  public:
   // Called for each member name.
   void name(std::string_view name) {
-    // In a tool's schema, the members are parameter names; their definitions are not secret.
+    // In a tool's schema, the members of "properties" are parameter names, whose definitions are
+    // not secret.
     const bool schema = !properties_.empty() && properties_.back() == depth_;
     named_ = is_secret_name(name);
     schema_ = named_ && schema;
@@ -409,24 +412,25 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // A member "tokens" may be a count or a list of ids.
+  // "tokens" may be a number of tokens or a list of IDs, so its numbers are not masked.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  // The nesting depth of a secret name's value, or 0, for all_ and list_.
+  // all_ and list_ are the nesting depth of the value of a secret name, or 0.
   std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
-// Masks one text, including its decoded escapes, layer by layer.
+// Masks one text. Also decodes its escape sequences and masks the decoded text, up to max_layers
+// times.
 class Look {
  public:
   explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
 
-  // Masks JSON, starting at `from`. The JSON may be truncated.
+  // Masks the JSON that starts at `from`. It may be truncated.
   void json(std::size_t from, unsigned layer, Masked *out) {
     const std::string_view json = out->text();
     Belonging belonging;
@@ -462,18 +466,18 @@ class Look {
     }
   }
 
-  // Masks any text. JSON within the text is masked as JSON.
+  // Masks a text. JSON within the text is masked as JSON.
   void text(unsigned layer, Masked *out) {
     const std::string_view text = out->text();
     mask_part(text, 0, text.size(), out);
     const std::size_t document = document_begin(text);
     if (document < text.size()) json(document, layer, out);
-    // In a JSON text, only strings contain escapes.
+    // In JSON, only strings contain escape sequences, and json() decodes them.
     if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
   }
 
  private:
-  // Returns the position where JSON probably begins: {" or [" or [{ or [[.
+  // Returns the position where JSON probably starts: at {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') continue;
@@ -485,8 +489,8 @@ class Look {
     return text.size();
   }
 
-  // Masks the decoded escapes in [begin, end). Percent escapes are decoded separately, because an
-  // encoded quote must not change the structure of the surrounding JSON.
+  // Masks the decoded text of [begin, end). Percent escapes are decoded separately because an
+  // encoded quotation mark must not change the structure of the surrounding JSON.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
     if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
@@ -517,7 +521,7 @@ class Look {
     return out;
   }
 
-  std::size_t left_;  // number of bytes that may still be decoded
+  std::size_t left_;  // number of bytes that may be decoded before the limit is reached
 };
 
 }  // namespace
@@ -536,7 +540,8 @@ void mask_text(std::string *text, std::uint64_t *count) {
 
 namespace {
 
-// Returns the length of a truncated escape at the end of the text, or 0 if there is none.
+// Returns the length of an incomplete escape sequence at the end of the text, or 0 if there is
+// none.
 std::size_t half_escape(std::string_view text) noexcept {
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5); ++n) {
     const std::string_view end = text.substr(text.size() - n);
@@ -546,7 +551,7 @@ std::size_t half_escape(std::string_view text) noexcept {
     const bool hex =
         std::all_of(digits.begin(), digits.end(), [](char c) { return bh::hex_value(c) >= 0; });
     const std::size_t most_digits = unit ? 3 : end[0] == '%' ? 1 : 0;
-    // Two backslashes are a complete escape.
+    // A backslash that is preceded by an odd number of backslashes completes an escape sequence.
     const std::size_t before = text.substr(0, text.size() - n).find_last_not_of('\\') + 1;
     const bool odd = end[0] == '%' || (text.size() - n - before) % 2 == 0;
     return hex && odd && digits.size() <= most_digits ? n : 0;
@@ -565,7 +570,7 @@ std::size_t last_word(std::string_view text) noexcept {
 }  // namespace
 
 void mask_cut_end(std::string *text, std::uint64_t *count) {
-  constexpr std::size_t looked_at = 4096;  // escapes can make a word longer
+  constexpr std::size_t looked_at = 4096;  // escape sequences can make a word longer than 512 bytes
   const std::size_t half = half_escape(*text), end = text->size() - half;
   const std::size_t from = end - std::min(end, looked_at);
   const std::string_view window = std::string_view(*text).substr(from, end - from);
@@ -574,7 +579,7 @@ void mask_cut_end(std::string *text, std::uint64_t *count) {
   while (layers.size() < max_layers) {
     auto layer = Decoded::of(layers.empty() ? window : layers.back().text(), Decoded::Layer::both);
     if (!layer) break;
-    // An escape belongs to the word if its decoded character does.
+    // An escape sequence belongs to the word if the decoded character does.
     if (layers.empty()) word = window.size();
     layers.push_back(std::move(*layer));
     const std::string_view below = layers.back().text();

@@ -1,7 +1,8 @@
-// Masks credentials in recorded text. The telemetry compartment has no credentials, so it cannot
-// find them by value. Instead, a value is masked because of its member name ("password") or its
-// format ("ghp_...", "Bearer ..."). Names and values are compared in decoded form, through up to 8
-// layers of JSON escapes, URL escapes, and JSON within JSON strings.
+// Masks credentials in recorded text. The telemetry compartment does not have the credentials, so
+// it cannot search for their values. Instead, it masks values with a secret member name
+// ("password") and values in the format of a credential ("ghp_...", "Bearer ..."). Names and values
+// are compared after decoding up to 8 layers of JSON escapes, URL escapes, and JSON within JSON
+// strings.
 //
 // Thread-safe.
 #pragma once
@@ -12,15 +13,14 @@
 
 namespace telemetry_sqlite {
 
-// Masks JSON text, which may be truncated. Replaces values with "***" and adds their number to
-// *count. Unchanged text is not copied.
+// Masks JSON, which may be truncated. Replaces each secret value with "***" and adds the number of
+// masked values to *count. Does not copy the JSON if nothing is masked.
 void mask_json(std::string *json, std::uint64_t *count);
 
-// Masks credentials in any text by their format.
+// Masks text that may contain credentials or JSON. Adds the number of masked values to *count.
 void mask_text(std::string *text, std::uint64_t *count);
 
-// Masks the last word of a truncated text, up to 512 bytes, because a partial credential cannot be
-// recognized.
+// Masks the last word of a truncated text, up to 512 bytes, because it may be part of a credential.
 void mask_cut_end(std::string *text, std::uint64_t *count);
 
 bool is_secret_name(std::string_view member_name);

@@ -89,7 +89,7 @@ TEST_CASE("values after an equals sign are masked if their name is secret") {
         R"({"env":["API_KEY=\"***\"","B=c"],"cmd":"run\npassword=***\nnext"})");
 }
 
-TEST_CASE("a credential is found at every position of a text") {
+TEST_CASE("a credential is found at each position of a text") {
   const std::string filler = "The quick brown fox, 42 lines; be skillful at baking and hfy:/ . ";
   for (const std::string &one :
        {"ghp_" + std::string(36, 'a'), "AKIA" + std::string(16, 'Z'), "sk-" + std::string(20, '1'),
@@ -105,7 +105,7 @@ TEST_CASE("a credential is found at every position of a text") {
   }
 }
 
-TEST_CASE("a credential is found after an escape, and in a URL with escaped slashes") {
+TEST_CASE("a credential is found after an escape sequence, and in a URL with escaped slashes") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   for (const std::string escape : {R"(\u003c)", R"(\u0026)", R"(\u00A0)", R"(\n)", R"(\/)"}) {
     INFO(escape);
@@ -130,7 +130,7 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 
 }  // namespace
 
-// Without the no_jwt optimization, one of these texts would take half a minute.
+// Without no_jwt, one of these texts would take half a minute.
 TEST_CASE("large texts of credential prefixes are masked in linear time") {
   constexpr std::size_t large = 256u << 10;
   for (const std::string_view one :
@@ -144,11 +144,11 @@ TEST_CASE("large texts of credential prefixes are masked in linear time") {
   }
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
-  // If the two dots of a JWT are at the end, the whole text is one token.
+  // The whole text is one token, so its last dots determine whether it is a JWT.
   CHECK(text(many + ".a") == many + ".a");
   CHECK(text(many + ".a.b") == "***");
   CHECK(text("." + many + ".a") == "." + many + ".a");
-  // no_jwt of one token must not affect another token or format.
+  // no_jwt must not affect the next token or another format.
   CHECK(text(many + " " + jwt) == many + " ***");
   CHECK(text(many + " " + jwt + " " + many + " " + jwt) == many + " *** " + many + " ***");
   CHECK(text(many + "ghp_" + std::string(36, 'a')) == many + "***");
@@ -180,7 +180,7 @@ TEST_CASE("truncated texts are masked up to their end, without reading beyond it
   CHECK(json(R"({"password":"abc\)") == R"({"password":"***)");
 }
 
-TEST_CASE("names and values are compared in decoded form") {
+TEST_CASE("names and values are compared after decoding") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   // Member names.
   CHECK(json(R"({"p\u0061ssword":"hunter2"})") == R"({"p\u0061ssword":"***"})");
@@ -225,7 +225,7 @@ TEST_CASE("JSON within a JSON string is masked") {
   CHECK(json(R"({"u":"{\"url\":\"a%22b\",\"password\":\"hunter2\"}"})") ==
         R"({"u":"{\"url\":\"a%22b\",\"password\":\"***\"}"})");
   CHECK(text(R"(failed: {"password":"hunter2"} at 12)") == R"(failed: {"password":"***"} at 12)");
-  // No part of the value remains, regardless of where the text is truncated.
+  // No part of the value may remain, regardless of where the text is truncated.
   const std::string whole =
       R"({"text":"{\"user\":\"u\",\"p\\u0061ssword\":\"hunter2 is it\",\"n\":1}"})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
@@ -241,7 +241,7 @@ TEST_CASE("JSON within a JSON string is masked") {
   }
 }
 
-TEST_CASE("large texts of escapes are masked in linear time") {
+TEST_CASE("large texts of escape sequences are masked in linear time") {
   for (const std::string_view one :
        {R"(\\)", R"(\")", R"(\u005c)", "%25", "%5C", R"({\")", R"([{\"token\":)", R"(\u007b\u0022)",
         R"(%5Cu0025)", "{ ", R"({\"a\":\"{\\\")"}) {
@@ -274,7 +274,7 @@ TEST_CASE("the last word of a truncated text is masked") {
   CHECK(cut("") == "");
 }
 
-TEST_CASE("secret and other member names are distinguished") {
+TEST_CASE("secret names are distinguished from other names") {
   for (const char *name : {"password", "DB_PASSWORD", "x-api-key", "accessToken", "client_secret",
                            "Set-Cookie", "private.key", "token", "refresh_token"}) {
     CHECK(is_secret_name(name));

@@ -1,5 +1,5 @@
-// telemetry-sqlite: records calls in SQLite files as a tamper-evident chain of rows. See
-// docs/telemetry.md.
+// telemetry-sqlite: a telemetry plugin that records calls in SQLite files as a tamper-evident chain
+// of rows (docs/telemetry.md).
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/draft/sign.h>
@@ -18,14 +18,15 @@
 
 namespace telemetry_sqlite {
 
-// Limits for the strings of a record. A compromised gateway process may send longer strings than
-// documented, and rows above the limit of verification would break the chain. Masking at most
-// triples the size (`1,` becomes `"***",`).
+// Number of short strings in a record. All strings are limited because a compromised gateway
+// process may send longer ones, and verification rejects rows above max_value_bytes. Masking can
+// triple the size of a string (`1,` becomes `"***",`).
 constexpr std::size_t short_texts = 12;
 static_assert(3 * (2 * BH_RECORD_TEXT_BYTES + BH_EVENT_BYTES + short_texts * max_short_text) <
               record_store::VerifyOptions::max_value_bytes / 2);
 
-// Copies at most `most` bytes, truncated at a character boundary.
+// Copies a string, truncated to at most `most` bytes at a character boundary. Sets *is_cut if the
+// string was truncated.
 std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
   const std::string_view text = bh::view(s);
   if (text.size() <= most) return std::string(text);
@@ -35,7 +36,7 @@ std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
 
 class TelemetrySqlite {
  public:
-  static constexpr std::uint64_t count_ms = 500;  // interval for updating the host's counters
+  static constexpr std::uint64_t count_ms = 500;  // interval between updates of the host's counters
 
   static constexpr bh::Info info{.id = "telemetry-sqlite",
                                  .name = "Session database",
@@ -121,7 +122,7 @@ class TelemetrySqlite {
       try {
         if (!writer_->put(row_of(*records[i]))) return i;
       } catch (const std::exception &) {
-        return i;  // out of memory; the host will offer the record again
+        return i;  // out of memory; the host will send the record again
       }
     }
     return n;
@@ -158,7 +159,7 @@ class TelemetrySqlite {
       row.intent = r.intent;
       row.detail = bounded(r.detail, BH_EVENT_BYTES);
     }
-    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // the host is older than trace_id
+    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // the host is older than this field
     row.action = r.action;
     row.flags = r.flags;
     row.params_bytes = r.params_bytes;
@@ -174,7 +175,8 @@ class TelemetrySqlite {
     return row;
   }
 
-  // Masks the gateway's own credentials. Runs on the writer thread.
+  // Masks the gateway's own credentials. Returns the number of masked values. Runs on the writer
+  // thread.
   std::uint64_t mask_own(std::string *text) const {
     bh_buf out{};
     const std::uint64_t n = mask_ == nullptr ? 0 : mask_->mask(host_.ctx(), bh::str(*text), &out);

@@ -57,7 +57,7 @@ TEST_CASE("records are written as rows") {
   record.trace_id = bh::str("4bf9");
   const bh_record *pointer = &record;
   CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
-  bh_record old = record;  // as sent by an older host
+  bh_record old = record;  // a record of an older host
   old.size = offsetof(bh_record, request_id);
   old.number = 6;
   pointer = &old;
@@ -75,7 +75,7 @@ TEST_CASE("strings above the record limit are truncated, and the chain is valid"
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
   std::string numbers = R"({"password":[1)";
   while (numbers.size() < (8u << 20)) numbers += ",1";
-  std::string accents = "a";  // moves the limit into the middle of a character
+  std::string accents = "a";  // puts the limit into the middle of a character
   while (accents.size() < 300'000) accents += "\u00e9";
   bh_record record{};
   record.size = sizeof record;
@@ -94,7 +94,7 @@ TEST_CASE("strings above the record limit are truncated, and the chain is valid"
   CHECK(one(m.file(), "SELECT flags" + of) == "12");
   CHECK(one(m.file(),
             "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
-  // The end of a truncated string is masked, because it may be part of a credential.
+  // The end of a truncated string is masked because it may be part of a credential.
   CHECK(one(m.file(),
             "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
   CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
@@ -115,7 +115,7 @@ TEST_CASE("the configuration determines the requirements declared to the host") 
 
 TEST_CASE("an invalid configuration is rejected with a remedy") {
   Made m;
-  // This host does not wait for records.
+  // The fake host does not support mode "full".
   CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);
   CHECK(bh::text(m.error).find("does not wait for records") != std::string::npos);
   CHECK(m.configure(R"({"mode":"full","on_failure":"spill"})") == BH_E_INVALID);
@@ -126,7 +126,7 @@ TEST_CASE("an invalid configuration is rejected with a remedy") {
   CHECK(bh::text(m.error).find("texts = false records none") != std::string::npos);
 }
 
-TEST_CASE("full: the host is notified of committed records") {
+TEST_CASE("full: the host is notified when records have been committed") {
   Made m;
   static std::atomic<std::uint64_t> below;
   below = 0;

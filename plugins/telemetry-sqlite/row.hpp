@@ -1,4 +1,4 @@
-// A copy of a record for the writer thread.
+// Defines a copy of a record for the writer thread.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace telemetry_sqlite {
 
-// Limit for the short strings of a record: name, rule, reason, error, request id and so on. For
-// other strings, see BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES.
+// Limit in bytes for the short strings of a record, such as names, rules, errors and request IDs.
+// BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES are the limits of the other strings.
 inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {
-  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is one of BH_RECORD_*
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is BH_RECORD_*
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
                 result_bytes = 0, intent = 0;
-  bool masked = false;  // all strings have been masked
+  bool masked = false;  // mask() has been applied to all strings
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
       request_id, request, response, reason, trace_id, detail, claimed_name;
 

@@ -15,9 +15,9 @@
 namespace telemetry_sqlite {
 namespace {
 
-// File format: magic, the offset of the first record that is still needed, and the number of lost
-// records. The records follow, each with length and checksum. A length of 0 or a wrong checksum
-// ends the list.
+// The file starts with magic, the offset of the first record to replay, and the number of lost
+// records. Each record has a length, a checksum and a body. The list ends at a length of 0 or a
+// wrong checksum.
 constexpr std::string_view magic = "BHSPILL3";
 constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
@@ -63,7 +63,8 @@ bool decode(std::string_view bytes, Row *out) {
   }
   out->each_number([&](std::uint64_t &n) { ok = ok && take(&bytes, &n); });
   out->each_text([&](std::string &text) {
-    if (&text == &out->claimed_name && bytes.empty()) return;  // written by an older version
+    // An older version has written this record.
+    if (&text == &out->claimed_name && bytes.empty()) return;
     std::uint32_t n = 0;
     ok = ok && take(&bytes, &n) && n <= bytes.size();
     if (!ok) return;
@@ -87,7 +88,7 @@ std::string read_at(int fd, std::uint64_t at, std::size_t n) {
   return out;
 }
 
-// Reads the record at `at`. Returns an empty string if there is none.
+// Returns the body of the record at `at`. Returns an empty string if there is no valid record.
 std::string record_at(int fd, std::uint64_t at, std::uint64_t capacity) {
   const std::string head = read_at(fd, at, head_bytes);
   if (head.size() < head_bytes) return {};
@@ -166,7 +167,7 @@ void Spill::set_lost(std::uint64_t count) {
 
 bool Spill::put(const Row &row) {
   const std::string body = encode(row);
-  // A length of 0 marks the end of the records.
+  // The last four bytes are a length of 0, which marks the end of the records.
   if (fd_ < 0 || end_ + head_bytes + body.size() + 4 > capacity_) return false;
   std::string bytes;
   append(&bytes, static_cast<std::uint32_t>(body.size()));
@@ -185,7 +186,7 @@ std::vector<Row> Spill::peek(std::size_t n) {
     const std::string body = record_at(fd_, peeked_, capacity_);
     Row row;
     if (body.empty()) {
-      end_ = peeked_;  // the file was damaged after peek()
+      end_ = peeked_;  // the file was damaged after open() or put()
       break;
     }
     peeked_ += head_bytes + body.size();

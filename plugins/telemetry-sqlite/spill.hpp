@@ -1,6 +1,6 @@
-// A file that stores records while the database cannot be written, for example because the disk is
-// full. Its blocks are reserved in advance. Records that do not fit are rejected. Records found at
-// start belong to the previous process.
+// Stores records in a file while the database cannot be written, for example because the disk is
+// full. The disk space of the file is reserved at start. Records that do not fit are rejected. The
+// file may contain records of the previous process at start.
 //
 // Owner: the Writer. Not thread-safe.
 #pragma once
@@ -20,20 +20,21 @@ class Spill {
   Spill(const Spill &) = delete;
   Spill &operator=(const Spill &) = delete;
 
-  // Creates and reserves the file, or opens an existing file. A file larger than `bytes` is
-  // truncated as soon as it contains no records. Returns the error, or an empty string on success.
+  // Opens or creates the file and reserves its disk space. If an existing file is larger than
+  // `bytes`, it is truncated when it contains no records. Returns the error, or an empty string on
+  // success.
   std::string open(const std::string &path, std::uint64_t bytes);
   bool empty() const noexcept { return begin_ == end_; }
-  // Returns false if the file is full.
+  // Returns false if the record does not fit or cannot be written.
   bool put(const Row &row);
-  // Returns up to n records, oldest first. They stay in the file until taken() is called.
+  // Returns up to n records, oldest first. The records stay in the file until taken() is called.
   std::vector<Row> peek(std::size_t n);
   void taken();
-  // Returns the number of records that did not fit and have no `lost` mark yet. The number is
+  // Number of records that did not fit and have not been recorded with a `lost` mark. The number is
   // stored in the file.
   std::uint64_t lost() const noexcept { return lost_; }
   void set_lost(std::uint64_t count);
-  // Flushes the file to disk (fdatasync).
+  // Syncs the file to disk (fdatasync).
   void flush();
 
  private:

@@ -31,7 +31,7 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   for (std::uint64_t i = 1; i <= 5; ++i) REQUIRE(spill.put(row(i)));
   CHECK_FALSE(spill.empty());
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
-  // Without taken(), the same rows are returned again.
+  // Until taken() is called, the same rows are returned.
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
   spill.taken();
   const auto rest = spill.peek(9);
@@ -42,7 +42,7 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   CHECK(spill.empty());
 }
 
-TEST_CASE("rows written before claimed_name existed can be read") {
+TEST_CASE("rows from a version without claimed_name can be read") {
   Folder folder;
   const std::string path = folder / "s";
   {
@@ -55,8 +55,7 @@ TEST_CASE("rows written before claimed_name existed can be read") {
     spill.taken();
     REQUIRE(spill.put(row(2)));
   }
-  // The row has a length, a checksum and a body. The last string in the body is the empty claimed
-  // name.
+  // The row has a length, a checksum and a body. The body ends with claimed_name, which is empty.
   constexpr std::size_t at = 24, sum_at = at + 4, body_at = sum_at + crypto_shorthash_BYTES;
   std::string text(bytes, '\0');
   const int fd = ::open(path.c_str(), O_RDWR);
@@ -117,7 +116,7 @@ TEST_CASE("the next process reads the rows of the previous process") {
   }
 }
 
-TEST_CASE("a spill file that is too large is truncated when it is empty, and no row is lost") {
+TEST_CASE("an oversized spill file is truncated when it is empty, and no row is lost") {
   Folder folder;
   std::uint64_t n = 0;
   {

@@ -21,12 +21,12 @@ using record_store::Head;
 using record_store::SegmentFile;
 using record_store::Statement;
 
-// Tables whose rows contain a record number.
+// Tables whose rows have a record number.
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// A value of open_code_ in addition to SQLite's codes: the file is readable but has another schema
-// version.
+// Value of open_code_, in addition to SQLite's result codes, for a readable file with another
+// schema version.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -35,29 +35,30 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
-// `code` is the result of preparing or executing a statement.
+// `code` is the result code of a statement.
 bool is_page_damage(int code) {
   const int kind = code & 0xff;
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
-// `code` is the result of opening a file. SQLITE_ERROR means that a table is missing.
+// `code` is the result code of opening a file. SQLITE_ERROR means that a table is missing.
 bool is_damage(int code) {
   return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
-// Rows with recorded messages take a few kilobytes, so large pages halve the number of writes.
-// However, each commit rewrites a page of each table and index, which is expensive if each row has
-// its own commit. Small files would also consist mostly of unused pages.
+// Returns the page size for new files. A row with request and response takes a few kilobytes, so
+// large pages halve the number of writes. But each commit rewrites a page of each table and index.
+// In mode "full", rows may be committed one by one, so smaller pages are cheaper. Small files would
+// mostly consist of unused space in large pages.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
   return config.full ? 8'192 : 32'768;
 }
 
-// Creates the file with private permissions. SQLite would use the umask, and gives the WAL the
-// permissions of its database file. Must be called before the file is opened, because closing a
-// descriptor releases SQLite's locks.
+// Creates the file with private permissions, which SQLite also uses for the WAL. Otherwise, SQLite
+// would use the umask. Must be called before SQLite opens the file, because closing another
+// descriptor of the file releases SQLite's locks.
 void keep_private(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;  // SQLite will report the error
@@ -104,8 +105,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // A process that is killed while it creates a file leaves an empty file. Recording then continues
-  // after the previous file.
+  // If a process was killed while it created the last file, the file is empty. Recording then
+  // continues from the head of the previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -131,8 +132,8 @@ std::string Store::open() {
   return {};
 }
 
-// Reads the head and the last rows of an earlier file. If that file is damaged, uses the file
-// before it and skips ahead in seq. Returns an error only if the failure may be temporary.
+// Reads the head and the last rows of the file before the last one. If that file is damaged, reads
+// an earlier file and skips ahead in seq. Returns an error only if the failure may be temporary.
 std::string Store::read_predecessor(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
@@ -167,7 +168,7 @@ void Store::close() {
   db_.close();
 }
 
-// Opens or creates the file with this number. A new file continues from head_.
+// Opens or creates a file. A new file continues from head_.
 std::string Store::open_file(std::uint32_t number, const std::string &previous_file) {
   close();
   number_ = number;
@@ -175,7 +176,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   keep_private(path_);
   const auto failed = [&] { return open_failure(db_.message()); };
   const std::string page_size = "PRAGMA page_size = " + std::to_string(wanted_page_bytes(config_));
-  // In mode "full", each commit is flushed to disk. The cache is large enough for a batch.
+  // In mode "full", each commit is synced to disk. The cache is large enough for a batch.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run(page_size.c_str()) != SQLITE_OK ||
       db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; "
@@ -194,7 +195,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   if (result == SQLITE_OK) result = record_store::read_head(db_.get(), &head_);
   if (result != SQLITE_OK) {
     const std::string text = failed();
-    open_code_ = result;  // a missing first row is not an SQLite error
+    open_code_ = result;  // if the first row is missing, SQLite reports no error
     return text;
   }
   if (schema != record_store::schema_version) return leave(schema);
@@ -204,8 +205,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// Closes a file of another schema version, because the hashes of this version's rows could not be
-// verified in it.
+// Closes a file of another schema version. Rows of this version could not be verified in that file
+// because their hashes differ.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
@@ -264,7 +265,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // SQLite limits the WAL by pages, not bytes.
+  // SQLite limits the WAL in pages, so the limit is converted.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -283,7 +284,7 @@ void Store::remember_rows(sqlite3 *db) {
     if (rows.prepare(db, "SELECT record_number, timestamp FROM " + std::string(table) +
                              " ORDER BY id DESC LIMIT " + std::to_string(remembered_rows)) !=
         SQLITE_OK) {
-      continue;  // a file with another schema may lack the table
+      continue;  // a file of another schema version may lack the table
     }
     while (rows.step() == SQLITE_ROW) {
       const auto number = static_cast<std::uint64_t>(rows.integer(0));
@@ -299,9 +300,9 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Returns true if the previous writer shut down cleanly. If the file has no mark that shows this,
-// returns `without`. The first row of a file is such a mark, unless its writer failed before
-// writing it and continued in the previous file.
+// Returns true if the last writer of the file shut down cleanly. A file has no mark if its writer
+// failed before it wrote the first row and continued in the previous file. In this case, returns
+// `without`.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -316,13 +317,14 @@ bool Store::ended_regularly(sqlite3 *db, bool without) {
 
 bool Store::begin() {
   if (is_damaged() && !leave_damaged().empty()) return false;
-  // If the next file could not be created, reopening the current file may also have failed.
+  // The file is not open if rotate() could neither create the next file nor reopen the current
+  // file.
   if (!is_open() && !open_file(number_, {}).empty()) return false;
   before_ = head_;
   return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
 }
 
-// Writes the first rows of a file that replaces a damaged file.
+// If the current file replaced a damaged file, writes its first rows.
 bool Store::begin_carried() {
   if (carried_.empty()) return true;
   return mark("carried", carried_) &&
@@ -346,8 +348,8 @@ bool Store::noted(bool done) {
 }
 
 // Continues in the next file, after the last committed row. If a later row was signed, the last
-// rows are unknown, and seq skips ahead. Returns the error. On failure, the state is unchanged, so
-// the call can be repeated.
+// rows are unreadable, so seq skips ahead. Returns the error. On failure, the state does not
+// change, so the function can be called again.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;
@@ -358,11 +360,11 @@ std::string Store::leave_damaged() {
   if (signed_seq_ > head_.seq) head_.seq += damage_leap;
   const Head followed = head_;
   std::string problem = open_file(number_ + 1, name);
-  // An existing next file must be empty or have been created for the same head.
+  // If the next file already exists, it must be empty or continue from the same head.
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // A file with a different predecessor is also left in place.
+    // A file that continues from another row is left unchanged.
     if (problem.empty())
       problem = path_ + " already exists and continues a different row of the chain";
     else
@@ -395,7 +397,7 @@ bool Store::put(const Row &row, bool *known) {
 }
 
 bool Store::is_remembered(const Row &row) const {
-  // Numbers increase, so nearly every row has a higher number than all remembered rows.
+  // Record numbers usually increase, so this test suffices for nearly all rows.
   if (remembered_.empty() || row.number > remembered_.rbegin()->first) return false;
   const auto at = remembered_.find(row.number);
   return at != remembered_.end() && at->second == time_text(row.start_unix_ns);
@@ -410,9 +412,9 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 bool Store::checkpoint(const Sign &sign) {
   if (!is_open()) return false;
   if (unsigned_rows() == 0) return true;
-  // A power failure must not lose signed rows. Rows that the checkpoint copies are synced with the
-  // database file. Rows that stay in the WAL, because of readers or another checkpoint, are synced
-  // with the WAL.
+  // Signed rows must survive a power failure. The SQLite checkpoint syncs the rows that it copies
+  // to the database file. Other rows stay in the WAL if readers or another checkpoint prevent
+  // copying, so the WAL is also synced.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (!flush_log(db_.get())) return false;
   bh_signature made{};
@@ -457,7 +459,7 @@ std::string Store::rotate() {
   const bool unclean_before = unclean_;
   std::string problem = open_file(number_ + 1, previous);
   if (!problem.empty()) {
-    // Recording continues in the previous file.
+    // Reopens the full file and continues recording in it.
     const std::string again = open_file(number_ - 1, {});
     return again.empty() ? problem : again;
   }
@@ -480,14 +482,14 @@ void Store::drop_old() {
   for (const SegmentFile &file : own) {
     const bool large = bytes > config_.max_bytes;
     const bool old = days_ns != 0 && static_cast<std::uint64_t>(file.changed_ns) + days_ns < now;
-    if (!large && !old) return;  // older files come first, so no others need to be removed
+    if (!large && !old) return;  // the remaining files are newer
     if (!drop(file, large ? "max_bytes" : "retention_days")) return;
     bytes -= std::min(bytes, file.bytes);
   }
 }
 
-// Returns the last row of the file. If the file is damaged, uses the predecessor stored in the next
-// file.
+// Returns the last row of a file. If the file is damaged, uses the row that the next file continues
+// from.
 Head Store::last_of(const SegmentFile &file) const {
   Head last;
   Database db, next;
@@ -515,7 +517,7 @@ bool Store::drop(const SegmentFile &file, std::string_view why) {
     rollback();
     return false;
   }
-  // Ensures that a power failure cannot lose the mark after the file is removed.
+  // Makes the mark durable before the file is removed.
   if (!flush_log(db_.get())) return false;
   if (::unlink(file.path.c_str()) != 0) return false;
   for (const char *end : {"-wal", "-shm"}) ::unlink((file.path + end).c_str());

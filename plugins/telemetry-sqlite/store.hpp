@@ -1,7 +1,8 @@
-// The files of one chain, and the state of their only writer. The current file is open.
+// Writes the database files of one chain, which no other process writes. One file is open at a
+// time.
 //
 // Owner: the Writer. Opened on the control thread, then used on the writer thread. A failure does
-// not change the chain: head() is the last committed row.
+// not change the chain: head() stays at the last committed row.
 #pragma once
 
 #include <chrono>
@@ -27,61 +28,64 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Maximum number of rows whose records a restarted process may resend; see bh_record.number.
+  // Maximum number of rows that are remembered to detect records that the host sends again after a
+  // restart; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
-  // Distance by which seq skips ahead if the last rows are unreadable. It exceeds the number of
-  // rows that may be missing, because no seq may be signed twice.
+  // Distance by which seq skips ahead if the last rows are unreadable. No seq may be signed twice,
+  // so the distance exceeds the number of rows that may be missing.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // A file that replaced a damaged file and has no rows yet is not replaced until this time has
-  // passed. More files would not help if the disk is faulty.
+  // Minimum time before an empty file that replaced a damaged file may itself be replaced. If the
+  // disk is faulty, more files would not help.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
-  // Approximate size at which the WAL is copied into the file. One large commit, or a reader that
-  // prevents copying, can make the WAL larger.
+  // Approximate WAL size at which SQLite copies the WAL into the database file. The WAL may become
+  // larger because of a large commit or a reader that prevents copying.
   static constexpr std::uint64_t log_bytes = 4u << 20;
 
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
         Log log);
 
-  // Opens the chain's last file, or creates a file. May be called again after a failure. A file
-  // that is damaged or has another schema_version is replaced with a new file. Returns the error,
-  // or an empty string on success.
+  // Opens the last file of the chain, or creates the first file. If the last file is damaged or has
+  // another schema_version, continues in a new file. May be called again after a failure. Returns
+  // the error, or an empty string on success.
   std::string open();
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
 
-  // The functions of one transaction. If any of them returns false, rollback() must be called.
-  // begin() continues in a new file if is_damaged() is true.
+  // begin(), put(), mark() and commit() form a transaction. If any of them returns false,
+  // rollback() must be called. If is_damaged() is true, begin() continues in a new file.
   bool begin();
-  // If the row already exists, sets *known and inserts nothing.
+  // Inserts a row. If the row already exists, sets *known and inserts nothing.
   bool put(const Row &row, bool *known);
   bool mark(std::string_view kind, std::string_view detail);
   bool commit();
   void rollback();
   std::string error() const;
-  // Returns true if the last failure was caused by a damaged page of the current file. The damage
-  // may affect only writes.
+  // Returns true if the last failure was caused by a damaged page of the current file. Reading may
+  // still succeed.
   bool is_damaged() const noexcept { return !damage_.empty(); }
-  // Returns true if the last failure may be temporary, such as a full disk or a lock.
+  // Returns true if the last failure may be temporary, for example because the disk is full or the
+  // file is locked.
   bool may_pass() const;
-  // Remembers committed rows whose records may be sent again; see bh_record.number.
+  // Remembers committed rows to detect repeated records; see bh_record.number.
   void remember(const std::vector<Row> &rows);
   bool is_remembered(const Row &row) const;
 
-  // Signs and stores a checkpoint. The signed rows are flushed to disk first. Returns false if
-  // there is no signature, if the checkpoint cannot be written, or if no file is open.
+  // Signs the committed rows and stores the signature as a checkpoint. Before that, syncs the rows
+  // to disk. Returns false if no file is open, signing fails or the checkpoint cannot be written.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
-  bool is_full();  // true if the current file has reached segment_bytes
-  // Creates the next file of the chain. Returns the error, or an empty string on success.
+  bool is_full();  // the current file has reached segment_bytes
+  // Continues in a new file. Returns the error, or an empty string on success.
   std::string rotate();
-  // Removes files that exceed max_bytes or retention_days, and writes a mark for each removed file.
+  // Removes the oldest files while max_bytes or retention_days is exceeded. Writes a mark for each
+  // removed file.
   void drop_old();
 
   const record_store::Head &head() const noexcept { return head_; }
   bool was_unclean() const noexcept { return unclean_; }
-  // Returns the number of the last record, or 0 if there is none.
+  // Returns the number of the last record, or 0 if there are no records.
   std::uint64_t last_number() const noexcept { return last_number_; }
   const std::string &path() const noexcept { return path_; }
 
@@ -110,18 +114,18 @@ class Store {
   Tables tables_;
   Row identity_;  // the last recorded session identity
   record_store::Statement page_count_;
-  record_store::Head head_, before_;  // before_ is the head at begin()
+  record_store::Head head_, before_;  // before_ is head_ at the last begin()
   std::uint64_t signed_seq_ = 0;
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
-  bool ended_before_ = false;  // true if the previous file ended cleanly; set by read_predecessor()
+  bool ended_before_ = false;  // the previous file was closed cleanly; set by read_predecessor()
   std::uint64_t last_number_ = 0;
-  int open_code_ = 0;     // cause of the last open_file() failure
-  bool no_room_ = false;  // the disk was full
-  std::string damage_;    // SQLite's error; empty if there is no known damage
-  std::string carried_;   // first mark of the current file, until committed
+  int open_code_ = 0;     // why open_file() failed
+  bool no_room_ = false;  // open_file() failed because the disk was full
+  std::string damage_;    // SQLite's error message; empty if no damage is known
+  std::string carried_;   // first mark of the current file; empty after it is committed
   std::chrono::steady_clock::time_point leave_not_before_{};
-  std::map<std::uint64_t, std::string> remembered_;  // from record number to timestamp
+  std::map<std::uint64_t, std::string> remembered_;  // timestamps by record number
 };
 
 }  // namespace telemetry_sqlite

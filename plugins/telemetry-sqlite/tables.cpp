@@ -40,7 +40,7 @@ std::string_view decision_text(const Row &row) {
   return row.outcome == BH_OUTCOME_OK ? "allowed" : "error";
 }
 
-// Returns the server that answered, "*" for lists, or "gateway" for answers of the gateway itself.
+// Returns the server that responded, "*" for lists, or "gateway" if the gateway itself responded.
 std::string_view server_text(const Row &row) {
   if (!row.server.empty()) return row.server;
   return row.method.ends_with("/list") ? "*" : "gateway";
@@ -54,9 +54,9 @@ std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
 }
 
-// Returns true if a tool's result has "isError": true at the top level.
+// Returns true if a tool result contains "isError": true at the top level.
 bool says_error(std::string_view result) {
-  return result.find("\"isError\"") != result.npos &&  // rules out nearly all results
+  return result.find("\"isError\"") != result.npos &&  // quickly excludes nearly all results
          bh::json::member(result, "isError") == "true";
 }
 
@@ -65,7 +65,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// Returns true if the rule indicates that a policy failed to decide.
+// Returns true if `rule` indicates that a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }
@@ -74,7 +74,7 @@ bool is_one_of(std::string_view value, std::initializer_list<std::string_view> l
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// Reads the detail of a record that is not a call.
+// Parses the JSON detail of a record.
 class Detail {
  public:
   explicit Detail(const std::string &json) {
@@ -221,8 +221,8 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// Records decisions by rules and all rejections. Calls allowed by default, for which policy-rules
-// reports the rule "default", are not recorded.
+// Records rejections and decisions by rules. A call that is allowed by default is not recorded;
+// policy-rules reports the rule "default" for it.
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;
@@ -363,7 +363,7 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// The identity can be updated, so its table is not part of the chain.
+// Replaces the session identity. Its table is not part of the chain because the row can change.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);
@@ -379,7 +379,7 @@ bool Tables::identity(const Row &row, Head *head) {
   return done;
 }
 
-// Records the policy that applies to the following rows.
+// Records the policy that applies to the rows after this one.
 bool Tables::policy(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable() || !detail.has_number("generation")) return unreadable(row, head);

@@ -1,4 +1,4 @@
-// Converts records to rows of the tables.
+// Converts records to rows of the database tables.
 //
 // Owner: the Store. Runs on the writer thread.
 #pragma once
@@ -14,12 +14,13 @@ namespace telemetry_sqlite {
 
 class Tables {
  public:
-  // Returns SQLite's result code. The statements are valid until close() or the next prepare().
+  // Prepares the insert statements. Returns SQLite's result code. The statements remain valid until
+  // close() or the next prepare().
   int prepare(sqlite3 *db);
   void close() { *this = Tables(); }
 
-  // If SQLite reports an error, returns false, and *head is invalid. Ignores records of unknown
-  // kinds. A record with invalid detail is replaced with a mark.
+  // Inserts a record. Ignores records of unknown kinds. If the detail of a record is invalid,
+  // inserts a mark instead. Returns false if SQLite reports an error; *head is then invalid.
   bool put(const Row &row, record_store::Head *head);
   bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
 

@@ -1,4 +1,4 @@
-// Tests of the rows for each kind of record, and of mode "full".
+// Tests the rows of each record kind, and mode "full".
 #include <catch2/catch.hpp>
 
 #include <bulkhead/abi/ext/policy.h>
@@ -149,7 +149,7 @@ TEST_CASE("each file has one identity row, which is updated") {
     rows.back().response = std::string(40'000, 'r');
   }
   w.write(std::move(rows));
-  w.write({row(24)});  // the file is full
+  w.write({row(24)});  // exceeds segment_bytes
   w.write({row(25)});
   const auto files = record_store::segment_files(w.folder.path);
   REQUIRE(files.size() > 1);
@@ -159,7 +159,7 @@ TEST_CASE("each file has one identity row, which is updated") {
   }
 }
 
-TEST_CASE("a decision by a rule is a security event; a call decided by no rule is not") {
+TEST_CASE("a decision by a rule is a security event, and a call that no rule decides is not") {
   World w;
   Row blocked = row(1), allowed = row(2), plain = row(3), failed = row(4), usual = row(5);
   blocked.outcome = BH_OUTCOME_REFUSED;
@@ -181,7 +181,7 @@ TEST_CASE("a decision by a rule is a security event; a call decided by no rule i
               "'[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*' AND length(event_id) = 12") == "3");
 }
 
-TEST_CASE("repeated records are not written again, whatever their kind") {
+TEST_CASE("repeated records of any kind are written only once") {
   World w;
   const auto rows = [] {
     return std::vector<Row>{of_kind(BH_RECORD_NET, 1, R"({"domain":"a","decision":"error"})"),
@@ -238,7 +238,7 @@ TEST_CASE("full: records reported as committed are in the file after a crash") {
     ::usleep(static_cast<useconds_t>(std::rand() % 5'000));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    // Reads all reports until the end.
+    // Reads the remaining reports.
     for (std::uint64_t more; ::read(tell[0], &more, sizeof more) == sizeof more;) said = more;
     ::close(tell[0]);
     INFO("round " << round);

@@ -1,7 +1,7 @@
-// Test helpers: a folder, rows, a signer, and verification.
+// Helpers for the telemetry-sqlite tests: a temporary folder, rows, a signer and verification.
 #pragma once
 
-// ThreadSanitizer does not support threads started after a fork.
+// ThreadSanitizer does not support starting threads after fork().
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define BH_NO_THREADS_AFTER_FORK

@@ -18,7 +18,7 @@ std::string time_text(std::uint64_t unix_ns) {
       out[--end] = static_cast<char>('0' + n % 10);
     }
   };
-  put(4, static_cast<int>(date.year()));  // 1970 to 2554
+  put(4, static_cast<int>(date.year()));  // the range is 1970 to 2554
   put(7, static_cast<unsigned>(date.month()));
   put(10, static_cast<unsigned>(date.day()));
   put(13, clock.hours().count());

@@ -5,7 +5,7 @@
 
 namespace telemetry_sqlite {
 
-// Returns a UTC time as text, such as "2026-11-22T11:22:33.456Z".
+// Returns a UTC timestamp such as "2026-11-22T11:22:33.456Z".
 std::string time_text(std::uint64_t unix_ns);
 
 }  // namespace telemetry_sqlite

@@ -17,7 +17,7 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  // The host truncates these strings at 1024 bytes, at a character boundary.
+  // The host truncates these strings to 1,024 bytes at a character boundary.
   constexpr std::size_t short_text = 1'024 - 3;
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
@@ -27,7 +27,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   }
   for (std::string *json : {&row->request, &row->response, &row->detail}) mask_json(json, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
-    // A server's error may be JSON or may contain JSON.
+    // An error from a server may be JSON or contain JSON.
     text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
   if (count != 0) *masked += count;
@@ -61,7 +61,7 @@ std::string Writer::start(const std::string &folder) {
     failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
-  // Other threads of the host handle signals.
+  // Blocks all signals in the new thread, because other threads of the host handle signals.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -70,8 +70,8 @@ std::string Writer::start(const std::string &folder) {
   return {};
 }
 
-// Opens the files and writes the `start` mark. Called again until both succeed. Returns the error,
-// or an empty string on success.
+// Opens the files and writes the `start` mark. Called again until both have succeeded. Returns the
+// error, or an empty string on success.
 std::string Writer::begin_record() {
   if (begun_) return {};
   if (!store_->is_open()) {
@@ -80,14 +80,15 @@ std::string Writer::begin_record() {
     }
   }
   begun_ = write_begin();
-  if (!begun_ && store_->is_damaged()) {  // the next file replaces the damaged one
+  if (!begun_ && store_->is_damaged()) {  // begin() will replace the damaged file
     store_->rollback();
     begun_ = write_begin();
   }
   if (!begun_) {
     return "the session database cannot be written (" + store_->path() + "): " + store_->error();
   }
-  // Records that the previous process accepted but did not write appear as a gap in the numbers.
+  // If the previous process did not write all records that it had accepted, the missing numbers are
+  // recorded as a gap.
   if (store_->was_unclean() && store_->last_number() != 0) {
     next_number_ = std::max(next_number_, store_->last_number() + 1);
   }
@@ -119,7 +120,7 @@ bool Writer::put(Row &&row) {
   {
     const std::lock_guard lock(mutex_);
     if (held_rows_ >= max_rows || held_bytes_ + bytes > max_bytes) return false;
-    queue_.push_back(std::move(row));  // if this throws, no row is counted
+    queue_.push_back(std::move(row));  // if this throws, the row is not counted
     held_bytes_ += bytes;
     ++held_rows_;
     wake = queue_.size() == 1 || queue_.size() == batch_rows ||
@@ -132,14 +133,14 @@ bool Writer::put(Row &&row) {
 // ---- the thread ------------------------------------------------------------------------------
 
 void Writer::run() {
-  write_batch();  // writes records spilled by the previous process
+  write_batch();  // writes the records that the previous process has spilled
   std::unique_lock lock(mutex_);
   while (true) {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // Waits up to flush_ms for more rows of the same transaction. In mode "full", there is no
-      // delay, because calls wait for their records.
+      // Waits up to flush_ms for more rows of the same transaction. In mode "full", calls wait for
+      // their records, so there is no delay.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
@@ -154,7 +155,7 @@ void Writer::run() {
     lock.lock();
     if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
   }
-  // Rows that cannot be written are moved to the spill file, up to its size limit.
+  // The rows cannot be written, so they are moved to the spill file.
   while (!queue_.empty() || !batch_.empty()) {
     if (batch_.empty()) dequeue_batch(lock);
     lock.unlock();
@@ -165,7 +166,7 @@ void Writer::run() {
   end();
 }
 
-// Returns true if the queue must be written immediately. mutex_ must be held.
+// Returns true if the queue must be written without delay. mutex_ must be held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -189,7 +190,8 @@ void Writer::mask(Row *row) {
   mask_row(row, &counters_.masked);
 }
 
-// Returns true if no row must be retried.
+// Writes the batch. Returns true on success. Otherwise, the batch has been spilled or must be
+// retried.
 bool Writer::write_batch() {
   if (failing_ && Clock::now() < retry_at_ && !config_.block) {
     spill_batch();
@@ -220,7 +222,7 @@ bool Writer::write_batch() {
   return true;
 }
 
-// Writes the rows in one transaction. If a damaged page makes the transaction fail, it is repeated
+// Writes the rows in one transaction. If a damaged page causes a failure, repeats the transaction
 // in the next file.
 bool Writer::write_rows(std::vector<Row> *rows, bool replayed) {
   if (try_rows(rows, replayed)) return true;
@@ -236,7 +238,7 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   for (Row &row : *rows) {
     bool known = false;
     if (!done) break;
-    mask(&row);  // masked here, where the row is in the CPU cache anyway
+    mask(&row);  // masked here because the row is in the CPU cache
     done = note_gap(row, replayed) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
@@ -252,10 +254,10 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Records missing record numbers as a gap. Numbers are consecutive as long as the gateway process
-// runs and drops no records.
+// Records missing record numbers as a gap. The numbers are consecutive as long as the gateway
+// process runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
-  // A new gateway process starts its numbers from the clock, in microseconds.
+  // A new gateway process takes its first number from the clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {
@@ -288,7 +290,8 @@ bool Writer::write_marks() {
       "lost", std::to_string(lost) + " records could not be written, and the spill file was full");
 }
 
-// Writes spilled rows before all other rows. Returns false if the database cannot be written.
+// Writes the spilled rows, which precede all other rows. Returns false if the database cannot be
+// written.
 bool Writer::replay() {
   while (!spill_.empty()) {
     std::vector<Row> rows = spill_.peek(batch_rows);
@@ -296,7 +299,7 @@ bool Writer::replay() {
       failed();
       return false;
     }
-    // The host may not have been notified that these records were accepted.
+    // The host may send these records again because it may not know that they were accepted.
     store_->remember(rows);
     spill_.taken();
   }
@@ -322,7 +325,8 @@ void Writer::spill_batch() {
       ++counters_.spilled;
     } else {
       ++lost;
-      // A `lost` mark records these rows, so they are not a gap.
+      // These rows are recorded with a `lost` mark, so their numbers must not be recorded as a gap
+      // as well.
       next_number_ = std::max(next_number_, row.number + 1);
     }
   }
@@ -331,7 +335,7 @@ void Writer::spill_batch() {
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
-  // Stored, because the next process may have to write the mark.
+  // Stores the number because the next process may have to write the mark.
   if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }
@@ -344,10 +348,10 @@ void Writer::drop_batch() {
   batch_bytes_ = 0;
 }
 
-// Signs checkpoints, starts the next file and removes old files.
+// Signs checkpoints, starts new files and removes old ones.
 void Writer::maintain(bool ending) {
-  // The store is not open if neither creating the next file nor reopening the previous file has
-  // succeeded.
+  // The store is not open if rotate() could neither create the next file nor reopen the current
+  // file.
   if (failing_ || ending || !store_->is_open()) return;
   const auto now = Clock::now();
   const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||

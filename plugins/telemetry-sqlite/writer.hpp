@@ -1,8 +1,9 @@
-// The writer thread. The reactor thread adds rows to a limited queue, and the writer thread writes
-// them to the store in batches. If the store cannot be written, rows wait or are moved to the spill
-// file.
+// Writes records on a separate thread. The reactor thread adds rows to a bounded queue. The writer
+// thread writes them to the store in batches. While the store cannot be written, rows wait in the
+// queue or are moved to the spill file.
 //
-// Owner: the plugin. Threads: see each function. Any thread may read the counters.
+// Owner: the plugin. The comments of the functions state the thread. The counters may be read on
+// any thread.
 #pragma once
 
 #include <atomic>
@@ -29,25 +30,27 @@ struct WriterCounters {
 
 class Writer {
  public:
-  static constexpr std::size_t max_rows = 16'384;  // including rows being written
+  // Maximum number of queued rows, including rows being written.
+  static constexpr std::size_t max_rows = 16'384;
   static constexpr std::size_t max_bytes = 64u << 20;
   // Maximum number of rows per transaction. If the queue has this many rows or exceeds half of
-  // max_bytes, it is written immediately.
+  // max_bytes, it is written without waiting for flush_ms.
   static constexpr std::size_t batch_rows = 512;
   static constexpr std::uint64_t retry_ms = 500;
-  // Interval after which checkpoints are signed even if there are only a few new rows.
+  // Interval for signing checkpoints if there are fewer than checkpoint_rows new rows.
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;
-  static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing failed
+  static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing has failed
 
-  static constexpr std::uint64_t rotate_again_ms = 60'000;  // retry interval for the next file
+  // Retry interval after creating the next file has failed.
+  static constexpr std::uint64_t rotate_again_ms = 60'000;
 
   // Called when all queued records with numbers below `below` have been committed. Runs on the
   // writer thread.
   using Committed = std::function<void(std::uint64_t below)>;
-  // Masks the credentials of the profile and returns the number of masked values. Runs on the
-  // writer thread.
+  // Masks the credentials of the profile in *text and returns the number of masked values. Runs on
+  // the writer thread.
   using MaskOwn = std::function<std::uint64_t(std::string *text)>;
-  // `log` may be called on any thread. `sign` is called on the writer thread and may block.
+  // `log` must be thread-safe. `sign` runs on the writer thread and may block.
   Writer(
       const Config &config, std::string instance, Store::Log log, Store::Sign sign,
       Committed committed = [](std::uint64_t) {}, MaskOwn mask_own = nullptr);
@@ -55,13 +58,13 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. If the disk is merely full,
-  // records wait or are spilled until it is writable. Returns the error, or an empty string on
-  // success.
+  // [control] Opens the files in `folder` and starts the thread. Also succeeds if the disk is full:
+  // records then wait or are spilled until the files can be written. Returns the error, or an empty
+  // string on success.
   std::string start(const std::string &folder);
-  // [control] Writes and signs the queued rows, closes the files and ends the thread.
+  // [control] Writes and signs the queued rows, closes the files and stops the thread.
   void stop();
-  // [io] Returns false if the queue is full.
+  // [io] Queues a row. Returns false if the queue is full.
   bool put(Row &&row);
 
   const WriterCounters &counters() const noexcept { return counters_; }
@@ -74,7 +77,7 @@ class Writer {
   bool is_much() const noexcept;
   void dequeue_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
-  // `replayed` means that the rows were spilled and may be older than recorded rows.
+  // `replayed` is true for rows from the spill file, which may be older than rows in the database.
   bool write_rows(std::vector<Row> *rows, bool replayed);
   bool try_rows(std::vector<Row> *rows, bool replayed);
   bool write_begin();
@@ -104,14 +107,14 @@ class Writer {
   std::size_t held_rows_ = 0, held_bytes_ = 0;  // rows in queue_ and batch_
   bool stopping_ = false;
 
-  // Used only on the writer thread.
+  // The following members are used only on the writer thread after start().
   std::thread thread_;
   std::vector<Row> batch_;
   std::size_t batch_bytes_ = 0;
-  bool begun_ = false;  // the files are open and contain the `start` mark
+  bool begun_ = false;  // the files are open, and the `start` mark has been written
   bool failing_ = false;
   std::uint64_t lost_unmarked_ = 0;
-  std::uint64_t next_number_ = 0;  // next expected number; 0 if unknown
+  std::uint64_t next_number_ = 0;  // the next expected record number; 0 if unknown
   Clock::time_point retry_at_, signed_at_, sign_not_before_, rotate_not_before_;
   bool sign_failed_ = false;
 

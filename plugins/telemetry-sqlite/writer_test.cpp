@@ -44,7 +44,7 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // All rows that are added before a failure is detected must fit into the queue.
+  // Adds rows slowly, so that the rows added before a failure is detected fit into the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -59,8 +59,8 @@ struct World {
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
   }
-  // Returns the size of the largest file. The limit of a FullDisk must exceed it so that some rows
-  // still fit.
+  // Returns the size of the largest file. The limit of FullDisk must exceed this size so that some
+  // rows can be written.
   std::uint64_t bytes() {
     std::uint64_t most = 0;
     for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
@@ -75,7 +75,7 @@ struct World {
   record_store::VerifyReport check() { return verify(folder, &signer); }
 };
 
-// Simulates a full disk by limiting the size of files that this process writes.
+// Simulates a full disk by limiting the file size for this process.
 struct FullDisk {
   rlimit before{};
   explicit FullDisk(std::uint64_t bytes) {
@@ -147,7 +147,8 @@ TEST_CASE("repeated records are not written again") {
   w.stop();
   w.start();
   w.put(6, 10);
-  // The clock went back, so the same number at another time is a different record.
+  // The clock was set back, so a record with the same number and another time is a different
+  // record.
   Row other = row(3);
   other.start_unix_ns += 1'000'000'000;
   REQUIRE(w.writer->put(std::move(other)));
@@ -180,7 +181,7 @@ TEST_CASE(
             .find("its clock was set back: numbers continue at 1000000000 ") != std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
-  // Repeated rows are not a gap.
+  // Repeated rows do not cause a gap.
   w.start();
   w.put(2'000'000'005, 1);
   w.put(1'000'000'000, 5);
@@ -190,7 +191,7 @@ TEST_CASE(
   CHECK(w.calls() == "17");
 }
 
-TEST_CASE("large texts do not wait for flush_ms") {
+TEST_CASE("large records do not wait for flush_ms") {
   World w;
   w.config.flush_ms = 600'000;
   w.start();
@@ -204,7 +205,7 @@ TEST_CASE("large texts do not wait for flush_ms") {
   CHECK(w.calls() == "40");
 }
 
-TEST_CASE("without an open file, no checkpoint is signed") {
+TEST_CASE("if no file is open, no checkpoint is signed") {
   World w;
   Store store(w.folder.path, 1, "book", w.config, [](std::int32_t, const std::string &) {});
   REQUIRE(store.open() == "");
@@ -342,7 +343,7 @@ TEST_CASE("full files are followed by new files, and the oldest files are remove
   CHECK(told);
 }
 
-TEST_CASE("without a signature, recording continues with a warning") {
+TEST_CASE("without signatures, recording continues with a warning") {
   World w;
   w.signer.answers = false;
   w.config.checkpoint_rows = 10;
@@ -384,7 +385,7 @@ TEST_CASE("rows that cannot be written go to the spill file and are replayed") {
     while (w.writer->counters().write_errors == 0 || w.writer->counters().spilled == 0) {
       w.put_slowly(number++);
     }
-    CHECK(w.writer->counters().written > 100);  // the disk is full now
+    CHECK(w.writer->counters().written > 100);  // the disk is full by now
     CHECK(w.writer->counters().lost == 0);
     w.put(number, 100);
     w.stop();
@@ -555,7 +556,7 @@ TEST_CASE("a damaged file is left in place, and the next file continues after th
     CHECK(record_store::segment_files(w.folder.path).back().number == last);
     CHECK(w.check().broken == "");
   }
-  SECTION("a file that is not a database anymore is replaced") {
+  SECTION("a file that is not a database is replaced") {
     std::filesystem::resize_file(files.back().path, 0);
     std::ofstream(files.back().path) << std::string(5000, 'x');
     const std::string before = one(files[files.size() - 2].path, "SELECT max(seq) FROM mcp_calls");
@@ -570,8 +571,8 @@ TEST_CASE("a damaged file is left in place, and the next file continues after th
 
 namespace {
 
-// Overwrites the first page of a table or index, or only `bytes` at offset `at` of the page. The
-// file must not be open.
+// Damages a file that is not open: overwrites the first page of a table or index. If `bytes` is
+// set, overwrites only these bytes at offset `at` of the page.
 void damage(const std::string &path, const std::string &what, std::uint64_t at = 0,
             std::string bytes = {}) {
   const auto page =
@@ -619,7 +620,7 @@ TEST_CASE("a file with damage that only writes detect is left in place, and no r
   if (!kinds.empty()) {
     CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
     CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
-    // The last row of the damaged file is the start mark of this process.
+    // The last row of the damaged file is this process's `start` mark.
     CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
   }
   CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);
@@ -629,7 +630,7 @@ TEST_CASE("a file with damage that only writes detect is left in place, and no r
   const auto report = record_store::verify_chain({files.back()}, alone);
   CHECK(report.broken == "");
   CHECK(report.checkpoints >= 1);
-  // The next process does not use the damaged file.
+  // The next process must not use the damaged file.
   w.logged.clear();
   w.start();
   w.put(401, 1);
@@ -662,7 +663,7 @@ TEST_CASE("a process can start even if no mark can be written to its damaged fil
   w.start();
   w.put(1, 300);
   w.stop();
-  // Damages the free space of the page, which only writes check.
+  // Damages the free space of the page, which SQLite checks only when writing.
   damage(w.file(), "audit_marks", 1, "\xff\xff");
   const std::string before = one(w.file(), "SELECT max(seq) FROM audit_marks");
   w.start();
@@ -690,7 +691,7 @@ TEST_CASE("a file of another schema version is left unchanged, and a new file fo
   run("PRAGMA user_version = 1");
   SECTION("the new file starts after its last row") {
     w.start();
-    w.put(6, 10);  // five of these rows already exist
+    w.put(6, 10);  // five of these rows exist in the previous file
     w.stop();
     CHECK(one(w.file(1), "SELECT count(*) FROM mcp_calls") == "10");
     CHECK(one(w.file(1), "SELECT count(*) FROM audit_marks") == "2");
@@ -701,7 +702,8 @@ TEST_CASE("a file of another schema version is left unchanged, and a new file fo
     CHECK(w.check().broken.find("has schema version 1") != std::string::npos);
     const std::string version =
         "PRAGMA user_version = " + std::to_string(record_store::schema_version);
-    run(version.c_str());  // files of both versions form one chain
+    // Sets the same version in all files, so they can be verified as one chain.
+    run(version.c_str());
     CHECK(w.check().broken == "");
     CHECK(w.check().rows == 12 + 7);
   }
@@ -745,7 +747,7 @@ TEST_CASE("the WAL stays near its limit, regardless of the page size") {
 #ifndef BH_NO_THREADS_AFTER_FORK
 namespace {
 
-// Counts the syncs of WAL files.
+// Counts the syncs of the WAL files.
 struct CountedLogs {
   static inline sqlite3_vfs *real = nullptr;
   static inline sqlite3_vfs vfs{};
@@ -787,7 +789,7 @@ TEST_CASE("signed rows are on disk, even if another process prevents copying the
   w.start();
   w.put(1, 1);
   REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
-  // A child process holds the checkpoint lock.
+  // The child process holds SQLite's checkpoint lock.
   int tell[2], end[2];
   REQUIRE(::pipe(tell) == 0);
   REQUIRE(::pipe(end) == 0);

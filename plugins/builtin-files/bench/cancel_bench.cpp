@@ -1,6 +1,6 @@
-// Measures the cancellation latency of each tool: milliseconds from cancel() to the answer. The
-// arguments FOLDER and FILES select the folder, which is created and removed, and the number of
-// files in it. Calls that complete before their cancellation are counted separately.
+// Measures how long each tool takes to complete a call after cancel(), in milliseconds. Creates
+// about FILES files in FOLDER and deletes FOLDER at the end. Calls that complete before they can be
+// cancelled are counted separately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// snapshots_changes, snapshots_history, snapshots_revert.
+// Implements the snapshots_changes, snapshots_history and snapshots_revert tools.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -43,7 +43,7 @@ void add(Changes *out, const Change &change, const Head &head) {
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 
-// Compares the workspace with the snapshots, newest first. Each path is reported once.
+// Compares the workspace with each snapshot, newest first, and reports each path once.
 Changes changes_of(const Call &call, const SnapshotStore &store) {
   Changes out;
   const Scan now = scan(call, store.workspace(), ".");
@@ -70,7 +70,7 @@ Changes changes_of(const Call &call, const SnapshotStore &store) {
 
 // ---- snapshots_history -----------------------------------------------------------------------
 
-// The state of a path in one snapshot.
+// The state of a path in one snapshot. `there` is false if the snapshot does not have the path.
 struct Version {
   Head head;
   bool there = false;
@@ -88,8 +88,8 @@ std::vector<Version> versions_of(const SnapshotStore &store, const std::string &
   return out;
 }
 
-// Returns the status relative to the next older snapshot. The status is empty if neither snapshot
-// has the path.
+// Returns how the path changed since the next older snapshot. Returns an empty string if neither
+// snapshot has the path.
 std::string status_of(const Version &v, const Version *older) {
   const bool before = older != nullptr && older->there;
   if (!v.there) return before ? "deleted" : "";
@@ -111,7 +111,7 @@ bool holds(const Manifest &snapshot, const std::string &path) {
   return path == "." || find_entry(snapshot.entries, path) != nullptr;
 }
 
-// Returns the snapshot to restore: the requested snapshot, or the newest snapshot that has the
+// Returns the requested snapshot. If none is requested, returns the newest snapshot that has the
 // path.
 Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
                          const std::string &path) {
@@ -202,7 +202,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("specify \"path\"; \".\" is the whole workspace");
-  // Reuses the error messages for invalid paths: "..", absolute, NUL.
+  // For an invalid path, returns the error message of the workspace functions.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

@@ -1,4 +1,4 @@
-// Compares a workspace with a snapshot, or two snapshots.
+// Compares a workspace with a snapshot, or two snapshots with each other.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ std::string_view op_name(Op op) noexcept;
 
 struct Change {
   Op op;
-  const Entry *now;     // nullptr if deleted
-  const Entry *before;  // nullptr if created
+  const Entry *now;     // nullptr if op is deleted
+  const Entry *before;  // nullptr if op is created
   const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
 };
 
-// Reports files and links, but not folders, that differ between `now` and `before`. same() compares
-// two entries of the same path and kind.
+// Reports the files and links that differ between `now` and `before`. Folders are not reported.
+// same() compares two entries with the same path and kind.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);
@@ -29,8 +29,9 @@ void for_each_change(const Entries &now, const Entries &before,
 // Compares entries of two snapshots.
 bool same_entry(const Entry &a, const Entry &b) noexcept;
 
-// Compares entries with the current workspace: first by signature, and by content if the signature
-// is inconclusive. Each file is read at most once, regardless of the number of snapshots.
+// Compares entries of the current workspace with snapshot entries. If the signatures do not prove
+// that a file is unchanged, compares its content. Reads each file at most once, even if it is
+// compared with many snapshots.
 class LiveCompare {
  public:
   LiveCompare(const Call &call, const Workspace &workspace) : call_(call), workspace_(workspace) {}

@@ -1,5 +1,6 @@
-// Kills a process with SIGKILL at random times during write, edit, revert and compact. Afterwards,
-// the state must be complete: the old or the new state.
+// Tests crash safety: kills a process with SIGKILL at random times while it writes files and takes,
+// reverts and compacts snapshots. Afterwards, each file must have either its old or its new
+// content.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -34,8 +35,8 @@ std::string member(const char *name, const std::string &value) {
   return std::string("{\"") + name + "\":\"" + value + "\"}";
 }
 
-// Writes, creates snapshots, compacts and reverts in a loop until killed. Writes a byte to `begun`
-// before each call. Every call must succeed.
+// Changes files and snapshots in a loop until the process is killed. Writes one byte to the
+// descriptor `begun` before each call. Every call must succeed.
 [[noreturn]] void work(const Tree &tree, int round, int begun) {
   Files files(config(tree));
   files.host.blocking_inline = true;
@@ -74,8 +75,8 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// The work() call to interrupt, and the delay after its start. Half of the kills hit one of the
-// last four calls of a round: revert, compact and delete.
+// When to kill the process: the number of the call in work(), and the delay after the start of the
+// call. Half of the kills hit one of the last four calls of a round (revert, compact and delete).
 struct Strike {
   int call;
   long microseconds;
@@ -97,14 +98,15 @@ void kill_at(pid_t child, int begun, const Strike &strike) {
   ::kill(child, SIGKILL);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));  // the process did not exit by itself
+  REQUIRE(WIFSIGNALED(status));  // killed, not exited
 }
 
 bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file must be complete. Other entries are permitted only if tools hide their names.
+// Each file must be complete. The only other files permitted are temporary files that tools do not
+// list.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {
@@ -120,7 +122,7 @@ void check_files(const Tree &tree) {
   CHECK(left.size() <= many_files + 1);
 }
 
-// A compacted snapshot and its sources must never exist together, and each snapshot must restore
+// A compacted snapshot must not be listed together with its sources, and each snapshot must restore
 // complete files.
 void check_snapshots(const Tree &tree) {
   Files files(config(tree));
@@ -167,7 +169,7 @@ TEST_CASE("after 200 kills at random times, files and snapshots are old or new, 
     check_files(tree);
     check_snapshots(tree);
   }
-  // These calls remove all leftovers.
+  // Writing to each path again removes its leftover temporary file.
   Files files(config(tree));
   for (int i = 0; i < many_files; ++i) {
     files.call("file_write", R"({"path":"d/)" + std::to_string(i) + R"(","content":""})");

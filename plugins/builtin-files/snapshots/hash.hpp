@@ -1,4 +1,4 @@
-// Content hashes (BLAKE2b, 256 bits).
+// Computes content hashes (BLAKE2b, 256 bits).
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ class Hasher {
  public:
   Hasher() noexcept;
   void add(std::string_view bytes) noexcept;
-  // Must be called once, at the end.
+  // Returns the hash. Must be called only once, after the last add().
   Hash end() noexcept;
 
  private:
-  alignas(64) unsigned char state_[384];  // crypto_generichash_state
+  alignas(64) unsigned char state_[384];  // holds a crypto_generichash_state
 };
 
 Hash hash_of(std::string_view bytes) noexcept;
 std::string hex(const Hash &hash);
 
-// A hash function for tables; the bytes are already uniformly distributed.
+// Hash function for hash tables. Uses the first bytes of the hash, which are uniformly distributed.
 struct HashBytes {
   std::size_t operator()(const Hash &hash) const noexcept {
     std::size_t out = 0;

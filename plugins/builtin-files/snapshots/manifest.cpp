@@ -9,7 +9,8 @@ constexpr std::string_view magic = "bulkhead snapshot 1\n";
 constexpr std::size_t max_snapshot_name = 64;
 constexpr std::size_t max_replaced = 22;
 
-// Writes numbers in host byte order, so a store is not portable between machines.
+// Serializes a manifest. Numbers are in host byte order, so stores are not portable between
+// machines.
 class Writer {
  public:
   template <class T>
@@ -31,7 +32,8 @@ class Writer {
   std::string out_{magic};
 };
 
-// A bounds-checked reader. After an overrun, good() returns false and all values are zero.
+// A bounds-checked reader. If a read exceeds the input, good() becomes false, and all later reads
+// return zero.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {
@@ -145,7 +147,7 @@ void complete(Manifest *manifest) {
     hasher.add(e.path);
     hasher.add(e.target);
     hasher.add({reinterpret_cast<const char *>(e.hash.data()), e.hash.size()});
-    // Files without stored content are identified by size and modification time.
+    // Identifies files without stored content by size and modification time.
     if (e.kind != Kind::file || e.stored) continue;
     hasher.add({reinterpret_cast<const char *>(&e.signature.size), sizeof e.signature.size});
     hasher.add(

@@ -1,5 +1,5 @@
-// The manifest file of a snapshot: its paths with the hashes of their contents. It is written once,
-// renamed to its final name, and never changed.
+// Encodes and decodes manifests. The manifest file of a snapshot lists its paths with their content
+// hashes. It is written once, renamed to its final name, and never modified.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace builtin_files {
 
 struct Head {
-  unsigned slot = 0;           // from the file name
+  unsigned slot = 0;           // taken from the file name
   std::uint64_t sequence = 0;  // increases with each snapshot of the store
   std::int64_t created_s = 0;  // Unix time
   bool manual = false;
   std::string name;
-  std::uint64_t files = 0;              // files and links
-  std::uint64_t skipped = 0;            // entries missing from the snapshot; see Scan
-  Hash hash{};                          // hash of the contents; equal hashes mean equal snapshots
-  std::vector<std::uint64_t> replaces;  // the snapshots that were compacted into this one
+  std::uint64_t files = 0;    // number of files and links
+  std::uint64_t skipped = 0;  // number of entries that could not be included; see Scan
+  Hash hash{};                // hash of all entries; snapshots with equal hashes are equal
+  std::vector<std::uint64_t> replaces;  // sequence numbers of compacted snapshots
 };
 
 struct Manifest {
@@ -29,14 +29,14 @@ struct Manifest {
   Entries entries;
 };
 
-// Sets the file count and the hash of the head from the entries.
+// Computes head.files and head.hash from the entries.
 void complete(Manifest *manifest);
 
 std::string encode(const Manifest &manifest);
 
-// Returns nullopt if the bytes are not a manifest or are damaged.
+// Returns nullopt if `bytes` is not an intact manifest.
 std::optional<Manifest> decode(std::string_view bytes);
-// Decodes the head at the start of the file without checking the remaining bytes.
+// Decodes the head from the first max_head_bytes of the file. The entries are not checked.
 std::optional<Head> decode_head(std::string_view bytes);
 inline constexpr std::size_t max_head_bytes = 1024;
 

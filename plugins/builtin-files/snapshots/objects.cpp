@@ -19,10 +19,10 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t object_chunk_bytes = 1u << 20;
-// If more objects than this are new, the whole file system is synced instead.
+// If more new objects than this must be synced, the whole file system is synced instead.
 constexpr std::size_t max_single_syncs = 64;
 
-// Returns the path of an object, "ab/cdef...". The 256 folders limit the size of each folder.
+// Returns the path of an object: "ab/cdef...". The 256 subfolders keep each folder small.
 std::string path_of(const Hash &hash) {
   std::string path = hex(hash);
   path.insert(2, "/");
@@ -42,7 +42,8 @@ std::string store_problem(int error) {
   return "cannot write the snapshots: " + bh::error_name(error);
 }
 
-// Reads one chunk. A short chunk means the end of the file. Returns -1 and sets errno on failure.
+// Reads one chunk. Returns fewer than `size` bytes only at the end of the file. Returns -1 and sets
+// errno on failure.
 ssize_t read_chunk(int file, char *chunk, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
@@ -65,14 +66,15 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Writes zeros as a hole, so sparse files stay sparse.
+// Writes `bytes`. Skips chunks of zeros instead, so sparse files stay sparse.
 bool write_or_skip(int fd, std::string_view bytes) {
   const bool zeros = bytes.find_first_not_of('\0') == bytes.npos;
   if (!zeros) return write_all(fd, bytes);
   return ::lseek(fd, static_cast<off_t>(bytes.size()), SEEK_CUR) >= 0;
 }
 
-// Calls each(chunk) until the end of the file. Returns the error, or an empty string on success.
+// Calls `each` with successive chunks of the file. Returns the error, or an empty string on
+// success.
 std::string for_each_chunk(int file, const std::function<bool()> &stop,
                            const std::function<std::string(std::string_view)> &each) {
   struct stat s{};
@@ -107,7 +109,8 @@ Fd Objects::make_temporary(std::string *name) {
   return Workspace::open_below(folder_.get(), name->c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
 }
 
-// Renames the temporary file to its object name, or removes it if the object exists.
+// Renames a temporary file to its object name. If the object already exists, removes the temporary
+// file instead.
 bool Objects::place(int temporary, const std::string &temporary_name, const Hash &hash, Put *put) {
   const std::string path = path_of(hash);
   put->hash = hash;
@@ -173,7 +176,7 @@ Objects::Put Objects::put_large(int file, std::uint64_t max_bytes,
   const bool cloned = clone(file, fd.get());
   Hasher hasher;
   std::uint64_t size = 0;
-  // If the file was cloned, the clone is hashed, because the live file may change.
+  // If the live file was cloned, hashes the clone, because the live file may change.
   out.problem = for_each_chunk(cloned ? fd.get() : file, stop, [&](std::string_view chunk) {
     size += chunk.size();
     if (size > max_bytes) return std::string("a file grew too large");

@@ -1,8 +1,8 @@
-// Content store: each file content is stored once for all snapshots, as an object named after its
-// hash. An object is a reflink copy of the live file if the file system supports it (FICLONE),
-// otherwise a full copy. It never shares an inode with a live file.
+// Stores file contents. Each distinct content is stored once for all snapshots, in an object named
+// after its hash. An object is a reflink copy of the live file if the file system supports FICLONE,
+// otherwise a full copy. Objects never share an inode with a live file.
 //
-// Not thread-safe; may be used on any thread.
+// Not thread-safe. May be used on any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,36 +20,38 @@ inline constexpr std::string_view stopped = "the call was cancelled or timed out
 
 class Objects {
  public:
-  // `folder` is the open folder of the store, in which "objects" is created. Returns false and sets
-  // *problem on failure.
+  // Opens or creates "objects" in the store's open folder `folder`. Returns false and sets *problem
+  // on failure.
   bool open(int folder, std::string *problem);
 
   struct Put {
     Hash hash{};
-    std::uint64_t added = 0;  // growth of the store in bytes
+    std::uint64_t added = 0;  // bytes added to the store; 0 if the object already existed
     std::string problem;
   };
-  // Stores the content of an open file from its start. Returns an error if the content exceeds
-  // max_bytes.
+  // Stores the content of an open file, which must be positioned at its start. Fails if the content
+  // exceeds max_bytes or `stop` returns true.
   Put put(int file, std::uint64_t max_bytes, const std::function<bool()> &stop);
 
-  // Hashes the content of an open file from its start. Returns false if the file is unreadable or
-  // `stop` returned true.
+  // Hashes the content of an open file, which must be positioned at its start. Returns false if the
+  // file is unreadable or `stop` returns true.
   static bool hash_file(int file, const std::function<bool()> &stop, Hash *out);
 
-  // Copies an object into the empty file `to` and verifies it. Returns false and sets *problem on
-  // failure.
+  // Copies an object into the empty file `to` and verifies its hash. Returns false and sets
+  // *problem on failure.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // Both functions return the size of the object, or 0 if it does not exist. remove() deletes it.
+  // Both functions return the size of the object in bytes, or 0 if it does not exist. remove() also
+  // deletes the object.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 
-  // Removes objects for which `keep` returns false, and leftovers of killed processes. Returns the
-  // size of the remaining objects in bytes.
+  // Removes leftover temporary files and all objects for which `keep` returns false. Returns the
+  // total size of the remaining objects in bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
-  // Syncs the objects stored since the last call. Returns false and sets *problem on failure.
+  // Syncs the objects stored since the last call to disk. Returns false and sets *problem on
+  // failure.
   bool sync(std::string *problem);
 
  private:
@@ -61,8 +63,8 @@ class Objects {
 
   Fd folder_;
   std::uint64_t next_temporary_ = 0;
-  bool may_clone_ = true;         // false after the file system has rejected a clone
-  std::vector<std::string> new_;  // may not be on the disk yet
+  bool may_clone_ = true;         // false if the file system does not support reflink copies
+  std::vector<std::string> new_;  // paths of the objects that must be synced
 };
 
 }  // namespace builtin_files

@@ -49,8 +49,7 @@ class Reverter {
     }
   }
 
-  // Removes a path that is not in the snapshot. The contents of a folder are removed before the
-  // folder.
+  // Removes a path that is not in the snapshot. The caller removes the contents of a folder first.
   void remove(const Entry &live) {
     if (must_end()) return;
     const Place place = workspace_.place(live.path, false, Links::refuse);
@@ -78,7 +77,7 @@ class Reverter {
       fail(shown(kept.path) + ": " + problem);
       return false;
     }
-    // Only root can change the owner of a file. Otherwise the owner remains unchanged.
+    // Restores the owner. Only root can do this; for other users, the file keeps the current owner.
     struct stat s{};
     const bool is_ours =
         ::fstat(file.fd(), &s) == 0 && s.st_uid == kept.uid && s.st_gid == kept.gid;
@@ -108,11 +107,13 @@ class Reverter {
     }
     const Fd fd = Workspace::open_below(place.folder.get(), place.name.c_str(),
                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    // The final mode of an unwritable folder is set after its contents have been restored.
+    // The folder must be writable until its contents are restored. close_folders() sets the final
+    // mode.
     return fd.valid() && ::fchmod(fd.get(), kept_mode(kept.mode) | 0700) == 0;
   }
 
-  // Renames the temporary name to the path.
+  // Renames the temporary name to the final name. `made` is false if the temporary entry could not
+  // be created.
   bool finish(const Entry &kept, const Place &place, bool made) {
     const std::string temporary = temporary_name(place.name);
     if (made && put_in_place(place.folder.get(), temporary, place.name, Over::anything)) {
@@ -141,7 +142,7 @@ class Reverter {
   Reverted out_;
 };
 
-// Returns the entries of the snapshot at or below `path`.
+// Returns the snapshot entries at or below `path`.
 std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string &path) {
   std::vector<const Entry *> out;
   for (const Entry &e : snapshot.entries) {
@@ -159,7 +160,6 @@ void close_folders(const Workspace &workspace, const std::vector<const Entry *> 
   }
 }
 
-// Syncs the whole file system once.
 void sync(const Workspace &workspace) {
   const Opened root = workspace.open(".", O_RDONLY | O_DIRECTORY);
   if (root.fd.valid()) ::syncfs(root.fd.get());

@@ -1,4 +1,4 @@
-// Restores paths of a workspace from a snapshot. Each path is replaced atomically.
+// Restores workspace paths from a snapshot. Each path is replaced atomically.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@ namespace builtin_files {
 
 struct Reverted {
   std::uint64_t restored = 0, deleted = 0, unchanged = 0;
-  std::string problem;  // the error that ended the revert early; restored paths are kept
+  std::string problem;  // error that stopped the revert; restored paths are kept
 };
 
-// `path` is a file, link or folder of the snapshot, or "." for everything. Paths at or below it
-// that are not in the snapshot are deleted. Unchanged paths, and files whose content could not be
-// stored, are left unchanged. The caller must hold the lock of the store.
+// Restores `path`, which is a file, link or folder of the snapshot, or "." for the whole workspace.
+// Deletes paths at or below `path` that are not in the snapshot. Leaves a file unchanged if the
+// snapshot lacks its content, and fails if that file is `path` itself. The caller must hold
+// store->lock().
 Reverted revert(const Call &call, SnapshotStore *store, const Manifest &snapshot,
                 const std::string &path);
 

@@ -17,9 +17,9 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-// Number of entries read between calls to must_stop().
+// Number of names read between calls to must_stop().
 constexpr std::size_t names_between_looks = 1024;
-// Timestamps have a granularity of up to a few milliseconds. Two changes within this period can
+// File systems update timestamps only every few milliseconds. Two changes within this period can
 // have the same timestamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false if snapshots do not store files of this type.
+// Returns false if snapshots do not include entries of this type.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;
@@ -54,7 +54,8 @@ class Scanner {
   Scanner(const Call &call, Scan *out)
       : call_(call), out_(out), started_(static_cast<std::int64_t>(bh::unix_ns())) {}
 
-  // Scans one folder. `path` is its path with a trailing "/", or empty.
+  // Scans one folder recursively. `path` is the folder's path with a trailing "/", or empty for the
+  // workspace itself.
   void folder(Fd fd, const std::string &path, int level) {
     const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail("cannot read a folder: " + bh::error_name(errno));
@@ -66,7 +67,7 @@ class Scanner {
   }
 
  private:
-  // Returns an incomplete list if the call must stop.
+  // If the call must stop, the returned list is incomplete.
   static std::vector<std::string> names_of(const Call &call, DIR *dir) {
     std::vector<std::string> names;
     while (const dirent *e = ::readdir(dir)) {
@@ -88,7 +89,7 @@ class Scanner {
       return fail("the workspace has more than 1,000,000 files, the limit for snapshots");
     }
     struct stat s{};
-    // The entry has been removed since it was listed.
+    // Skips entries that were removed after the folder was read.
     if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;
     Entry e;
     if (!fill(folder_fd, name.c_str(), s, started_, &e)) {
@@ -134,7 +135,7 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   Scan out;
   const Place place = workspace.place(path, false, Links::refuse);
   struct stat s{};
-  // A missing parent folder is not an error.
+  // A missing parent folder is not an error: the path does not exist.
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;

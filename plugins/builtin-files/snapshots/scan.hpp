@@ -1,4 +1,4 @@
-// Scans the current contents of a workspace.
+// Lists the current contents of a workspace.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace builtin_files {
 
-// Maximum number of entries in a workspace with snapshots.
+// Maximum number of entries per scan. Larger workspaces cannot have snapshots.
 inline constexpr std::size_t max_scanned = 1'000'000;
 
 struct Scan {
-  Entries entries;            // files without hash, links with their targets
-  std::uint64_t skipped = 0;  // special files, and folders that cannot be read
-  std::string problem;        // the error; empty if the scan succeeded
+  Entries entries;            // file entries have no hash
+  std::uint64_t skipped = 0;  // number of special files and unreadable folders
+  std::string problem;        // error message; empty if the scan succeeded
 };
 
-// Scans `path` (a folder, or "." for the whole workspace) recursively. Links are not followed.
+// Scans the folder `path` recursively ("." is the whole workspace). Links are not followed.
 Scan scan(const Call &call, const Workspace &workspace, const std::string &path);
 
-// Scans one path. Returns no entry if the path does not exist.
+// Scans one file, link or folder. Returns no entry if the path does not exist.
 Scan scan_one(const Workspace &workspace, const std::string &path);
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// snapshots_create, snapshots_delete, snapshots_compact, snapshots_list.
+// Implements the snapshots_create, snapshots_delete, snapshots_compact and snapshots_list tools.
 #include "builtin-files/snapshots/snapshot_tools.hpp"
 
 #include <bulkhead/cpp/json_writer.hpp>
@@ -45,10 +45,10 @@ std::size_t manual_available(const SnapshotStore &store) {
 
 // ---- snapshots_list --------------------------------------------------------------------------
 
-// Changes since the previous snapshot.
+// Summarizes the changes between a snapshot and the previous snapshot.
 struct Summary {
   std::uint64_t created = 0, edited = 0, deleted = 0;
-  std::string changes;  // JSON, at most max_listed_changes entries
+  std::string changes;  // JSON array elements for the first max_listed_changes changes
 };
 
 Summary summary_of(const Manifest &snapshot, const Entries &before) {
@@ -101,7 +101,6 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
   Listing out;
   const std::vector<Head> there = store.heads();
   Entries before;
-  // Each snapshot is compared with the previous snapshot.
   for (auto head = there.rbegin(); head != there.rend(); ++head) {
     if (call.must_stop()) return {{}, {}, "the call was cancelled or timed out"};
     auto snapshot = store.load(head->slot);

@@ -1,4 +1,4 @@
-// The snapshot tools; see tools.hpp. Each tool requires a Call with stores.
+// Declares the snapshot tools. The Call passed to a snapshot tool must have snapshot stores.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace builtin_files {
 
 inline constexpr std::uint64_t snapshot_ms =
-    600'000;  // limit for a call, in addition to its own deadline
+    600'000;  // time limit for a call; the deadline of the call may be earlier
 
 std::string snapshots_create(const Call &call);
 std::string snapshots_delete(const Call &call);
@@ -29,25 +29,26 @@ inline constexpr Tool snapshot_tools[] = {{"snapshots_create", snapshots_create,
                                           {"snapshots_history", snapshots_history, false},
                                           {"snapshots_revert", snapshots_revert, true}};
 
-// Returns the definitions for tools/list as objects separated by commas, like definitions().
+// Returns the definitions of the snapshot tools for tools/list, separated by commas.
 std::string snapshot_definitions(const std::vector<Workspace> &workspaces);
 
 // ---- shared helpers --------------------------------------------------------------------------
 
-// Returns the store of the workspace that the call names.
+// Returns the store of the workspace that the call selects.
 SnapshotStore &store_of(const Call &call);
 SnapshotStore &store_to_change(const Call &call);
 
-// Returns true for 1 to 64 letters, digits, "_" and "-".
+// Returns true if `name` has 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
-// Returns the age of a snapshot as a string: "just now", "1 min ago", "5 min ago", "2 hr ago".
+// Returns the age of a snapshot, such as "just now", "1 min ago" or "2 hr ago".
 std::string age_of(const Head &head);
 
 // Normalizes a path argument: removes "./", "//" and a trailing "/".
 std::string plain_path(std::string_view path);
 
-// Returns a part of a long text, followed by a line with the start_index of the next part.
+// Returns up to `length` bytes of `text` from offset `start`. If text remains, appends a line with
+// the start_index of the next page.
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length);
 
 // Takes an automatic snapshot. Returns the error, or an empty string on success.

@@ -1,4 +1,4 @@
-// Tests of the snapshot tools through the plugin.
+// Tests the snapshot tools through the plugin interface.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +19,8 @@ bool has(const std::string &text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
-// A writable workspace with a snapshot folder next to it. Automatic snapshots are disabled.
+// Runs the plugin with a writable workspace and a snapshot folder next to it. Automatic snapshots
+// are disabled.
 class Snapshots : public builtin_files::testing::Files {
  public:
   explicit Snapshots(Tree &tree, const std::string &more = ",\"interval_s\":0")
@@ -39,7 +40,7 @@ class Snapshots : public builtin_files::testing::Files {
   }
   static fs::path folder(const Tree &tree) { return tree.outside() / "snapshots" / "work"; }
 
-  // Parses the JSON text of the result. If the tool fails, throws its error message.
+  // Calls a snapshot tool and parses its JSON output. Throws the error message if the tool fails.
   Answer json(const std::string &tool, const std::string &arguments = "{}") {
     Answer answer = call("snapshots_" + tool, arguments);
     if (answer.is_error()) throw std::runtime_error(answer.text());
@@ -53,7 +54,7 @@ class Snapshots : public builtin_files::testing::Files {
     CHECK(answer.is_error());
     return answer.text();
   }
-  // Returns all changes joined into one string: "created a, modified b, ...".
+  // Returns all changes in one string: "created a, modified b, ...".
   std::string changes() {
     const Answer list = json("changes", R"({"format":"json"})");
     std::string out;
@@ -83,8 +84,8 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Writes the same number of bytes and restores the modification time, so only the ctime and the
-// content change.
+// Overwrites the first bytes of a file and restores its modification time. The size stays the same,
+// so only the content and the ctime change.
 void edit_unseen(const Tree &tree, const char *path, std::string_view bytes) {
   const auto time = fs::last_write_time(tree.root() / path);
   std::ofstream(tree.root() / path, std::ios::binary | std::ios::in) << bytes;
@@ -168,7 +169,7 @@ TEST_CASE("D11 changes are detected by content, and the text is plain JSON") {
   CHECK(list.json()[1]["checkpoint_name"] == "one");
   CHECK(list.json()[1]["size"].GetInt() == 5);
   CHECK(list.json()[1]["checkpoint_age"] == "just now");
-  // Each path is reported once, for the newest snapshot that differs from it.
+  // Each path is compared with the newest snapshot that differs from it.
   files.create("two");
   tree.file("new", "m");
   const Answer again = files.json("changes", R"({"format":"json"})");
@@ -376,7 +377,7 @@ TEST_CASE("D15 automatic snapshots use a ring of slots, and an unchanged workspa
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
-  // The content before the last write is still stored; the oldest objects have been removed.
+  // The previous content is stored. Contents of overwritten snapshots have been removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {
@@ -486,7 +487,7 @@ TEST_CASE("the next change removes leftovers of a killed process") {
   CHECK(second.changes().empty());
 }
 
-TEST_CASE("taking a snapshot reports progress and can be cancelled") {
+TEST_CASE("snapshot creation reports progress and can be cancelled") {
   Tree tree;
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
   fs::create_directory(tree.outside() / "kept");
@@ -498,8 +499,8 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // The first progress report about file contents cancels the call. By then, the twenty files have
-  // been counted.
+  // Cancels the call at the first progress report about file contents. The twenty files have been
+  // listed by then.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));
@@ -552,8 +553,8 @@ TEST_CASE("a cancelled comparison or revert stops immediately") {
   };
   REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
-  // The first twenty reports are for finding the files; the others are for comparing or restoring
-  // them.
+  // The first twenty reports are from listing the files. Later reports are from comparing or
+  // restoring them.
   stop_at = 25;
   const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
   CHECK(changes.is_error());

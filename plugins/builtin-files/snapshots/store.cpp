@@ -19,7 +19,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_manifest_bytes = 1u << 30;
-// Interval between calls to must_stop() while waiting for the lock.
+// Interval between attempts to take the lock.
 constexpr auto between_looks = std::chrono::milliseconds(20);
 
 std::string read_file(int folder, const std::string &name, std::size_t max_bytes) {
@@ -61,7 +61,7 @@ bool same_content(const Entry &live, const Entry &kept) {
   return kept.kind == Kind::file && kept.stored && kept.settled && live.signature == kept.signature;
 }
 
-// Copies hashes to entries whose path and content are unchanged.
+// Copies the hashes of stored entries to live entries with the same path and unchanged content.
 void reuse_hashes(Entries *live, const Entries &kept) {
   auto k = kept.begin();
   for (Entry &e : *live) {
@@ -73,8 +73,8 @@ void reuse_hashes(Entries *live, const Entries &kept) {
   }
 }
 
-// Merges two lists of entries. For each path, the newer entry is kept. Older entries that conflict
-// with it (below a file, or in place of a folder) are dropped.
+// Merges two sorted entry lists. For each path, the newer entry is kept. An older entry is dropped
+// if it is below a path that is not a folder in the merged list.
 Entries merged(Entries older, Entries newer) {
   Entries all;
   auto o = older.begin();
@@ -85,7 +85,7 @@ Entries merged(Entries older, Entries newer) {
   }
   all.insert(all.end(), std::make_move_iterator(o), std::make_move_iterator(older.end()));
   Entries out;
-  std::string no_folder;  // entries below this path cannot exist
+  std::string no_folder;  // a path that is not a folder; entries below it are dropped
   for (Entry &e : all) {
     if (!no_folder.empty() && is_within(e.path, no_folder)) continue;
     no_folder = e.kind == Kind::folder ? std::string() : e.path;
@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // Polls try_lock(), so that a cancellation is detected quickly.
+  // Polls because a blocked mutex cannot be interrupted by a cancellation.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another call was using the snapshots";
@@ -158,8 +158,8 @@ std::vector<Head> SnapshotStore::heads() const {
     head->slot = slot;
     out.push_back(std::move(*head));
   }
-  // A process may have been killed after writing a compacted snapshot and before removing its
-  // sources.
+  // Skips sources of compacted snapshots. They remain if a process was killed before it removed
+  // them.
   std::vector<std::uint64_t> gone;
   for (const Head &h : out) gone.insert(gone.end(), h.replaces.begin(), h.replaces.end());
   std::erase_if(out, [&](const Head &h) {
@@ -176,8 +176,8 @@ std::optional<Manifest> SnapshotStore::load(unsigned slot) const {
   return out;
 }
 
-// Called before the first change. Takes the exclusive lock and removes leftovers of killed
-// processes.
+// Takes the exclusive file lock and removes leftovers of killed processes. Must be called before
+// any change. Has no effect if this object already holds the lock.
 bool SnapshotStore::acquire(std::string *problem) {
   if (acquired_) return true;
   lock_ = Workspace::open_below(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
@@ -202,7 +202,8 @@ bool SnapshotStore::acquire(std::string *problem) {
       lock_ = Fd();
       return false;
     }
-    // Removes leftover sources of compacted snapshots. Other files do not belong to the store.
+    // Removes leftover sources of compacted snapshots. Files without a valid head do not belong to
+    // the store and are kept.
     if (!listed && decode_head(read_file(folder_.get(), name, max_head_bytes))) {
       ::unlinkat(folder_.get(), name.c_str(), 0);
     }
@@ -247,7 +248,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
   out.problem = add_contents(call, &out.value);
   making_ = nullptr;
   if (out.good()) objects_.sync(&out.problem);
-  // The next change finds and removes unused objects.
+  // After a failure, the next acquire() removes unused objects.
   if (!out.good()) acquired_ = false;
   complete(&out.value);
   return out;
@@ -268,7 +269,8 @@ std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
   return {};
 }
 
-// Leaves `stored` false if the file is too large or unreadable.
+// Stores the content of a file. If the file is too large or unreadable, returns success without
+// setting `stored`.
 std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   if (entry->signature.size > config_.max_file_bytes) return {};
   if (!make_room(entry->signature.size)) {
@@ -288,8 +290,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changes while it is read, the content that was read is stored, and the next
-  // snapshot compares the file again.
+  // If the file changed while it was read, the entry is not settled, so the next snapshot reads the
+  // file again.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
   entry->hash = put.hash;
@@ -297,8 +299,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   return {};
 }
 
-// Removes automatic snapshots, oldest first. The newest snapshot is kept, because the next snapshot
-// is based on it.
+// Removes automatic snapshots, oldest first, until `bytes` fit into the limit. Keeps the newest
+// snapshot because the next snapshot reuses its hashes. Returns false if there is not enough room.
 bool SnapshotStore::make_room(std::uint64_t bytes) {
   while (used_ + bytes > config_.max_bytes) {
     const std::vector<Head> there = heads();
@@ -330,7 +332,7 @@ std::string SnapshotStore::commit(const Manifest &manifest, unsigned slot, Over 
   return {};
 }
 
-// Removes a snapshot and the objects used only by it.
+// Removes a snapshot and the objects that only this snapshot uses.
 void SnapshotStore::forget(unsigned slot) {
   const auto manifest = load(slot);
   const std::string name = checkpoint_name(slot);
@@ -353,7 +355,7 @@ void SnapshotStore::collect(const Entries &candidates) {
   for (const Head &head : heads()) {
     if (unneeded.empty()) return;
     const auto other = load(head.slot);
-    if (!other) return;  // the objects of a damaged snapshot are unknown
+    if (!other) return;  // without the manifest, it is unknown which objects are needed
     need(other->entries);
   }
   for (const Hash &hash : unneeded) used_ -= std::min(used_, objects_.remove(hash));
@@ -442,7 +444,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   if (out.value.sources.size() < 2) return {{}, "specify at least two different checkpoints"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
-  // Uses a free slot, or the slot of a manual source, which is removed anyway.
+  // Uses a free slot, or overwrites a manual source.
   const auto free = free_slot(auto_slots, all_slots);
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });
@@ -455,7 +457,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     for (const unsigned slot : out.value.sources) {
       if (slot != made.head.slot) forget(slot);
     }
-    // Objects of the replaced snapshot may remain; the next acquire() removes them.
+    // Objects of the overwritten snapshot may remain. The next acquire() removes them.
     if (!free) acquired_ = false;
   }
   out.value.head = made.head;

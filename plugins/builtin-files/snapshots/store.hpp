@@ -1,10 +1,11 @@
-// The snapshots of one workspace, in numbered slots and within limits.
+// Stores the snapshots of one workspace in numbered slots and enforces the size limits.
 //
-// The store's folder contains "objects" (objects.hpp), one file "cp-SLOT" per snapshot
-// (manifest.hpp), and "lock". A snapshot exists while its file exists under that name. Unused
-// objects are removed afterwards or, if the process is killed in between, before the next change.
+// The store's folder contains the file contents ("objects", see objects.hpp), one manifest per
+// snapshot ("cp-SLOT", see manifest.hpp), and a lock file ("lock"). A snapshot exists as long as
+// its manifest exists. When a snapshot is deleted, its manifest is removed before its unused
+// objects. If the process is killed in between, the next change removes these objects.
 //
-// May be used on any thread, by one thread at a time; each call locks the store.
+// The caller must hold lock() while it uses the snapshots. Any thread may hold it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ inline constexpr unsigned auto_slots = 10;    // 0 to 9
 inline constexpr unsigned manual_slots = 12;  // 10 to 21
 inline constexpr unsigned all_slots = auto_slots + manual_slots;
 
-// A value, or an error message.
+// Either a value or an error message.
 template <class T>
 struct Outcome {
   T value{};
@@ -38,22 +39,23 @@ class SnapshotStore {
  public:
   SnapshotStore(const Workspace &workspace, const SnapshotConfig &config);
 
-  // Opens or creates the folder of this workspace in config.path. Returns false and sets *problem
-  // on failure.
+  // Opens the workspace's folder in config.path and creates it if necessary. Returns false and sets
+  // *problem on failure.
   bool open(std::string *problem);
 
   const Workspace &workspace() const noexcept { return workspace_; }
   bool before_changes() const noexcept { return config_.before_changes; }
   std::uint64_t max_file_bytes() const noexcept { return config_.max_file_bytes; }
 
-  // Returns the heads of all snapshots, newest first. Damaged snapshots are skipped.
+  // Returns the heads of all snapshots, newest first. Damaged snapshots are omitted.
   std::vector<Head> heads() const;
   std::optional<Manifest> load(unsigned slot) const;
 
-  // Takes a manual snapshot. Fails if no slot is free.
+  // Takes a manual snapshot. Fails if no manual slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot. If ten automatic snapshots exist, the oldest is replaced. If
-  // nothing has changed since the newest snapshot, takes no snapshot and returns slot == all_slots.
+  // Takes an automatic snapshot, which replaces the oldest one if all automatic slots are used. If
+  // the workspace has not changed since the newest snapshot, takes no snapshot and returns a head
+  // with slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
   // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
@@ -62,16 +64,16 @@ class SnapshotStore {
     Head head;
     std::vector<unsigned> sources;
   };
-  // Merges at least two snapshots into one manual snapshot, which contains the newest version of
-  // each path. The same step removes the sources.
+  // Merges at least two snapshots into one manual snapshot with the newest version of each path.
+  // The sources are removed in the same atomic step.
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 
-  // Returns the content store; the caller must hold lock().
+  // Returns the content store. The caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
-  // Waits until other calls release the lock or call.must_stop() returns true. Returns no lock and
-  // sets *problem on failure.
+  // Waits for exclusive access. If call.must_stop() becomes true first, returns an empty lock and
+  // sets *problem.
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:
@@ -91,12 +93,12 @@ class SnapshotStore {
   Fd folder_;
   Fd lock_;
   Objects objects_;
-  bool acquired_ = false;            // leftovers have been removed, and `used_` is valid
-  std::uint64_t used_ = 0;           // bytes of objects and manifests
-  const Entries *making_ = nullptr;  // objects of these entries must not be removed
+  bool acquired_ = false;            // set by acquire()
+  std::uint64_t used_ = 0;           // total size of objects and manifests in bytes
+  const Entries *making_ = nullptr;  // entries whose objects must not be removed
 };
 
-// Returns the name of a slot, such as "cp-12". checkpoint_slot() returns nullopt for other names.
+// Returns the name of a slot, such as "cp-12".
 std::string checkpoint_name(unsigned slot);
 std::optional<unsigned> checkpoint_slot(std::string_view name);
 

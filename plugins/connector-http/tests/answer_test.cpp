@@ -1,4 +1,4 @@
-// Tests of invalid and excessive answers to POSTs.
+// Tests invalid and oversized responses to POSTs.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
@@ -15,7 +15,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Returns the size of this process's private writable memory in MiB.
+// Returns the VmData of this process: the size of its private writable memory, in MiB.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -26,7 +26,7 @@ std::size_t data_mib() {
 
 }  // namespace
 
-TEST_CASE("a request that is accepted without an answer fails immediately") {
+TEST_CASE("a request that the server accepts without a response fails immediately") {
   const int status = GENERATE(202, 204);
   Server server([&](const Request &, Peer &peer) { peer.answer(status, "", "", ""); });
   Fixture f;
@@ -38,7 +38,7 @@ TEST_CASE("a request that is accepted without an answer fails immediately") {
   CHECK(f.seen.events[0].text.find("may have run") != std::string::npos);
 }
 
-TEST_CASE("a request accepted with 202 may be answered on the lane's event stream") {
+TEST_CASE("a request accepted with 202 may receive its response on the lane's event stream") {
   std::atomic<bool> asked = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET") {
@@ -61,7 +61,7 @@ TEST_CASE("a request accepted with 202 may be answered on the lane's event strea
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("JSON without a response is delivered, and the request fails") {
+TEST_CASE("JSON without a JSON-RPC response is delivered, and the request fails") {
   const std::string body =
       GENERATE(as<std::string>{}, R"({"jsonrpc":"2.0","method":"notifications/x"})",
                R"([{"jsonrpc":"2.0","method":"notifications/x"}])");
@@ -84,11 +84,12 @@ TEST_CASE("JSON without a response is delivered, and the request fails") {
   CHECK(f.seen.events[1].code == BH_E_PROTOCOL);
 }
 
-TEST_CASE("a connection is reused after the chunked answer to a notification") {
+TEST_CASE("a connection is reused after the chunked response to a notification") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // separates the next bytes
+      // Makes the client receive the next bytes separately.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return peer.send("0\r\n\r\n");
     }
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
@@ -96,7 +97,7 @@ TEST_CASE("a connection is reused after the chunked answer to a notification") {
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
-  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);  // waits for the answer to `initialized`
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);  // waits for the response to `initialized`
   REQUIRE(f.wait_events(1));
   for (const Request &r : server.requests()) {
     if (r.method == "POST") CHECK(r.connection == 1);
@@ -104,7 +105,7 @@ TEST_CASE("a connection is reused after the chunked answer to a notification") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("reading an endless answer to a notification is limited") {
+TEST_CASE("reading an endless response to a notification is limited") {
   std::atomic<bool> closed = false;
   Server server([&](const Request &, Peer &peer) {
     peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -119,8 +120,8 @@ TEST_CASE("reading an endless answer to a notification is limited") {
   CHECK(f.seen.events.empty());
 }
 
-TEST_CASE("an announced length does not reserve memory") {
-  if (sanitized) return;  // the sanitizer's runtime maps more memory
+TEST_CASE("an announced length does not allocate memory") {
+  if (sanitized) return;  // the sanitizers map more memory
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 64u << 20;
   constexpr int calls = 48;
@@ -143,6 +144,7 @@ TEST_CASE("an announced length does not reserve memory") {
   REQUIRE(f.send(lane, 999, call(999)) == BH_OK);
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
-  CHECK(data_mib() - before < 768);  // MiB; 1536 are announced, and the server's stacks take 384
+  // The server announces 1536 MiB. The stacks of its threads take 384 MiB.
+  CHECK(data_mib() - before < 768);
   f.stop();
 }

@@ -1,4 +1,4 @@
-// Test fixture: the plugin between a recording fake host and a test server.
+// Test fixture: the plugin, a fake host that records events, and a test server.
 #pragma once
 
 #include <dirent.h>
@@ -33,10 +33,10 @@ struct Event {
   std::uint32_t retry_after_ms = 0;
 };
 
-// Records the plugin's calls to the host.
+// Records the events that the plugin reports to the host.
 struct Recorder {
   std::vector<Event> events;
-  std::function<void(const Event &)> on_event;  // called inside the callback
+  std::function<void(const Event &)> on_event;  // called within the host callback
 
   void add(Event event) {
     events.push_back(std::move(event));
@@ -115,7 +115,7 @@ struct Fixture {
   bh_status send(void *lane, std::uint64_t exchange, const std::string &text,
                  std::uint32_t kind = BH_LANE_REQUEST, std::uint32_t flags = 0,
                  std::uint64_t deadline_ns = 0) {
-    // The message has two parts, like messages that the host splices.
+    // The message has two parts, like the messages that the host splices.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(std::string_view(text).substr(0, half)),
                              bh::str(std::string_view(text).substr(half))};
@@ -141,7 +141,7 @@ struct Fixture {
     connector->lane_close(plugin->self, lane);
     return wait([&] { return count(Event::closed, id) == 1; });
   }
-  // Sends initialize as exchange 1, then initialized, then calls ready.
+  // Sends `initialize` as exchange 1 and `initialized`, then calls ready().
   bool handshake(void *lane) {
     send(lane, 1, R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})", BH_LANE_REQUEST,
          BH_LANE_INITIALIZE);
@@ -172,7 +172,7 @@ inline std::string call(int id) {
          R"(,"method":"tools/call","params":{"name":"x"}})";
 }
 
-// Answers the handshake of a plain MCP server. Returns true if the request was part of it.
+// Handles the handshake requests of a test server. Returns true if `r` was such a request.
 inline bool handshake_step(const Request &r, Peer &peer, const std::string &session = "s-1") {
   if (r.method == "GET") return peer.answer(405, ""), true;
   if (r.method == "DELETE") return peer.answer(200, ""), true;

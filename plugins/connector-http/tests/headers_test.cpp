@@ -1,4 +1,4 @@
-// Tests which headers of a message are sent and which are rejected.
+// Tests which message headers are sent and which are rejected.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -35,7 +35,7 @@ void answer_calls(const Request &r, Peer &peer) {
   peer.answer(200, result(std::atoi(&r.body[at + 5])));
 }
 
-// Returns the request of an exchange as the server received it.
+// Returns the request of an exchange as received by the server.
 Request request_of(const Server &server, int id) {
   for (const Request &r : server.requests()) {
     if (r.body == call(id)) return r;
@@ -73,7 +73,8 @@ TEST_CASE("the headers of a message are sent only with that message") {
   CHECK(without.header("mcp-protocol-version") == "2025-06-18");
   CHECK_FALSE(without.headers.contains("mcp-method"));
 
-  // A host built before headers existed passes a smaller struct; memory after it is not read.
+  // An older host passes a smaller struct without headers. The plugin must not read beyond its
+  // size.
   REQUIRE(send_with(f, lane, 4, {{"Host", "elsewhere"}}, offsetof(bh_lane_message, headers)) ==
           BH_OK);
   REQUIRE(f.wait_events(3));

@@ -1,4 +1,4 @@
-// Tests of Streamable HTTP through the whole plugin: answers, sessions, headers, failures.
+// Tests Streamable HTTP with the whole plugin: responses, sessions, headers and failures.
 #include <bulkhead/cpp/clock.hpp>
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 using namespace connector_http::testing;
 
-TEST_CASE("JSON and event stream answers are received, with session and version headers") {
+TEST_CASE("JSON and event stream responses are received, with session and version headers") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
@@ -137,7 +137,7 @@ TEST_CASE("a lost session fails the call and takes the lane down") {
   for (const Request &r : server.requests()) CHECK(r.method != "DELETE");
 }
 
-TEST_CASE("an error answer that contains a JSON-RPC error for this request is delivered") {
+TEST_CASE("an error response that contains a JSON-RPC error for the request is delivered") {
   const std::string body = R"({"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}})";
   Server server([&](const Request &r, Peer &peer) {
     if (handshake_step(r, peer, "")) return;
@@ -186,7 +186,7 @@ TEST_CASE("a lane may be closed in a message callback") {
   };
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
   REQUIRE(f.wait([&] { return f.count(Event::closed, 1) == 1; }));
-  CHECK(f.count(Event::message, 1) == 1);  // no event after lane_close
+  CHECK(f.count(Event::message, 1) == 1);  // no event follows lane_close
   f.host.run_for(20);
   CHECK(f.count(Event::closed, 1) == 1);
 }
@@ -201,8 +201,7 @@ TEST_CASE("an abandoned exchange gets no more events, and its connection is clos
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
-  // The POST may not be the last request, because the stream for unrelated messages is opened at
-  // the same time.
+  // Searches all requests because the GET for the event stream is sent at the same time.
   REQUIRE(f.wait([&] {
     for (const Request &r : server.requests()) {
       if (r.body == call(2)) return true;
@@ -244,7 +243,7 @@ std::string read_request(int id) {
          R"(,"method":"resources/read","params":{"uri":"a:b"}})";
 }
 
-// Refuses the first requests with this status and Retry-After.
+// A handler that rejects the first requests with a status and Retry-After.
 struct Refusing {
   int status;
   const char *retry_after;
@@ -277,7 +276,8 @@ TEST_CASE("a repeatable request is retried after Retry-After") {
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
   CHECK(refusing.seen == 3);
-  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the time requested by the server
+  // The client waits at least as long as Retry-After requires.
+  CHECK(bh::monotonic_ms() - start >= 2'000);
   std::size_t same = 0;
   for (const Request &r : server.requests()) same += r.body == read_request(2) ? 1 : 0;
   CHECK(same == 3);
@@ -312,7 +312,7 @@ TEST_CASE("a request is retried at most three times, and not after its deadline"
   CHECK(refusing.seen == c.sent);
 }
 
-TEST_CASE("a request waiting for its retry can be abandoned, and ends with its lane") {
+TEST_CASE("a request that waits for its retry can be abandoned, and ends with its lane") {
   Refusing refusing{429, "Retry-After: 1\r\n", 100};
   Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
   Fixture f;

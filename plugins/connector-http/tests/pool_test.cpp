@@ -1,4 +1,4 @@
-// Tests of shared connections: reuse, lost connections, limits, hostile and large answers.
+// Tests shared connections: reuse, lost connections, limits, and malicious and oversized responses.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -8,7 +8,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// Sends one call and returns its result.
+// Sends one call and returns the event that completes it.
 Event one_call(Fixture &f, void *lane, int id) {
   f.seen.events.clear();
   if (f.send(lane, static_cast<std::uint64_t>(id), call(id)) != BH_OK) {
@@ -67,7 +67,7 @@ TEST_CASE("fifty lanes share one pool") {
   std::vector<void *> lanes;
   for (bh_lane i = 1; i <= 50; ++i) {
     lanes.push_back(f.open(Fixture::definition(server.url()), i));
-    // Calls are sent without initialize, because each initialize would use a new connection.
+    // `initialize` is omitted because it would require a new connection.
     CHECK(one_call(f, lanes.back(), 2).kind == Event::message);
   }
   CHECK(server.connections() == 1);
@@ -87,7 +87,8 @@ TEST_CASE("an idle connection closed by the server is not reused") {
   void *lane = f.open(Fixture::definition(server.url()));
   CHECK(one_call(f, lane, 2).kind == Event::message);
   server.close_idle();
-  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the close was detected
+  // Waits until the client detects that the server has closed the connection.
+  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));
   CHECK(one_call(f, lane, 2).kind == Event::message);
   CHECK(server.requests().size() == 2);
 }
@@ -109,7 +110,7 @@ TEST_CASE("a connection lost during a call is reported, and the call is not retr
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("without a listening server, a call fails as not sent") {
+TEST_CASE("if no server is listening, the call fails and was not sent") {
   int port = 0;
   {
     port = Server([](const Request &, Peer &) {}).port();
@@ -127,7 +128,7 @@ TEST_CASE("addresses are tried in turn, and unresolvable names are reported") {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
   Fixture f;
-  // ::1 is tried first, but has no listener.
+  // ::1 is tried first, but no server is listening on it.
   void *lane =
       f.open(Fixture::definition("http://localhost:" + std::to_string(server.port()) + "/"));
   CHECK(one_call(f, lane, 2).kind == Event::message);
@@ -137,7 +138,7 @@ TEST_CASE("addresses are tried in turn, and unresolvable names are reported") {
   CHECK(e.text.find("resolve") != std::string::npos);
 }
 
-TEST_CASE("invalid HTTP answers fail only the call") {
+TEST_CASE("invalid HTTP responses fail only the call") {
   const std::string raw =
       GENERATE(as<std::string>{}, "SSH-2.0-OpenSSH\r\n\r\n",
                "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}\r\n\r\n",
@@ -160,11 +161,12 @@ TEST_CASE("invalid HTTP answers fail only the call") {
   const Event e = one_call(f, lane, 2);
   CHECK(e.kind == Event::failed);
   CHECK(e.code == BH_E_PROTOCOL);
-  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the server's close was detected
+  // Waits until the client detects that the server has closed the connection.
+  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));
   CHECK(one_call(f, lane, 3).kind == Event::message);
 }
 
-TEST_CASE("an answer that arrives byte by byte is parsed") {
+TEST_CASE("a response that arrives byte by byte is parsed") {
   const bool chunked = GENERATE(false, true);
   Server server([&](const Request &, Peer &peer) {
     const std::string body = result(2);
@@ -192,7 +194,7 @@ TEST_CASE("an answer that arrives byte by byte is parsed") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("answers of 8 MB and large requests are transferred completely") {
+TEST_CASE("responses of 8 MB and large requests are transferred completely") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 32u << 20;
   limits.write_queue_bytes = 64u << 20;
@@ -253,7 +255,7 @@ TEST_CASE("the size of messages, events, heads and the queue is limited") {
 TEST_CASE("the queue to a server that does not read is limited") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
-  // Without accept(), connections stay in the kernel's backlog of the listener.
+  // Without accept(), connections stay in the listener's backlog, and nothing is read from them.
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -266,7 +268,7 @@ TEST_CASE("the queue to a server that does not read is limited") {
   void *lane =
       f.open(Fixture::definition("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/"));
   const std::string big(20u << 20, 'z');
-  REQUIRE(f.send(lane, 1, big) == BH_OK);  // a first message of any size is accepted
+  REQUIRE(f.send(lane, 1, big) == BH_OK);  // the first message may have any size
   f.host.run_for(20);
   CHECK(f.send(lane, 2, call(2)) == BH_E_LIMIT);
   f.abandon(lane, 1);
@@ -289,7 +291,8 @@ TEST_CASE("opening and closing 500 lanes leaks no resources") {
       REQUIRE(f.close(lane));
       f.seen.events.clear();
     }
-    REQUIRE(f.wait([&] { return server.open() == 0; }));  // without lanes there are no connections
+    // Closing the lanes closes their connections.
+    REQUIRE(f.wait([&] { return server.open() == 0; }));
     CHECK(open_descriptors() <= started);
     CHECK(f.host.watches() == 0);
     f.stop();

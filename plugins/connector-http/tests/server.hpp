@@ -1,5 +1,5 @@
-// A scripted HTTP server for tests, on 127.0.0.1 and a port selected by the kernel, with one thread
-// per connection. A function of the test answers requests.
+// A test HTTP server on 127.0.0.1 and a port that the kernel selects. Each connection has its own
+// thread. The test provides a function that handles the requests.
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,9 +26,9 @@ namespace connector_http::testing {
 
 struct Request {
   std::string method, target, body;
-  std::map<std::string, std::string> headers;  // names in lower case
-  int connection = 0;                          // counted from 1
-  int number = 0;                              // on this server, from 1
+  std::map<std::string, std::string> headers;  // names in lowercase
+  int connection = 0;                          // number of the connection, from 1
+  int number = 0;                              // number of the request on this server, from 1
 
   std::string header(const std::string &name) const {
     const auto it = headers.find(name);
@@ -36,7 +36,7 @@ struct Request {
   }
 };
 
-// The server side of a connection. Used only by the handler.
+// The server side of a connection, for the request handler.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {}
@@ -54,7 +54,7 @@ class Peer {
     head += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     send(head.append(body));
   }
-  // Begins an event stream with chunked encoding; end_events() ends it.
+  // Starts an event stream with chunked encoding. end_events() ends the stream.
   void begin_events(const std::string &headers = {}) {
     send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + headers +
          "Transfer-Encoding: chunked\r\n\r\n");
@@ -129,7 +129,7 @@ class Server {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(open_.size());
   }
-  // Closes connections that have no current request.
+  // Closes all connections. No request may be in progress.
   void close_idle() {
     const std::lock_guard lock(mutex_);
     for (int fd : open_) ::shutdown(fd, SHUT_RDWR);
@@ -139,7 +139,7 @@ class Server {
   void accept_all() {
     for (;;) {
       const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      // A test has exhausted the process's descriptors, so this thread gets none.
+      // A test has exhausted the file descriptors of the process, so accept() is retried.
       if (fd < 0 && errno == EMFILE && !ending_) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         continue;

@@ -1,4 +1,4 @@
-// Tests of lanes that use the http-client plugin, with a proxy.
+// Tests lanes that use the http-client plugin with a proxy.
 #include <catch2/catch.hpp>
 
 #include "bulkhead/abi/ext/draft/http.h"
@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// The host's role: passes the service's functions to the plugin, with the host's ctx as self.
+// This test acts as the host: `passed_on` calls the functions of the http-client plugin.
 const bh_plugin *service = nullptr;
 const bh_http_service *functions() {
   return static_cast<const bh_http_service *>(service->get_ext(service->self, BH_EXT_HTTP_SERVICE));
@@ -77,7 +77,7 @@ TEST_CASE("JSON, event streams, sessions and headers work through the service") 
   }
 }
 
-TEST_CASE("the answer to a notification is read completely, and its connection is reused") {
+TEST_CASE("the response to a notification is read completely, and its connection is reused") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -88,7 +88,7 @@ TEST_CASE("the answer to a notification is read completely, and its connection i
   ServiceFixture f(server.url(""));
   void *lane = f.open(Fixture::definition(url));
   REQUIRE(f.handshake(lane));
-  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);  // waits for the answer to `initialized`
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);  // waits for the response to `initialized`
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].text == result(2));
   for (const Request &r : server.requests()) {
@@ -113,7 +113,7 @@ TEST_CASE("failures are reported and a lane can be closed through the service") 
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].code == BH_E_AUTH);
   REQUIRE(f.send(lane, 3, call(3)) == BH_OK);
-  REQUIRE(f.wait([&] {  // the GET has its own connection and may be the last request
+  REQUIRE(f.wait([&] {  // the GET has another connection and may be the last request
     const auto all = server.requests();
     return std::any_of(all.begin(), all.end(), [](auto &r) { return r.body == call(3); });
   }));

@@ -1,4 +1,4 @@
-// Tests of sessions whose `initialize` is answered on an event stream, and of lost sessions.
+// Tests lost sessions and sessions whose `initialize` response arrives on an event stream.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -6,7 +6,8 @@
 
 using namespace connector_http::testing;
 
-TEST_CASE("initialized is sent alone even if the stream that answered initialize stays open") {
+TEST_CASE(
+    "initialized is sent alone even if the stream with the response to initialize stays open") {
   std::atomic<bool> initialized = false, early = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.body.find("\"initialize\"") != std::string::npos) {
@@ -15,7 +16,8 @@ TEST_CASE("initialized is sent alone even if the stream that answered initialize
       return peer.wait_closed();
     }
     if (r.body.find("notifications/initialized") != std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others could overtake it
+      // During this delay, other requests could overtake the notification.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
       initialized = true;
     } else if (!initialized) {
       early = true;
@@ -24,7 +26,7 @@ TEST_CASE("initialized is sent alone even if the stream that answered initialize
   });
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
-  f.seen.on_event = [&](const Event &e) {  // called inside the answer's callback, as in the host
+  f.seen.on_event = [&](const Event &e) {  // runs within the event callback, as in the host
     if (e.text != result(1)) return;
     f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
     f.ready(lane);
@@ -38,9 +40,7 @@ TEST_CASE("initialized is sent alone even if the stream that answered initialize
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE(
-    "status 400 with a JSON-RPC error for this request is delivered as its answer, whatever its "
-    "text") {
+TEST_CASE("a JSON-RPC error with status 400 is delivered as the response, regardless of its text") {
   const std::string body =
       R"({"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such session: abc"}})";
   Server server([&](const Request &r, Peer &peer) {
@@ -55,7 +55,7 @@ TEST_CASE(
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
   CHECK(f.seen.events[0].text == body);
-  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane is unaffected
+  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane still works
   REQUIRE(f.wait_events(2));
   CHECK(f.seen.events[1].text == result(3));
   REQUIRE(f.close(lane));

@@ -1,4 +1,4 @@
-// Tests of interrupted event streams and of the cost of parsing.
+// Tests event IDs of interrupted streams, and the time for parsing.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,17 +22,17 @@ TEST_CASE("an id takes effect when its event is complete") {
   SseParser parser;
   CHECK(read_all(&parser, "id: 1\ndata: a\n\nid: 2\ndata: b\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  parser.restart();  // the connection broke; the server must send event 2 again
+  parser.restart();  // the connection was interrupted; the server must send event 2 again
   CHECK(read_all(&parser, "data: c\n\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  CHECK(read_all(&parser, "id: 3\n\n") == 0);  // an event without data also sets the position
+  CHECK(read_all(&parser, "id: 3\n\n") == 0);  // an event without data also sets the ID
   CHECK(parser.last_event_id() == "3");
   CHECK(read_all(&parser, "id\n\n") == 0);
   CHECK(parser.last_event_id().empty());
 }
 
 TEST_CASE("lines that end with CR are parsed in linear time") {
-  // Would take minutes if each line caused a scan of the remaining piece.
+  // Parsing would take minutes if each line required a scan of the whole piece.
   std::string in;
   for (int i = 0; i < 4'000'000; ++i) in += ":\r";
   in += "data: x\r\r";
@@ -40,7 +40,7 @@ TEST_CASE("lines that end with CR are parsed in linear time") {
   CHECK(read_all(&parser, in) == 1);
 }
 
-TEST_CASE("all types of line endings are recognized in one piece") {
+TEST_CASE("all line endings are recognized within one piece") {
   SseParser parser;
   std::string_view in = "data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\ndata: e\n\rdata: f\r\n\n";
   std::size_t at = 0;

@@ -1,5 +1,4 @@
-// Tests of connections that cannot be started: without a free descriptor, connecting fails inside
-// start().
+// Tests requests that fail within start() because no file descriptor is available.
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -11,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// While an object of this class exists, the process gets no new descriptors.
+// Prevents the process from opening file descriptors until this object is destroyed.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -46,7 +45,7 @@ TEST_CASE("opening an event stream is retried, and then the lane is down") {
   {
     const NoDescriptors none;
     end = true;
-    // There are three attempts, each started after the previous one has ended.
+    // Three attempts fail. Each starts after the previous one has failed.
     REQUIRE(f.wait([&] { return f.count(Event::down, 1) == 1; }));
   }
   CHECK(f.seen.events.back().code == BH_E_UNAVAILABLE);
@@ -70,7 +69,7 @@ TEST_CASE("a call that cannot be started fails, and the lane is unaffected") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("messages that could not be sent because HTTP+SSE did not start do not count as queued") {
+TEST_CASE("messages that were not sent because HTTP+SSE did not start do not count as queued") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
   Server server([](const Request &, Peer &) {});

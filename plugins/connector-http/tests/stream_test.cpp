@@ -1,5 +1,4 @@
-// Tests of event streams: resumption, the GET stream, and the fallback to the old HTTP+SSE
-// transport.
+// Tests event streams: resumption, the GET stream, and the fallback to HTTP+SSE.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -18,7 +17,8 @@ std::uint64_t now_ms() {
 
 const std::string initialize_text = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// An HTTP+SSE server: GET /sse returns the endpoint, and POSTs to it are answered on the stream.
+// An HTTP+SSE server: GET /sse opens the event stream, which announces the endpoint. The responses
+// to POSTs are sent on the stream.
 class OldServer {
  public:
   explicit OldServer(std::string endpoint, int post_status = 405)
@@ -53,7 +53,7 @@ class OldServer {
 
 }  // namespace
 
-TEST_CASE("a stream that ends before the answer is resumed after the server's retry time") {
+TEST_CASE("a stream that ends before the response is resumed after the server's retry time") {
   std::atomic<std::uint64_t> ended = 0, resumed = 0;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && r.header("last-event-id") == "e-1") {
@@ -76,8 +76,8 @@ TEST_CASE("a stream that ends before the answer is resumed after the server's re
   CHECK(f.seen.events[0].kind == Event::message);
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
-  CHECK(resumed - ended >= 250);  // less than 300, because the client may have read its clock
-                                  // before `ended` was set
+  // The limit is below 300 because the client may have read its clock before `ended` was set.
+  CHECK(resumed - ended >= 250);
   REQUIRE(f.close(lane));
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a stream is also resumed after a broken connection") {
 TEST_CASE("the call fails if a stream ends early without an event id or cannot be resumed") {
   const bool with_id = GENERATE(false, true);
   Server server([&](const Request &r, Peer &peer) {
-    if (handshake_step(r, peer)) return;  // a GET gets status 405
+    if (handshake_step(r, peer)) return;  // status 405 for a GET
     peer.begin_events();
     peer.event(std::string(with_id ? "id: 1\n" : "") + "retry: 20\ndata: {\"method\":\"x\"}\n\n");
     peer.end_events();
@@ -247,7 +247,7 @@ TEST_CASE("if a stream worked and the server becomes unreachable, the lane is do
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("an old server is detected by its answer to initialize") {
+TEST_CASE("an old server is detected by its response to initialize") {
   const int status = GENERATE(400, 404, 405);
   OldServer old("/messages?session=1", status);
   Fixture f;
@@ -255,7 +255,7 @@ TEST_CASE("an old server is detected by its answer to initialize") {
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
-  CHECK(f.seen.events[0].exchange == 0);  // HTTP+SSE does not report the exchange
+  CHECK(f.seen.events[0].exchange == 0);  // HTTP+SSE does not associate messages with exchanges
   CHECK(f.seen.events[0].text == result(1));
   f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   f.ready(lane);
@@ -305,7 +305,7 @@ TEST_CASE("if neither transport works, the first error is reported") {
   CHECK(f.seen.events[0].kind == Event::failed);
   CHECK(f.seen.events[0].exchange == 1);
   CHECK(f.seen.events[0].text.find("check the url's path") != std::string::npos);
-  // The lane can be used again.
+  // The lane is usable after the failure.
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(2));
 }

@@ -1,4 +1,4 @@
-// Tests of components without I/O: URLs, events, JSON scans, errors, proxies.
+// Tests the components without I/O: URLs, events, JSON scans, error messages and proxy selection.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -60,7 +60,8 @@ struct Read {
 Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
   Read out;
   for (std::size_t from = 0; from < in.size() && !out.too_large; from += step) {
-    const std::string part(in.substr(from, step));  // freed after each piece
+    // `part` is freed after each piece, so dangling views are detected.
+    const std::string part(in.substr(from, step));
     std::size_t at = 0;
     SseEvent event;
     for (;;) {
@@ -78,7 +79,7 @@ Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
 
 }  // namespace
 
-TEST_CASE("events are parsed as specified, split into pieces of any size") {
+TEST_CASE("events are parsed as specified, even if they are split into pieces of any size") {
   const std::size_t step = GENERATE(1u, 2u, 3u, 5u, 16u, 1000u);
   SseParser parser;
   const std::string in =
@@ -99,7 +100,7 @@ TEST_CASE("events are parsed as specified, split into pieces of any size") {
   CHECK(parser.last_event_id() == "8");
 }
 
-TEST_CASE("an event above the limit is rejected, split into pieces of any size") {
+TEST_CASE("an event above the limit is rejected, even if it is split into pieces of any size") {
   const std::size_t step = GENERATE(1u, 7u, 5000u);
   for (const std::string &in :
        {"data: " + std::string(101, 'x') + "\n\n", std::string("data: ") + std::string(2000, 'x'),
@@ -133,7 +134,7 @@ TEST_CASE("responses are distinguished from other messages") {
   CHECK(holds_response(R"( [{"method":"x"},{"id":1,"result":{}}])"));
   CHECK_FALSE(holds_response(R"([{"method":"x"},{"method":"y","params":{"result":1}}])"));
   CHECK_FALSE(holds_response("[]"));
-  CHECK(holds_response(R"([{"method":"x"})"));  // malformed; the receiver reports the error
+  CHECK(holds_response(R"([{"method":"x"})"));  // malformed, so the receiver reports the error
   CHECK(mentions("no SESSION here", "session"));
   CHECK_FALSE(mentions("no sessio", "session"));
 }

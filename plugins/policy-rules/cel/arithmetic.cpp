@@ -95,7 +95,7 @@ Value multiply_doubles(Context &, const Value *a) {
   return Value::of(a[0].as_double() * a[1].as_double());
 }
 
-bool overflows(const Value *a) {  // only min / -1 overflows
+bool overflows(const Value *a) {  // only min / -1 and min % -1 overflow
   return a[0].as_int() == std::numeric_limits<std::int64_t>::min() && a[1].as_int() == -1;
 }
 Value divide_ints(Context &, const Value *a) {
@@ -108,7 +108,7 @@ Value divide_uints(Context &, const Value *a) {
 Value divide_doubles(Context &, const Value *a) {
   const double by = a[1].as_double();
   if (by != 0) return Value::of(a[0].as_double() / by);
-  // Implements IEEE 754 explicitly, because the sanitizer reports x / 0.
+  // Computes the IEEE 754 result of x / 0 explicitly because the sanitizer reports the division.
   const double over = a[0].as_double();
   if (over == 0 || std::isnan(over)) return Value::of(std::numeric_limits<double>::quiet_NaN());
   const double infinity = std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
-// The syntax tree of an expression, stored in one array. The parser builds it, the checker resolves
-// names and overloads, and the evaluator runs it.
+// Defines the syntax tree of an expression. The parser builds the tree, the checker resolves names
+// and overloads, and the evaluator computes the value.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ enum class Op : std::uint8_t {
   kIn,
   kList,
   kMap,  // key, value, key, value ...
-  kAll,  // macros: operands are range and predicate; name and slot: the variable
+  kAll,  // macros: operands are range and predicate; name and slot are the variable
   kExists,
   kExistsOne,
   kFilter,
@@ -50,15 +50,15 @@ using NodeId = std::uint32_t;
 struct Node {
   Op op = Op::kConstant;
   bool member = false;         // the call has a receiver
-  bool absolute = false;       // the name has a leading dot
+  bool absolute = false;       // the name starts with a dot
   std::uint32_t position = 0;  // byte offset in the source
   std::uint32_t first = 0;     // operands are Ast::links[first, first + count)
   std::uint32_t count = 0;
   std::uint32_t slot = 0;
-  std::uint32_t height = 1;  // height of the subtree
+  std::uint32_t height = 1;  // height of the subtree; 1 for a leaf
   std::string_view name;     // in Ast::arena
   Value value;
-  std::span<const Overload> overloads;  // candidates after type checking
+  std::span<const Overload> overloads;  // overloads that match the static operand types
 };
 
 struct Ast {
@@ -69,7 +69,7 @@ struct Ast {
   std::vector<Node> nodes;
   std::vector<NodeId> links;
   NodeId root = 0;
-  Arena arena{std::size_t{4} << 20};  // names and constants
+  Arena arena{std::size_t{4} << 20};  // owns the names and the constants
 
   std::span<const NodeId> operands(const Node &node) const {
     return {links.data() + node.first, node.count};

@@ -42,7 +42,7 @@ std::string fault_of(std::string_view source, bool must_be_bool = true) {
   return program ? "compiled" : program.error().to_string();
 }
 
-// Returns "true", "false" or the error with its position.
+// Evaluates an expression. Returns "true", "false", or the error with its position.
 std::string verdict(std::string_view source, const Call &call = Call(),
                     std::uint64_t budget = Program::kDefaultBudget) {
   const auto program = Program::compile(source, rules(), true);
@@ -54,7 +54,7 @@ std::string verdict(std::string_view source, const Call &call = Call(),
   return value.is_true() ? "true" : "false";
 }
 
-// Returns the smallest sufficient budget, which equals the cost of the evaluation.
+// Returns the number of steps that the evaluation takes: the smallest budget that suffices.
 std::uint64_t cost(std::string_view source, const Call &call) {
   const auto program = Program::compile(source, rules(), true);
   REQUIRE(program.has_value());
@@ -198,13 +198,13 @@ TEST_CASE("|| does not hide limits that are exceeded during evaluation") {
   CHECK(verdict(loop, call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict(loop + " || true", call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict("numbers.all(a, a > 0)", call, 1000) == "true");
-  // Doubling a string repeatedly reaches the memory limit before the budget is exhausted.
+  // Repeated doubling of a string reaches the memory limit before the budget is exhausted.
   std::string text = "mcp.request.tool_name";
   for (int i = 0; i < 30; ++i) text = "[" + text + "].map(x, x + x)[0]";
   CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("exceeds its memory limit"));
 }
 
-TEST_CASE("a regular expression may come from the data") {
+TEST_CASE("a regular expression may come from a variable") {
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "b"})")) == "true");
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "("})"))
             .ends_with("invalid regular expression"));
@@ -220,7 +220,7 @@ TEST_CASE("values of the wrong type are an error") {
         "1:25: no such overload: int.startsWith(string)");
 }
 
-TEST_CASE("JSON is read in place") {
+TEST_CASE("JSON values are read without copying them") {
   const Call call(R"({"i": -1, "u": 18446744073709551615, "d": 1.5, "l": [1, [2]], "b": false})");
   CHECK(verdict("type(mcp.request.arguments.i) == int", call) == "true");
   CHECK(verdict("type(mcp.request.arguments.u) == uint", call) == "true");
@@ -232,7 +232,7 @@ TEST_CASE("JSON is read in place") {
   CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
 }
 
-TEST_CASE("program demands are found for the rule index") {
+TEST_CASE("demands of a program are found for the rule index") {
   const auto compiled = [](std::string_view text) {
     auto program = Program::compile(text, rules(), true);
     REQUIRE(program.has_value());
@@ -252,7 +252,7 @@ TEST_CASE("program demands are found for the rule index") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // The expression has no demand, because it can be true without the comparison.
+  // These expressions have no demands because they can be true without the comparison.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());
@@ -295,7 +295,7 @@ TEST_CASE("conversions are charged for the bytes that they read") {
   CHECK(charged("timestamp", "2026-11-22T06:00:00." + digits + "Z") > size / 4);
   CHECK(charged("duration", pieces) > size);
   CHECK(charged("int", "12") < 20);
-  // The loop stops when the budget is exhausted, regardless of the content of the string.
+  // The loop must exhaust the budget even though the string is not a valid number.
   const Call loop(("{\"n\":\"0x" + digits + "\",\"l\":[1,2,3,4,5,6,7,8,9,10]}").c_str());
   CHECK(verdict("mcp.request.arguments.l.exists(x, int(mcp.request.arguments.n) < 0)", loop)
             .ends_with("the evaluation exceeds its budget"));
@@ -322,13 +322,13 @@ TEST_CASE("lookups are charged for the bytes of keys that have the same length")
   }
   CHECK(cost("has(mcp.request.arguments.m." + front + "999)", same) >= all + walk);
   CHECK(cost("mcp.request.arguments.m." + front + "999 == 1", same) >= all + walk);
-  // On average, each key is compared with half of the others.
+  // On average, a lookup compares half of the keys.
   CHECK(cost("mcp.request.arguments.m == mcp.request.arguments.o", same) >= all * keys / 2);
   CHECK(cost("mcp.request.arguments.m.exists(k, k in {mcp.request.arguments.wanted: 1})", same) >=
         all);
 }
 
-TEST_CASE("matching a regular expression from the data is charged its size for each byte of text") {
+TEST_CASE("matching a pattern from a variable is charged by the pattern size for each byte") {
   const std::string text(4'000, 'a');
   const auto charged = [&](const std::string &expression) {
     return cost("mcp.request.arguments.t.matches(mcp.request.arguments.e)",
@@ -336,7 +336,7 @@ TEST_CASE("matching a regular expression from the data is charged its size for e
   };
   CHECK(charged("ab") < 3'000);
   CHECK(charged("(b?){500}b{500}") > text.size());
-  // The charge depends on the compiled size, not on the length of the pattern.
+  // The charge depends on the compiled size of the pattern, not on its length.
   CHECK(charged(R"((?i)\\pL\\pL\\pL\\pL)") > 10'000);
   CHECK(charged(R"(\\pL{1000})") > 20'000);
 }

@@ -9,14 +9,14 @@
 namespace bulkhead::cel {
 namespace {
 
-// Evaluation budget for folding all constants of an expression.
+// Total evaluation budget for folding the constants of one expression.
 constexpr std::uint64_t kFoldingBudget = 1'000'000;
 
 std::string quoted(std::string_view name) {
   return "'" + std::string(name) + "'";
 }
 
-// Returns an operator as written in an expression.
+// Returns an operator or function name as it is written in an expression.
 std::string shown_name(std::string_view name) {
   if (name == "-_") return "'-'";
   return name.starts_with('_') ? quoted(name.substr(1, name.size() - 2)) : quoted(name);
@@ -59,7 +59,7 @@ class Checker {
     Type type;
   };
 
-  // After the first error, every type is dyn, which suppresses subsequent errors.
+  // Reports the first error. From then on, every type is dyn, so no follow-up errors are reported.
   Type fail(const Node &node, std::string text) {
     if (!fault_) fault_ = fault_at(source_, node.position, std::move(text));
     return Kind::kDyn;
@@ -128,8 +128,8 @@ class Checker {
     return found == locals_.rend() ? nullptr : &*found;
   }
 
-  // Returns the path "a.b.c" if the node consists only of names. Returns an empty string for other
-  // nodes and for macro variables.
+  // Returns the path "a.b.c" if the node consists only of names. Returns an empty string for all
+  // other nodes and for paths that start with a macro variable.
   std::string path_of(const Node &node) const {
     std::vector<std::string_view> words;
     const Node *at = &node;
@@ -184,7 +184,7 @@ class Checker {
     if (environment_.refuse) {
       if (auto text = environment_.refuse(path)) return fail(node, std::move(*text));
     }
-    // Collects the declared names that share the longest prefix with the path.
+    // Suggests the declared names that share the longest prefix with the unknown path.
     std::string prefix = path;
     std::string names;
     do {
@@ -360,7 +360,7 @@ class Checker {
     return Kind::kBool;
   }
 
-  // Replaces a node with its value if all operands are constant and evaluation succeeds.
+  // Replaces a node with its value if all operands are constants and the evaluation succeeds.
   void fold(NodeId id) {
     Node &node = ast_.nodes[id];
     const bool foldable = node.op != Op::kConstant && node.op != Op::kVariable &&

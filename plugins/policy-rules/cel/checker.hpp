@@ -1,4 +1,4 @@
-// Resolves names and overloads, checks types, and folds constants.
+// Checks a parsed expression: resolves names and overloads, checks types, and folds constants.
 #pragma once
 
 #include <expected>
@@ -11,7 +11,8 @@
 
 namespace bulkhead::cel {
 
-// Returns the type of the whole expression. Adds literal regular expressions to *regexes.
+// Checks the tree of `source` and returns the type of the expression. Compiles literal regular
+// expressions and adds them to *regexes.
 std::expected<Type, Fault> check(std::string_view source, const Environment &environment, Ast *ast,
                                  Regexes *regexes);
 

@@ -1,11 +1,12 @@
-// Runs the cases in tests/cel. The cases in spec/ are from the public conformance suite. A line has
-// the form `EXPRESSION => EXPECTED`, where EXPECTED is one of:
-//   an expression of the same type and value;
-//   !load or !error: rejected at load, or an error at evaluation;
-//   !unsupported: not supported (docs/cel.md), and must be rejected at load;
-//   !differs: the result intentionally differs from that of the suite (docs/cel.md).
-// A line `name = EXPRESSION` binds a dyn variable for the following lines. `---` removes all
-// variables. `#` starts a comment.
+// Runs the CEL test cases in tests/cel. The cases in tests/cel/spec are from the public CEL
+// conformance suite. Each case is a line `EXPRESSION => EXPECTED`, where EXPECTED is one of:
+//   an expression with the same type and value;
+//   !load: rejected at load;
+//   !error: fails at evaluation;
+//   !unsupported: not supported (docs/cel.md), so it must be rejected at load;
+//   !differs: the result intentionally differs from the conformance suite (docs/cel.md).
+// A line `name = EXPRESSION` binds a variable of type dyn for the following lines. A line `---`
+// removes all variables. `#` starts a comment.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -25,14 +26,14 @@ namespace {
 struct Bindings {
   Environment environment;
   std::vector<Value> values;
-  std::deque<Program> programs;  // owns the data that values refer to
+  std::deque<Program> programs;  // own the data of the bound values
   std::deque<Scratch> memory;
 };
 
 struct Outcome {
   enum { kValue, kLoadFault, kError } what = kValue;
   Value value;
-  std::string text;  // the message of a compilation or evaluation error
+  std::string text;  // error message from compilation or evaluation
 };
 
 Outcome evaluate(const std::string &source, Bindings &bindings) {
@@ -53,7 +54,8 @@ bool same(const Value &a, const Value &b) {
   return nan || equal(context, a, b);
 }
 
-// Returns an empty string if the outcome is as expected, otherwise the difference.
+// Compares the outcome of `source` with `expected`. Returns a description of the difference, or an
+// empty string.
 std::string judge(const std::string &source, const std::string &expected, Bindings &bindings) {
   const Outcome outcome = evaluate(source, bindings);
   if (expected == "!load" || expected == "!unsupported") {

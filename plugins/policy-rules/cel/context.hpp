@@ -1,4 +1,4 @@
-// The resources of one evaluation: an arena and a budget of steps.
+// Provides memory and a step budget for one evaluation.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace bulkhead::cel {
 
-// A memory arena whose allocations are all released together. It keeps its first block, so ordinary
-// evaluations do not use the heap. Not thread-safe.
+// A memory arena whose allocations are all released together. Keeps its first block when it is
+// reset, so ordinary evaluations do not allocate from the heap. Not thread-safe.
 class Arena {
  public:
   explicit Arena(std::size_t max_bytes = std::size_t{1} << 20) : max_bytes_(max_bytes) {}
 
-  // Returns memory aligned for any Value, or nullptr if the limit has been reached.
+  // Returns memory that is suitably aligned for any Value, or nullptr if the limit is reached.
   void *allocate(std::size_t bytes);
   void reset();  // releases all allocations
 
@@ -33,9 +33,9 @@ class Arena {
   std::size_t max_bytes_;
 };
 
-// Cost in steps. n and m are string lengths in bytes; k is the number of elements or entries.
-// Operations that are not listed take constant time and cost only the step of their node. Examples
-// are size() of lists and bytes, bytes(), string() (except of bytes), and indexing a list.
+// Costs in steps. n and m are string lengths in bytes, and k is the number of elements or entries.
+// All other operations take constant time and cost only the step of their node. Examples are size()
+// of lists and bytes, bytes(), string() (except of bytes), and indexing a list.
 //
 // clang-format off: a table
 //   any node, each time it runs              1
@@ -57,13 +57,13 @@ class Arena {
 // clang-format on
 class Context {
  public:
-  static constexpr unsigned kMaxLocals = 16;  // nested macros
+  static constexpr unsigned kMaxLocals = 16;  // limit for nested macros
 
   Context(Arena &arena, std::uint64_t budget, std::span<const Value> values)
       : variables(values), arena_(arena), left_(budget) {}
 
-  // Deducts steps from the budget. If the budget is exceeded, the evaluation ends with an error
-  // that neither || nor && can hide.
+  // Subtracts steps from the budget. If the budget is exceeded, the whole evaluation fails, even
+  // inside || and &&.
   bool charge(std::uint64_t steps) {
     if (steps <= left_) [[likely]] {
       left_ -= steps;
@@ -80,13 +80,13 @@ class Context {
   bool stopped() const { return stopped_ != nullptr; }
   const char *why() const { return stopped_; }
 
-  // Allocates from the arena. If the limit has been reached, stops the evaluation and returns
-  // nullptr.
+  // These functions allocate from the arena. If its memory limit is reached, they stop the
+  // evaluation and return nullptr or an error value.
   char *text_room(std::size_t bytes);
   Value *value_room(std::size_t count);
   Value copy_string(std::string_view text, Kind kind = Kind::kString);
   Value make_list(const Value *values, std::size_t count);  // `values` must be in the arena
-  Value make_map(const Value *pairs, std::size_t count);    // key, value, key, value ...
+  Value make_map(const Value *pairs, std::size_t count);    // key, value, key ...
 
   std::span<const Value> variables;
   Value locals[kMaxLocals];
@@ -97,11 +97,12 @@ class Context {
   const char *stopped_ = nullptr;
 };
 
-// Equality in CEL: numbers of different types are compared by value; other values of different
-// types are unequal.
+// Compares two values as CEL's == does. Numbers of different types are compared by value. Other
+// values of different types are unequal.
 bool equal(Context &context, const Value &a, const Value &b, unsigned depth = 0);
 
-// Order in CEL: -1, 0 or 1; kUnordered if a value is NaN; kIncomparable for types without an order.
+// Compares two values as CEL's < does. Returns kUnordered if a value is NaN, and kIncomparable if
+// the types have no order.
 enum Order : std::int8_t { kLess = -1, kSame = 0, kGreater = 1, kUnordered = 2, kIncomparable = 3 };
 Order order(Context &context, const Value &a, const Value &b);
 

@@ -1,4 +1,5 @@
-// int(), uint(), double(), string(), bytes(), bool(), timestamp(), duration(), type(), dyn().
+// Implements the CEL conversions int(), uint(), double(), string(), bytes(), bool(), timestamp()
+// and duration(), and the functions type() and dyn().
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Value int_of_uint(Context &, const Value *a) {
              : Value::error(kRange);
 }
 Value int_of_double(Context &, const Value *a) {
-  // The comparison is strict, because doubles are inexact at the limits.
+  // The limits are excluded because a double near a limit may have been rounded.
   const double number = a[0].as_double();
   return number > -0x1p63 && number < 0x1p63 ? Value::of(static_cast<std::int64_t>(number))
                                              : Value::error(kRange);
@@ -121,7 +122,8 @@ Value timestamp_of_int(Context &, const Value *a) {
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
 Value duration_of_string(Context &context, const Value *a) {
-  // A number and its unit may take only two bytes, and each number requires a 128-bit division.
+  // A component such as "1h" can be only two bytes long, and each component requires a 128-bit
+  // division. Therefore each byte is charged.
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)

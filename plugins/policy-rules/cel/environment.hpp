@@ -1,4 +1,4 @@
-// The variables of an expression and their types.
+// Declares the variables of an expression and their types.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace bulkhead::cel {
 
-// A static type: its kind, and the element types of lists and maps. Types nested deeper than 8
-// levels are dyn.
+// A static type. Lists and maps have element types. A type that is nested deeper than 8 levels is
+// replaced with dyn.
 class Type {
  public:
   Type(Kind kind = Kind::kDyn) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
@@ -25,7 +25,7 @@ class Type {
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_dyn() const { return kind_ == Kind::kDyn; }
   Kind key() const { return key_; }  // type of map keys
-  // Returns the type of list elements or map values.
+  // Returns the type of list elements or map values. The default is dyn.
   Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }
   std::string to_string() const;
 
@@ -38,24 +38,24 @@ class Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// Returns true if a value can have both types. dyn is compatible with all types.
+// Returns true if a value can have both types. dyn is compatible with every type.
 bool compatible(const Type &a, const Type &b);
-// Returns the common type of `a` and `b`.
+// Returns the most specific type that includes both types.
 Type join(const Type &a, const Type &b);
 
 class Environment {
  public:
-  // `name` may contain dots ("mcp.request.tool_name"). The longest declared name takes precedence
-  // over field selection. Returns the slot: the index of the value in the `variables` of
-  // Program::evaluate(). Slots are numbered from 0 in order of declaration. A variable without a
-  // value has the value Value::absent().
+  // Declares a variable and returns its slot, which is its index in the `variables` of
+  // Program::evaluate(). Slots are numbered from 0 in order of declaration. `name` may contain dots
+  // ("mcp.request.tool_name"). The longest declared name takes precedence over field selection. A
+  // variable without a value is Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);
   }
 
-  // Called for an undeclared name ("event.type", including dots). Returns the error message, or
-  // std::nullopt for the default message.
+  // Called for an undeclared name, such as "event.type". Returns the error message, or std::nullopt
+  // for the default message.
   std::function<std::optional<std::string>(std::string_view name)> refuse;
 
   struct Variable {

@@ -9,8 +9,7 @@ namespace {
 
 constexpr char kStopped[] = "the evaluation was stopped";
 
-// Returns the number of elements that a macro iterates over: the elements of a list or the keys of
-// a map.
+// Returns the number of elements that a macro iterates over: list elements or map keys.
 std::size_t range_size(const Value &range) {
   return range.is(Kind::kList) ? range.list_size() : range.map_size();
 }
@@ -47,7 +46,7 @@ Value Evaluator::compute(const Node &node) {
       return select(node, true);
     case Op::kHasVariable: {
       if (node.slot >= context_.variables.size()) return Value::of(false);
-      // If the value is an error, it is unknown whether the variable exists.
+      // An error value does not indicate whether the variable exists, so has() returns the error.
       const Value &variable = context_.variables[node.slot];
       return variable.is_error() ? variable : Value::of(!variable.is(Kind::kAbsent));
     }
@@ -156,7 +155,8 @@ Value Evaluator::regex(const Node &node) {
   return regexes_[node.slot]->search(context_, text.text());
 }
 
-// In && and ||, a deciding value takes precedence over an error on the other side.
+// Evaluates && and ||. An operand that decides the result takes precedence over an error in another
+// operand.
 Value Evaluator::logic(const Node &node, bool decisive) {
   Value error = Value::null();
   for (std::uint32_t i = 0; i < node.count; ++i) {
@@ -293,7 +293,6 @@ Value Evaluator::exists_one(const Node &node, const Value &range) {
   return Value::of(matching == 1);
 }
 
-// Evaluates filter(x, predicate), map(x, transform) and map(x, predicate, transform).
 Value Evaluator::collect(const Node &node, const Value &range) {
   const std::size_t size = range_size(range);
   Value *values = context_.charge(size) ? context_.value_room(size) : nullptr;

@@ -1,5 +1,5 @@
-// Builds the message for an evaluation error from keys and types. Only the types of the call's data
-// are shown. Keys and names come from the expression.
+// Builds error messages for failed evaluations. A message contains keys and names from the
+// expression, and types of the call's data, but never values of the call's data.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 60;
 
-// Returns the name in quotes, truncated at a character boundary. Unprintable characters become "?".
+// Quotes a name. Replaces control characters with "?" and truncates long names at a character
+// boundary.
 std::string shown(std::string_view name) {
   const std::string_view head = bh::cut_text(name, kMaxNameBytes);
   std::string out = "'";
@@ -19,7 +20,7 @@ std::string shown(std::string_view name) {
   return out + (head.size() < name.size() ? "...'" : "'");
 }
 
-// Returns an operator's symbol, such as "+" for "_+_".
+// Returns the symbol of an operator, such as "+" for "_+_", or an empty string.
 std::string_view sign_of(const Node &node) {
   switch (node.op) {
     case Op::kLess:
@@ -40,7 +41,8 @@ std::string_view sign_of(const Node &node) {
   }
 }
 
-// Returns the attempted operation, such as "int + string", "int.startsWith(string)" or "size(int)".
+// Describes the failed operation by its operand types, such as "int + string",
+// "int.startsWith(string)" or "size(int)".
 std::string call_of(const Node &node, const Value &error) {
   const std::string first(kind_name(error.error_kind(0)));
   const bool two = error.error_kind(1) != Kind::kError;

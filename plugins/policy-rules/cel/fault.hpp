@@ -1,4 +1,4 @@
-// The error of an invalid expression, with its position.
+// Defines Fault, an error in an expression with its position.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@ namespace bulkhead::cel {
 struct Fault {
   std::uint32_t line = 1;    // from 1
   std::uint32_t column = 1;  // from 1, in characters
-  std::string text;          // the error, and the allowed alternatives
+  std::string text;          // error message with the permitted alternatives
 
   std::string to_string() const {
     return std::to_string(line) + ":" + std::to_string(column) + ": " + text;
   }
 };
 
-// Creates a fault with the line and column of a byte offset. Offsets beyond the end are treated as
-// the end.
+// Creates a fault for a byte offset in `source`. Offsets beyond the end refer to the end.
 Fault fault_at(std::string_view source, std::size_t offset, std::string text);
 
 }  // namespace bulkhead::cel

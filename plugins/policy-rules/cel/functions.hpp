@@ -1,4 +1,4 @@
-// The functions and operators of CEL, as a table of overloads by name.
+// Defines the table of CEL functions and operators.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ struct Overload {
   }
 };
 
-// Returns all overloads of a name, or an empty span if the name is unknown.
+// Returns all overloads with this name, or an empty span if there are none.
 std::span<const Overload> find_overloads(std::string_view name, bool member);
 
-// The parts of the table. Each is defined in its own file.
+// Parts of the table. Each part is defined in the source file named after it.
 std::span<const Overload> arithmetic_overloads();
 std::span<const Overload> text_overloads();
 std::span<const Overload> conversion_overloads();

@@ -15,7 +15,7 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// A prefix of a member's path: the path up to this part, and a test that the part exists.
+// A part of a member path. `path` ends with this part, and `test` is its has() test.
 struct Part {
   std::string path, test;
 };
@@ -34,7 +34,7 @@ Part member_of(const std::string &path, std::string_view key) {
   return {path + "[" + quoted + "]", quoted + " in " + path};
 }
 
-using Facts = std::set<std::string>;  // paths known to exist
+using Facts = std::set<std::string>;  // paths that exist
 
 class Finder {
  public:
@@ -83,7 +83,7 @@ class Finder {
     for (const NodeId operand : ast_.operands(node)) walk(operand, facts);
   }
 
-  // Returns the variable and members of a path such as a.b["c"]. Returns nothing for other nodes.
+  // Returns the parts of a path such as a.b["c"]. Returns no parts if the node is not a path.
   std::vector<Part> parts_of(NodeId id) const {
     const Node &node = ast_.nodes[id];
     if (node.op == Op::kVariable) {
@@ -144,7 +144,6 @@ class Finder {
       if (part.test.empty() || facts.contains(part.path)) continue;
       test += (test.empty() ? "" : " && ") + part.test;
     }
-    // Reports each missing test only once.
     if (test.empty() || !known_.insert(test).second) return;
     found_.push_back({parts.back().path, std::move(test)});
   }
@@ -152,7 +151,7 @@ class Finder {
   const Ast &ast_;
   const Environment &environment_;
   const std::uint64_t may_be_absent_;
-  std::set<std::string> known_;  // tests already reported
+  std::set<std::string> known_;  // tests that have been reported
   std::vector<UnguardedRead> found_;
 };
 

@@ -1,5 +1,5 @@
-// Finds members that a checked expression reads without a preceding test that they exist. Reading a
-// missing member is an evaluation error.
+// Finds members that an expression reads without first testing that they exist. Reading a missing
+// member is an evaluation error.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace bulkhead::cel {
 
 struct UnguardedRead {
-  std::string member;  // "mcp.request.arguments.options.depth"
-  // The test that would guard the read: has() of each part that may be missing, joined by &&.
+  std::string member;  // such as "mcp.request.arguments.options.depth"
+  // The missing test: has() of each part of the path that may be missing, joined with &&.
   std::string test;
 };
 
-// Returns unguarded reads in source order, one for each missing test. A read is guarded if it is
-// evaluated only where `has(a.b)` or `"b" in a` is true. The guard may be another operand of the
-// same &&, a preceding `!has(a.b) ||`, or the condition of a conditional. Bit n of `may_be_absent`
-// is set if the variable in slot n may be absent. List elements and non-constant keys are not
-// examined.
+// Returns the unguarded reads in source order. Reads with the same missing test are returned once.
+// A read is guarded if it is evaluated only where `has(a.b)` or `"b" in a` is true. The test may be
+// an operand of the same &&, a preceding operand `!has(a.b)` of ||, or the condition of a
+// conditional. Bit n of `may_be_absent` is set if the variable in slot n may be absent. List
+// elements and computed keys are not checked.
 std::vector<UnguardedRead> unguarded_reads(const Ast &ast, const Environment &environment,
                                            std::uint64_t may_be_absent);
 

@@ -38,7 +38,7 @@ class JsonObject final : public MapAccess {
     const rapidjson::Value &json = json_of(object);
     const std::string_view text = wanted.text();
     for (auto it = json.MemberBegin(); it != json.MemberEnd(); ++it) {
-      // Names of a different length are skipped without reading their bytes.
+      // Keys of a different length are not compared, so they are not charged.
       if (it->name.GetStringLength() != text.size()) continue;
       if (!context.charge_text(text.size())) return false;
       if (text_of(it->name) != text) continue;

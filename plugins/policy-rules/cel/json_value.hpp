@@ -1,4 +1,4 @@
-// JSON values that expressions read in place.
+// Converts JSON values to CEL values without copying them.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -7,11 +7,11 @@
 
 namespace bulkhead::cel {
 
-// The result refers to `json`, which must outlive it. A number becomes an int if it fits, else a
-// uint if it fits, else a double. (5.0 in JSON is also a double; == and < compare numbers of
-// different types.) If a key is duplicated, the first is used; the caller should reject duplicate
-// keys. The caller must limit the depth when parsing: comparing values nested deeper than 256
-// levels ends the evaluation with an error.
+// Returns a CEL value that refers to `json`, which must outlive it. A number becomes an int if it
+// fits, otherwise a uint if it fits, otherwise a double. 5.0 becomes a double, but == and < compare
+// numbers of different types by value. If an object has duplicate keys, the first one is used, so
+// the caller should reject such objects. The caller must also limit the nesting depth: comparing
+// values that are nested deeper than 256 levels is an evaluation error.
 Value json_value(const rapidjson::Value &json);
 
 }  // namespace bulkhead::cel

@@ -133,7 +133,7 @@ bool Lexer::sign() {
   return true;
 }
 
-// Parses a string prefix (r and b in any order) and moves to the quotation mark.
+// Parses the prefix of a string literal (r and b in any order) and moves to the quotation mark.
 std::optional<Lexer::Quoting> Lexer::string_prefix() {
   Quoting quoting;
   std::size_t end = at_;
@@ -169,7 +169,7 @@ bool Lexer::quoted(Quoting quoting) {
     if (c == '\\' && !quoting.raw) {
       if (!escape(quoting.bytes)) return false;
     } else if (c == '\\' && at_ + 1 < source_.size() && source_[at_ + 1] != '\n') {
-      // In a raw string, an escaped quotation mark does not end the string.
+      // A raw string keeps the backslash, but an escaped quotation mark does not end the string.
       content_.append(source_.substr(at_, 2));
       at_ += 2;
     } else {

@@ -25,12 +25,12 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
 
-  // Moves to the next token. Returns false on an error, which is then in fault().
+  // Moves to the next token. Returns false on error; fault() then returns the error.
   bool next();
 
   Token token() const { return token_; }
   std::string_view text() const { return text_; }          // source text of the token
-  const std::string &content() const { return content_; }  // unescaped content of a string or bytes
+  const std::string &content() const { return content_; }  // unescaped string or bytes
   std::size_t position() const { return position_; }
   const Fault &fault() const { return fault_; }
 
@@ -38,7 +38,7 @@ class Lexer {
   bool is_keyword(std::string_view word) const {
     return token_ == Token::kKeyword && text_ == word;
   }
-  std::string describe() const;  // for messages ("found ...")
+  std::string describe() const;  // for error messages: "found ..."
 
  private:
   struct Quoting {

@@ -22,7 +22,7 @@ bool is_reserved(std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// A recursive descent parser. Each function returns the parsed node, or sets fault_ and returns
+// A recursive descent parser. Each parsing function returns a node, or sets fault_ and returns
 // kFailed.
 class Parser {
  public:
@@ -111,7 +111,8 @@ class Parser {
     made.value = value;
     return add(made, std::initializer_list<NodeId>{});
   }
-  // Copies text into the tree's arena, which is large enough for any source of up to 64 KiB.
+  // Copies a string into the tree's arena, which is large enough for all strings of a 64 KiB
+  // source.
   std::string_view keep(std::string_view text) {
     auto *room = static_cast<char *>(ast_.arena.allocate(text.size()));
     if (!room) {
@@ -138,7 +139,7 @@ class Parser {
     return add(node(Op::kConditional, position), {condition, yes, no});
   }
 
-  // Parses a || b || c as one node, so a long list of alternatives does not cause deep nesting.
+  // Parses a || b || c or a && b && c into one node, so long chains do not cause deep nesting.
   NodeId chain(Op op, std::string_view sign) {
     const auto part = [&] { return op == Op::kOr ? chain(Op::kAnd, "&&") : relation(); };
     const NodeId first = part();
@@ -305,7 +306,7 @@ class Parser {
     if (lexer_.token() == Token::kDouble) {
       double number = 0;
       if (std::from_chars(text.data(), end, number).ec != std::errc()) {
-        number = std::strtod(text.c_str(), nullptr);  // underflow yields 0 or a subnormal number
+        number = std::strtod(text.c_str(), nullptr);  // on underflow, the result is 0 or subnormal
         if (std::isinf(number)) return fail(position, "the number exceeds the range of double");
       }
       value = Value::of(number);
@@ -365,7 +366,7 @@ class Parser {
     return add(node(Op::kMap, position), entries);
   }
 
-  // Parses elements up to and including `end`. A trailing comma is permitted.
+  // Parses elements separated by commas, and the closing sign `end`. Permits a trailing comma.
   template <class Element>
   bool sequence(std::string_view end, std::vector<NodeId> *out, Element &&element) {
     while (!lexer_.is_sign(end)) {

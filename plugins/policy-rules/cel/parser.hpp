@@ -1,5 +1,5 @@
-// Parses an expression into a tree. Macros (has, all, exists, exists_one, map, filter) have their
-// own nodes.
+// Parses an expression into a syntax tree. The macros (has, all, exists, exists_one, map and
+// filter) become nodes with their own operators.
 #pragma once
 
 #include <optional>

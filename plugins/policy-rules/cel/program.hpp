@@ -1,5 +1,5 @@
-// The Common Expression Language for rule conditions. A program is compiled and checked once, and
-// evaluated for each call.
+// Compiles and evaluates CEL expressions (Common Expression Language) for rule conditions. A
+// program is compiled once and evaluated for each call.
 //
 //   Environment environment;
 //   environment.declare("mcp.request.tool_name", Kind::kString);           // slot 0
@@ -30,49 +30,51 @@
 
 namespace bulkhead::cel {
 
-// Memory that evaluations reuse, at most 1 MiB. Each evaluating thread requires its own Scratch.
+// Memory for evaluations, at most 1 MiB, which is reused. Each thread must use its own Scratch.
 using Scratch = Arena;
 
 class Program {
  public:
-  // Each operation, each list element, and each 16 bytes of a string cost one step.
+  // Budget in steps. Each operation, each list element and each 16 bytes of a string cost one step;
+  // context.hpp lists the exact costs.
   static constexpr std::uint64_t kDefaultBudget = 100'000;
 
-  // Limits: 64 KiB of text, 16384 nodes, height 200, 100 nested brackets and 16 nested macros. A
-  // regular expression is limited to 4096 bytes and 256 KiB of memory. The environment is not
-  // needed after compilation. If must_be_bool is set, a result type other than bool or dyn is an
-  // error.
+  // Compiles an expression. The limits are 64 KiB of source, 16,384 nodes, tree height 200, 100
+  // nested brackets and 16 nested macros. A regular expression is limited to 4,096 bytes and 256
+  // KiB of memory. If must_be_bool is set, the result type must be bool or dyn. `environment` may
+  // be destroyed afterwards.
   static std::expected<Program, Fault> compile(std::string_view source,
                                                const Environment &environment,
                                                bool must_be_bool = false);
 
-  // `variables` are in declaration order and are read in place; missing trailing variables are
-  // absent. If the evaluation fails or exceeds the budget, an error value is returned. The result
-  // may refer to the variables, the program and the scratch memory. It is valid until the next
-  // evaluation with the same scratch memory. Does not throw. Does not allocate if the results fit
-  // into 4 KiB, except for matches(). Several threads may evaluate the same program concurrently.
+  // Evaluates the program. `variables` are in order of declaration; omitted trailing variables are
+  // absent. Returns an error value if the evaluation fails or exceeds the budget. The result may
+  // refer to the variables, the program and `scratch`, and is valid until `scratch` is used again.
+  // Does not throw. Does not allocate if the results fit into 4 KiB, except in matches().
+  // Thread-safe if each thread uses its own `scratch`.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // Returns the message for an error value, with the error's position in the source. The message
-  // contains keys and types, but no values.
+  // Returns the message for an error value and the position of the error in the source. The message
+  // contains keys and types, but no values of variables.
   Fault explain(const Value &error) const;
 
-  // Bit n is set if the program reads slot n. Slots above 63 are counted as 63.
+  // Returns the slots that the program reads, as a bit set. Bit 63 represents slot 63 and all
+  // higher slots.
   std::uint64_t reads() const;
 
-  // A test that must be true for the program to be true: `variable == "text"`, `variable in
-  // ["text", ...]` or `variable.startsWith("text")`. If the variable is any other string, the
-  // program is false, so an index need not evaluate it. The program owns the strings.
+  // A comparison that must be true for the program to be true: `variable == "text"`, `variable in
+  // ["text", ...]` or `variable.startsWith("text")`. If the comparison is false, an index need not
+  // evaluate the program. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
-    std::vector<std::string_view> texts;  // the value must equal one of these strings
-    bool prefix = false;                  // the value must begin with the only string
+    std::vector<std::string_view> texts;  // the variable must equal one of these strings
+    bool prefix = false;                  // the variable must start with texts[0]
   };
   std::vector<Demand> demands() const;
 
-  // Returns members that may be missing and are read without a test; see guards.hpp. `environment`
-  // must be the environment used for compilation.
+  // Returns the reads of possibly missing members without a test; see guards.hpp. `environment`
+  // must be the one that the program was compiled with.
   std::vector<UnguardedRead> unguarded(const Environment &environment,
                                        std::uint64_t may_be_absent) const {
     return unguarded_reads(ast_, environment, may_be_absent);

@@ -1,4 +1,5 @@
-// A regular expression in RE2 syntax. Matching takes linear time and does not backtrack.
+// Wraps regular expressions in RE2 syntax. Matching takes linear time because RE2 does not
+// backtrack.
 #pragma once
 
 #include <re2/re2.h>
@@ -12,21 +13,21 @@ namespace bulkhead::cel {
 class Regex {
  public:
   static constexpr std::size_t kMaxPattern = 4096;       // bytes
-  static constexpr std::int64_t kMaxMemory = 256 << 10;  // bytes for the program and the automaton
+  static constexpr std::int64_t kMaxMemory = 256 << 10;  // bytes, including the automaton
 
   explicit Regex(std::string_view pattern) : re2_({pattern.data(), pattern.size()}, options()) {}
 
   bool ok() const { return re2_.ok(); }
   const std::string &error() const { return re2_.error(); }
-  // Returns the size of the compiled program in instructions. ok() must be true.
+  // Returns the number of instructions in the compiled program. Requires ok().
   std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
-  // Returns the cost of compilation in steps. For a pattern that is too large, this is the work
-  // done until compilation failed.
+  // Returns the cost of the compilation in steps. If the pattern is too large, returns an estimate
+  // of the work until the compilation failed.
   std::uint64_t steps_to_compile() const {
     if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
     return ok() ? 4 * size() : 0;
   }
-  // Returns a CEL bool: true if the pattern matches anywhere in the text.
+  // Returns true, as a CEL bool, if the pattern matches anywhere in the text.
   Value search(Context &context, std::string_view text) const {
     if (!context.charge(1 + text.size() / 4)) return Value::error("");
     return Value::of(RE2::PartialMatch({text.data(), text.size()}, re2_));

@@ -1,5 +1,5 @@
-// String and size functions. The checker compiles literal patterns of matches(); this file
-// implements matches() for patterns from data.
+// Implements the string functions and size(). matches() is implemented here only for patterns from
+// variables. The checker compiles literal patterns.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -39,17 +39,17 @@ Value ends_with(Context &context, const Value *a) {
   return Value::of(a[0].text().ends_with(a[1].text()));
 }
 Value matches(Context &context, const Value *a) {
-  // Limit for patterns from data, because compiling costs far more than matching.
+  // Patterns from variables have a lower limit because compiling them costs far more than matching.
   constexpr std::size_t longest = 256;
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
   const Regex regex(a[1].text());
-  // A pattern of a few bytes (a Unicode class, a repetition) can compile to thousands of
+  // Even a short pattern, such as a Unicode class or a repetition, can compile to thousands of
   // instructions.
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // The automaton for a hostile pattern may have too many states to cache. Each byte then takes
-  // time proportional to the size of the pattern.
+  // The automaton of a malicious pattern may have too many states to cache. Matching then takes
+  // time proportional to the pattern size for each byte.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

@@ -12,7 +12,7 @@ constexpr std::int64_t kLastSecond = 253402300799;   // 9999-12-31T23:59:59Z
 constexpr std::int64_t kLongest = 315'576'000'000;
 constexpr std::int64_t kDay = 86400;
 
-// Reads exactly `digits` decimal digits.
+// Consumes exactly `digits` decimal digits.
 bool consume_digits(std::string_view *text, std::size_t digits, int *out) {
   if (text->size() < digits) return false;
   *out = 0;
@@ -31,7 +31,8 @@ bool consume(std::string_view *text, char c) {
   return true;
 }
 
-// Reads the digits after a decimal point as nanoseconds. Digits after the ninth are dropped.
+// Consumes the digits after a decimal point and converts them to nanoseconds. Digits after the
+// ninth are ignored.
 bool consume_fraction(std::string_view *text, std::int32_t *nanos) {
   std::int32_t unit = kBillion / 10;
   std::size_t digits = 0;
@@ -163,7 +164,7 @@ std::int64_t consume_unit(std::string_view *text) {
   return 0;
 }
 
-// Adds a component such as "12.5h" to *total (nanoseconds).
+// Consumes a component such as "12.5h" and adds it to *total in nanoseconds.
 bool consume_component(std::string_view *text, __int128 *total) {
   std::int64_t whole = 0;
   std::size_t digits = 0;
@@ -206,7 +207,7 @@ std::optional<Time> parse_duration(std::string_view text) {
 
 std::string format_duration(Time time) {
   const bool negative = time.seconds < 0;
-  if (negative) time = *difference(Time{}, time);  // cannot overflow, because the value is in range
+  if (negative) time = *difference(Time{}, time);  // cannot overflow because the value is in range
   const std::string text = with_fraction(std::to_string(time.seconds), time.nanos) + "s";
   return negative ? "-" + text : text;
 }

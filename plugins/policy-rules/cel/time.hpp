@@ -1,4 +1,4 @@
-// Timestamps and durations: arithmetic, calendar fields, parsing and formatting.
+// Implements timestamps and durations: arithmetic, calendar fields, parsing and formatting.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace bulkhead::cel {
 bool in_timestamp_range(Time time);  // years 1 to 9999
 bool in_duration_range(Time time);   // +- 315,576,000,000 s, about 10,000 years
 
-std::optional<Time> sum(Time a, Time b);  // std::nullopt on overflow
+std::optional<Time> sum(Time a, Time b);  // both return std::nullopt on overflow
 std::optional<Time> difference(Time a, Time b);
 
 struct Calendar {
@@ -25,16 +25,17 @@ struct Calendar {
 };
 Calendar calendar(Time time);  // UTC
 
-// Text format: RFC 3339, such as "2026-11-22T06:00:00.5Z" or with an offset.
+// Timestamps are in RFC 3339 format, such as "2026-11-22T06:00:00.5Z" or
+// "2026-11-22T08:00:00+02:00".
 std::optional<Time> parse_timestamp(std::string_view text);
 std::string format_timestamp(Time time);
 
-// Text format: "90s", "1h30m", "-1.5ms"; the units are h, m, s, ms, us and ns.
+// Durations have the units h, m, s, ms, us and ns: "90s", "1h30m", "-1.5ms".
 std::optional<Time> parse_duration(std::string_view text);
 std::string format_duration(Time time);  // "5400s", "0.5s"
 
-// Parses "UTC", "Z", "+02:00", "-07:30" or "02:00" to seconds east of UTC. Time zone names are not
-// supported.
+// Parses a UTC offset, such as "UTC", "Z", "+02:00", "-07:30" or "02:00". Returns seconds east of
+// UTC. Time zone names are not supported.
 std::optional<int> parse_zone(std::string_view text);
 
 }  // namespace bulkhead::cel

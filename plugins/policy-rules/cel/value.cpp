@@ -52,7 +52,7 @@ void Arena::reset() {
 
 namespace {
 
-// A list or map created by an expression. A map is stored as key, value, key, value, and so on.
+// A list or map that an expression created. A map is stored as key, value, key, value, and so on.
 struct Made {
   const Value *values;
   std::size_t count;
@@ -96,7 +96,7 @@ Order order_of(const T &a, const T &b) {
   return a < b ? kLess : b < a ? kGreater : kSame;
 }
 
-// The result is exact, even if no double can represent the integer.
+// Compares an integer with a double exactly, even if no double can represent the integer.
 template <class Integer>
 Order order_with_double(Integer a, double b) {
   if (std::isnan(b)) return kUnordered;

@@ -1,6 +1,6 @@
-// The values of expressions. A Value takes 24 bytes, is cheap to copy, and owns nothing. Strings,
-// lists and maps belong to the caller's data, to the Program (constants), or to the Arena of one
-// evaluation.
+// Defines the values of expressions. A Value takes 24 bytes, is cheap to copy, and owns nothing.
+// Strings, lists and maps are owned by the caller, by the Program (constants), or by the Arena of
+// an evaluation.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace bulkhead::cel {
 
 enum class Kind : std::uint8_t {
-  kError,   // a failed evaluation; operators propagate it like a value
-  kAbsent,  // a declared variable without a value: has() is false; reading it is an error
+  kError,   // the result of a failed evaluation; operators propagate it
+  kAbsent,  // a declared variable without a value: has() returns false, reading it is an error
   kNull,
   kBool,
   kInt,
@@ -24,18 +24,18 @@ enum class Kind : std::uint8_t {
   kTimestamp,
   kDuration,
   kType,
-  kDyn,  // used only in declarations: any type, determined at evaluation
+  kDyn,  // only in declarations: the type is determined at evaluation
 };
 
-// Returns the type name in CEL, such as "int", "null_type" or "google.protobuf.Duration".
+// Returns the CEL name of the type, such as "int", "null_type" or "google.protobuf.Duration".
 std::string_view kind_name(Kind kind);
 
 class Context;
 class Value;
 
-// A list that is read in place. One stateless accessor serves all lists of the same type; `object`
-// is the pointer passed when the Value was created. Called on the evaluating thread. Must not
-// throw.
+// Gives read access to a list without copying it. One stateless accessor serves all lists with the
+// same representation. `object` is the pointer that was passed to Value::list(). The functions run
+// on the evaluating thread and must not throw.
 class ListAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
@@ -45,22 +45,23 @@ class ListAccess {
   ~ListAccess() = default;
 };
 
-// A map that is read in place. Entries are ordered, so a macro can iterate over the keys.
+// Gives read access to a map without copying it. Entries have indexes so that macros can iterate
+// over the keys.
 class MapAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
   virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
   virtual Value value(const void *object, std::size_t index) const = 0;
-  // Returns false if the key is missing or the evaluation was stopped. Charges the context for the
-  // compared bytes of keys; the caller charges for iterating over the entries.
+  // Finds the value of a key. Returns false if the key is missing or the evaluation was stopped.
+  // Charges the context for the compared key bytes. The caller charges for the number of entries.
   virtual bool find(Context &context, const void *object, const Value &key, Value *found) const = 0;
 
  protected:
   ~MapAccess() = default;
 };
 
-// A timestamp (since the Unix epoch) or a duration. `seconds` is rounded down, and 0 <= nanos <
-// 1e9.
+// A timestamp (since the Unix epoch) or a duration. `seconds` is rounded down, so 0 <= nanos < 1e9
+// even for negative values.
 struct Time {
   std::int64_t seconds = 0;
   std::int32_t nanos = 0;
@@ -94,9 +95,10 @@ class Value {
     value.map_ = &access;
     return value;
   }
-  // `text` must be a literal, because errors on the request path must not allocate.
+  // `text` must be a string literal because errors must not allocate on the request path.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // An error about one or two values whose types an operation does not accept.
+  // Creates an error about one or two operands that an operation does not accept. Stores the
+  // operand types.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());
@@ -116,7 +118,7 @@ class Value {
     return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
   }
 
-  // Each accessor may be called only for values of its type.
+  // Each accessor requires a value of its type.
   bool as_bool() const { return bool_; }
   std::int64_t as_int() const { return int_; }
   std::uint64_t as_uint() const { return uint_; }
@@ -125,7 +127,7 @@ class Value {
   Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
   Kind as_type() const { return static_cast<Kind>(int_); }
   const char *error_text() const { return chars_; }
-  Kind error_kind(unsigned index) const {  // type of value 0 or 1; kError if that value is absent
+  Kind error_kind(unsigned index) const {  // type of operand 0 or 1, or kError if not set
     return static_cast<Kind>(size_ >> 8 * index & 0xFF);
   }
 
@@ -138,7 +140,7 @@ class Value {
     return map_->find(context, object_, wanted, found);
   }
 
-  // The position of an error in the expression: byte offset + 1, or 0 if not set.
+  // Position of the error in the expression: byte offset + 1, or 0 if unset.
   std::uint32_t error_place() const { return extra_; }
   void set_error_place(std::uint32_t place) { extra_ = place; }
 
