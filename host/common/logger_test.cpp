@@ -52,7 +52,7 @@ TEST_CASE("the log is rotated and limited") {
   TestFolder folder;
   const std::string path = folder / "a.log";
   Logger logger(LogLevel::info, LogLevel::error);
-  Logger other(LogLevel::info, LogLevel::error);  // a second gateway that uses the same file
+  Logger other(LogLevel::info, LogLevel::error);  // a second gateway with the same log file
   REQUIRE(logger.open(path));
   REQUIRE(other.open(path));
   const std::string line(8000, 'x');
@@ -69,7 +69,7 @@ TEST_CASE("the log is rotated and limited") {
 
 namespace {
 
-// Returns what this process writes to standard error while f runs.
+// Returns what `f` writes to standard error.
 template <class F>
 std::string standard_error_of(F f) {
   TestFolder folder;
