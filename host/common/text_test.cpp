@@ -10,8 +10,7 @@ TEST_CASE("text from a server cannot control the terminal") {
   CHECK(printable("two\nlines\t\r", true) == "two\nlines\t?");
   CHECK(printable("na\xC3\xAFve") == "na\xC3\xAFve");
   CHECK(printable("\xC2\x9B"
-                  "2J") ==
-        "?2J");  // CSI as a C1 character, which starts an escape sequence on some terminals
+                  "2J") == "?2J");  // C1 control character
   CHECK(printable("\xE2\x80\xAE"
                   "gpj.exe") == "?gpj.exe");              // right-to-left override
   CHECK(printable("\xC3(\xED\xA0\x80\xF5") == "?(????");  // invalid, surrogate, out of range

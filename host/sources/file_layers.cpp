@@ -9,7 +9,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns the folders that are searched, in order, for the profiles that `file` extends.
+// Returns the directories in which the profiles that `file` extends are searched for, in this
+// order.
 std::vector<std::filesystem::path> profile_folders(const std::string &file) {
   const std::filesystem::path own = std::filesystem::path(file).parent_path();
   const std::filesystem::path config = default_config_file();

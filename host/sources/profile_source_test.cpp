@@ -18,7 +18,8 @@ using namespace bulkhead::program;
 
 namespace {
 
-// A folder without a default profile. `text`, if any, is the content of the file for --config.
+// Provides a configuration directory without a default profile. If `text` is not empty, --config
+// names a file with this content.
 struct Setting {
   explicit Setting(const std::string &text = "", const std::string &name = "p.toml") {
     ::setenv("XDG_CONFIG_HOME", folder.path.c_str(), 1);
@@ -183,7 +184,7 @@ TEST_CASE("the effective state folder is shown") {
 
 namespace {
 
-// A working folder with a project file, and a private approval store.
+// Provides a working directory with a project file, and a private approval store.
 struct ProjectSetting : Setting {
   explicit ProjectSetting(const std::string &text, const std::string &name = ".mcp.json") {
     ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
@@ -226,7 +227,7 @@ TEST_CASE("F07 servers in the working folder's project file are listed, and used
   REQUIRE(loaded);
   CHECK(loaded->project == setting.file);
   CHECK(loaded->file.empty());
-  CHECK(loaded->profile.tools.size() == 2);  // the builtin tools are kept
+  CHECK(loaded->profile.tools.size() == 2);  // the builtin tools remain
   REQUIRE(loaded->profile.servers.size() == 2);
   CHECK(loaded->profile.servers[0].disabled);
   CHECK(all_of(loaded->profile.notes)
@@ -253,7 +254,7 @@ TEST_CASE("project files are searched in order") {
   CHECK(server() == "json");
   setting.arguments.project = "../repo/../repo/.mcp.json";
   CHECK(load_for(setting.arguments, Transports::none)->project == setting.file);
-  // A file named by --config belongs to the user.
+  // A file named by --config does not count as a project file.
   setting.arguments.project.clear();
   std::filesystem::remove(".bulkhead.toml");
   setting.arguments.config = setting.file;
@@ -323,7 +324,7 @@ TEST_CASE("an invalid project file is an error only with --project") {
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // A file that cannot be read completely is not an error either.
+  // A project file that cannot be read completely is also no error.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

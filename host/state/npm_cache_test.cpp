@@ -27,7 +27,7 @@ std::string read(const std::string &path) {
   return out.str();
 }
 
-// A user's npm cache with one installation of "@a/tool", and a server's cache folder.
+// A user's npm cache with one npx installation of "@a/tool", and the cache directory of a server.
 struct Caches {
   Caches() { fs::create_directories(server()); }
   std::string user() const { return folder / "npm"; }
@@ -48,7 +48,8 @@ struct Caches {
     return "/_cacache/content-v2/sha512/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" +
            hex.substr(4);
   }
-  // Adds a package with this content; `stored` is the content of the cached file under its digest.
+  // Adds a package to the lock file and to the cache. `stored` is what the cached file contains; it
+  // differs from `content` if the file is damaged.
   std::string add(const std::string &content, const std::string &stored) {
     std::string integrity;
     const std::string at = place(hex_of(content, &integrity));
@@ -115,7 +116,7 @@ TEST_CASE("only content that npx installed for the package is copied, by digest"
   struct stat about{};
   REQUIRE(::stat((caches.server() + "/npm" + one).c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0600);
-  CHECK(caches.copy().packages == 0);  // the files already exist
+  CHECK(caches.copy().packages == 0);  // all files already exist
 }
 
 TEST_CASE("a package without installation, or a damaged lock file, copies nothing") {
@@ -130,7 +131,7 @@ TEST_CASE("a package without installation, or a damaged lock file, copies nothin
     CHECK(caches.copy().packages == 0);
   }
   fs::remove(lock);
-  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // reading it would block
+  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // reading a FIFO would block
   CHECK(caches.copy().packages == 0);
 }
 

@@ -1,4 +1,4 @@
-// Tests of the pin store: private, atomic, approved only by permitted writers.
+// Tests the pin store: file permissions, approvals, definitions and concurrent writers.
 #include "state/pin_store.hpp"
 
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ TEST_CASE("news neither replaces approved definitions nor approves beyond the te
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
   const PinTerms terms = pin_terms(profile_with({approved("a", '1').pin}));
-  // News from a gateway with the pin, from a gateway without it, and for a new tool.
+  // One gateway has the pin, the other does not. Both also report a new tool.
   for (const PinNews &news : {seen("a", '1', '2'), approved("a", '2')}) {
     const auto all = store.merge({news, approved("new", '3')}, terms);
     REQUIRE(all.has_value());
@@ -115,7 +115,7 @@ TEST_CASE("invalid news is ignored") {
   CHECK(all->empty());
   PinNews torn = approved("d", '1'), other = approved("e", '1');
   torn.definition = "\xff";
-  other.definition = definition('2');  // does not have the hash
+  other.definition = definition('2');  // the definition does not match its hash
   REQUIRE(store.merge({torn, other}, terms).has_value());
   const auto read = store.read();
   REQUIRE(read.has_value());
@@ -155,7 +155,7 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   changed.pin.seen_shape = hash('2');
   REQUIRE(store.merge({changed}, terms).has_value());
   REQUIRE_FALSE(store.read()->front().pin.approved());
-  // The user approves it, and the gateway reports it again.
+  // After the user approves the definition, the gateway reports it again.
   REQUIRE(store.update([](std::vector<StoredPin> &all) {
     all.front().pin.hash = std::exchange(all.front().pin.seen, {});
     all.front().pin.shape = std::exchange(all.front().pin.seen_shape, {});
@@ -165,7 +165,7 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   CHECK(store.read()->front().pin.approved());
   CHECK(store.read()->front().pin.hash == hash('2'));
   CHECK(store.read()->front().seen_text.empty());
-  // A different definition is reported.
+  // A different definition is reported as changed.
   changed.pin.seen = hash('3');
   REQUIRE(store.merge({changed}, terms).has_value());
   CHECK_FALSE(store.read()->front().pin.approved());
@@ -273,7 +273,7 @@ TEST_CASE("a writer writes one update at a time, and pending ones when it is des
     CHECK(warnings.empty());
     writer.add(std::vector<PinNews>(PinWriter::most_waiting + 1));
     CHECK(warnings.size() == 1);
-    PinNews large = approved("c", '3');  // occupies the limit for definitions
+    PinNews large = approved("c", '3');  // uses up the size limit for definitions
     large.definition.assign(PinWriter::most_waiting_bytes, ' ');
     writer.add({approved("d", '4')});
     writer.add({large, approved("e", '5')});
@@ -281,7 +281,7 @@ TEST_CASE("a writer writes one update at a time, and pending ones when it is des
   }
   const auto read = PinStore(folder.path).read();
   REQUIRE(read.has_value());
-  REQUIRE(read->size() == 4);  // the pin with the invalid definition is ignored
+  REQUIRE(read->size() == 4);  // the invalid pins are ignored
   for (const StoredPin &pin : *read) {
     INFO(pin.pin.tool);
     CHECK(pin.definition.empty() == (pin.pin.tool == "e"));
