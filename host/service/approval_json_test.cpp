@@ -100,5 +100,5 @@ TEST_CASE("questions with any content are written as valid JSON") {
   CHECK(granted.find(R"("scope":"tool for 1 minute")") != std::string::npos);
   CHECK(granted.find(R"("expires_in_ms":60)") != std::string::npos);
   CHECK(granted.find(R"("scope":"session")") > granted.find(R"("expires_in_ms":60)"));
-  CHECK(granted.rfind("expires_in_ms") == granted.find("expires_in_ms"));  // occurs only once
+  CHECK(granted.rfind("expires_in_ms") == granted.find("expires_in_ms"));  // occurs once
 }
