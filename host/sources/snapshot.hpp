@@ -11,7 +11,7 @@ namespace bulkhead::program {
 
 struct CompartmentStatus {
   std::string name;
-  std::string state;  // "starting", "running", "waiting" or "failed: ..."
+  std::string state;  // "starting", "running", "draining", "waiting" or "failed: ..."
   int pid = 0;
   std::uint32_t restarts = 0;
   std::vector<std::string> in_force, missing;  // restrictions of its sandbox

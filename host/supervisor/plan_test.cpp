@@ -1,4 +1,4 @@
-// Tests of the compartments that a profile requires, and of their privileges.
+// Tests which compartments a profile requires, and which privileges they have.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>
