@@ -102,7 +102,7 @@ TEST_CASE("a key is ignored just after the selection has changed") {
   ApprovalsView view;
   view.show({question("aaaa"), question("bbbb")}, 0);
   view.show({question("cccc"), question("aaaa")}, 5000);
-  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection stays
+  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection is unchanged
   view.show({question("cccc")}, 6000);
   CHECK(view.key("a", 6001).kind == Kind::none);
   CHECK(view.draw(80, 24).find("is new: read it") != std::string::npos);

@@ -1,4 +1,4 @@
-// Row F10: the description that the user reads before approving a server.
+// Tests the description that the user reads before approving a server (row F10).
 #include "approve/approve_text.hpp"
 
 #include <catch2/catch.hpp>

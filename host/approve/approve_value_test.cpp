@@ -1,5 +1,4 @@
-// Tests of how the approval prompt displays credentials and values that determine which program
-// runs.
+// Tests how credentials, and values that determine which program runs, are displayed for approval.
 #include "approve/approve_value.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +39,7 @@ TEST_CASE("at most three characters of a value are shown, and none of a short va
       entry.name = "a";
       entry.command = "node";
       entry.env = {{name, value}};
-      entry.others.emplace_back("sandbox", "\"off\"");  // nothing is opened
+      entry.others.emplace_back("sandbox", "\"off\"");  // without a sandbox, no path is opened
       const std::string shown = masked_value(value);
       INFO(name << " = " << value);
       CHECK(shown == (value.size() <= 8 ? "***" : value.substr(0, 3) + "***"));

@@ -1,4 +1,4 @@
-// Tests of the differences between tool definitions.
+// Tests how the differences between tool definitions are found and shown.
 #include "approve/definition_text.hpp"
 
 #include <catch2/catch.hpp>

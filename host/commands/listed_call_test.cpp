@@ -1,4 +1,4 @@
-// Tests resolving listed names of tools as the gateway does.
+// Tests that listed tool names are resolved as in the gateway.
 #include "commands/listed_call.hpp"
 
 #include <catch2/catch.hpp>
@@ -56,7 +56,7 @@ TEST_CASE("a listed name is resolved with and without a server") {
       R"({"name":"memory__delete_entities","arguments":{"a":[1]},"session":2})", profile);
   CHECK(mcp::member(out->call, "arguments") == R"({"a":[1]})");
   CHECK(mcp::member(out->call, "session") == "2");
-  // The list of `files` is unknown.
+  // There is no stored list for `files`.
   CHECK(resolved(profile, R"({"name":"files__read"})") == Seen{"files", "read", 1});
   CHECK(resolved(profile, R"({"server":"files","name":"read"})") == Seen{"files", "read", 0});
 }
