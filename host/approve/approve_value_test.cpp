@@ -53,7 +53,7 @@ TEST_CASE("at most three characters of a value are shown, and none of a short va
   }
 }
 
-TEST_CASE("variables that determine which program runs are named") {
+TEST_CASE("variables that determine which program runs are detected") {
   for (const char *name :
        {"NODE_OPTIONS", "LD_PRELOAD", "PYTHONSTARTUP", "path", "RUBYOPT", "IFS"}) {
     INFO(name);
@@ -148,7 +148,7 @@ TEST_CASE("passwords are masked in the whole output of approve") {
   CHECK(entry_json(entry, nullptr).find("canary") == std::string::npos);
 }
 
-TEST_CASE("folders that the sandbox will open are listed") {
+TEST_CASE("paths that the sandbox will open are listed") {
   ::setenv("BH_TEST_FOLDER", "/srv/data", 1);
   ::setenv("BH_TEST_TOKEN", "/canary", 1);
   ::unsetenv("BH_TEST_UNSET");

@@ -68,7 +68,7 @@ TEST_CASE("an original name that looks like a listed name is kept") {
   CHECK(resolved(profile, R"({"name":"memory__memory__odd"})") == Seen{"memory", "memory__odd", 1});
 }
 
-TEST_CASE("unknown servers and tools are notes; a name of no server is an error") {
+TEST_CASE("unknown servers and tools become notes, and a name of no server is an error") {
   const Profile profile = memory_profile();
   CHECK(resolved(profile, R"({"server":"memory","name":"delete"})") == Seen{"memory", "delete", 1});
   CHECK(resolved(profile, R"({"name":"memory__delete"})") == Seen{"memory", "delete", 2});
@@ -80,7 +80,7 @@ TEST_CASE("unknown servers and tools are notes; a name of no server is an error"
   }
 }
 
-TEST_CASE("the naming of the profile is used: separator, no prefix, aliases, shortened names") {
+TEST_CASE("the profile's naming is used: separator, no prefix, aliases, shortened names") {
   Profile profile = memory_profile();
   profile.naming.separator = "-";
   CHECK(resolved(profile, R"({"name":"memory-delete_entities"})") ==
@@ -103,7 +103,8 @@ TEST_CASE("the naming of the profile is used: separator, no prefix, aliases, sho
         Seen{"memory", "delete_entities", 1});
 }
 
-TEST_CASE("a name that several servers can have requires the server, unless one lists it") {
+TEST_CASE(
+    "a name that several servers can have requires a server name, unless one server lists it") {
   Profile profile;
   profile.servers = {server_with("a"), server_with("a__b")};
   const std::string call = R"({"name":"a__b__t"})";

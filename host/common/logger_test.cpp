@@ -139,7 +139,7 @@ TEST_CASE("if a pipe is full, lines are lost and nothing blocks") {
   CHECK(content(folder / "a.log").size() > 500'000);
 }
 
-TEST_CASE("launchers that download servers first have a longer connect time-out") {
+TEST_CASE("launchers that first download servers have a longer connect timeout") {
   CHECK(downloads_first("npx"));
   CHECK(downloads_first("/usr/bin/docker"));
   CHECK_FALSE(downloads_first("node"));
@@ -147,14 +147,14 @@ TEST_CASE("launchers that download servers first have a longer connect time-out"
   CHECK_FALSE(downloads_first(""));
 }
 
-TEST_CASE("a symbolic link is rejected as log file") {
+TEST_CASE("a log file that is a symbolic link is rejected") {
   TestFolder folder;
   std::filesystem::create_symlink("elsewhere", folder / "a.log");
   Logger logger(LogLevel::info, LogLevel::error);
   CHECK_FALSE(logger.open(folder / "a.log"));
 }
 
-TEST_CASE("make_private_dir() creates folders with mode 0700") {
+TEST_CASE("make_private_dir() creates directories with mode 0700") {
   TestFolder folder;
   REQUIRE(make_private_dir(folder / "a/b/c"));
   CHECK(mode_of(folder / "a/b/c") == 0700);

@@ -7,7 +7,7 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("approval answers are validated strictly") {
+TEST_CASE("decisions about approval requests are validated strictly") {
   const auto good = [](std::string_view body) {
     const auto answer = read_approval_answer(body, "id");
     REQUIRE(answer.has_value());
@@ -73,7 +73,7 @@ TEST_CASE("a watch request has a duration") {
   }
 }
 
-TEST_CASE("questions with any content are written as valid JSON") {
+TEST_CASE("approval requests with any content are written as valid JSON") {
   ApprovalList list;
   CHECK(approvals_json(list, 0) == R"({"waiting":0,"pending":[],"granted":[]})");
   ApprovalQuestion &q = list.questions.emplace_back();

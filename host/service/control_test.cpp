@@ -79,7 +79,7 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-TEST_CASE("a gateway is found and can send large answers") {
+TEST_CASE("a gateway is found and can send large responses") {
   TestFolder folder;
   const std::string answer = "{\"pid\":1,\"x\":\"" + std::string(3u << 20, 'y') + "\"}";
   Served served(folder / "1-1.sock", answer);
@@ -95,7 +95,7 @@ TEST_CASE("a gateway is found and can send large answers") {
   }
 }
 
-TEST_CASE("clients that do not read block others only until the time-out") {
+TEST_CASE("clients that do not read block others only until the timeout") {
   TestFolder folder;
   const std::string answer(3u << 20, 'y');
   Served served(folder / "1-1.sock", answer);
@@ -144,7 +144,7 @@ TEST_CASE("a socket name that is too long is an error, not truncated") {
   CHECK_FALSE(ServiceSocket::open(folder / std::string(120, 'x')));
 }
 
-TEST_CASE("requests are read in parts, and invalid requests get an error") {
+TEST_CASE("requests may arrive in parts, and invalid requests get an error") {
   TestFolder folder;
   auto reactor = std::move(*Reactor::create());
   std::vector<ControlRequest> seen;
@@ -227,7 +227,7 @@ TEST_CASE("requests are read in parts, and invalid requests get an error") {
   later({200, "{}"});
 }
 
-TEST_CASE("a truncated answer and an answer that is not HTTP are errors") {
+TEST_CASE("a truncated response and a response that is not HTTP are errors") {
   TestFolder folder;
   const auto socket = std::move(*ServiceSocket::open(folder / "s"));
   const auto answered = [&](std::string_view answer) {

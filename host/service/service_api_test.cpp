@@ -68,7 +68,7 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("each path sends its request and returns the answer") {
+TEST_CASE("each path sends its typed request and returns the response") {
   World world;
   struct Asked {
     ServiceRequest request;
@@ -181,7 +181,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK_FALSE(asked.has_value());
 }
 
-TEST_CASE("errors have the HTTP status of their code") {
+TEST_CASE("each error code has its HTTP status") {
   World world;
   ServiceAnswer answer;
   ServiceApi api(

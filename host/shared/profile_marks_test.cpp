@@ -78,7 +78,7 @@ TEST_CASE("marks depend on the key and do not contain short values") {
   }
 }
 
-TEST_CASE("the working folder is compared if a server or tools plugin starts there") {
+TEST_CASE("the working directory is compared only if a server or tools plugin depends on it") {
   Profile a = two_servers();
   CHECK(differs(a, a, "/x", "/y").empty());  // npx starts in an empty private directory
 

@@ -119,7 +119,7 @@ TEST_CASE("F09 a file that others can write, or a link, is ignored") {
   CHECK_FALSE(all.problem().empty());
 }
 
-TEST_CASE("F09 an approval that was edited by hand is ignored, the others are valid") {
+TEST_CASE("F09 an approval that was edited by hand is ignored, and the others remain valid") {
   Stored all;
   const std::string good = read_text(all.file);
   const auto edited = [&](const std::string &from, const std::string &to) {
@@ -153,7 +153,7 @@ TEST_CASE("a key that temporarily cannot be read is not replaced") {
   CHECK(all.count() == 3);
 }
 
-TEST_CASE("F09 approvals from another machine or key, and an invalid list are ignored") {
+TEST_CASE("F09 approvals with another key and an invalid list are ignored") {
   Stored here, there;
   write_text(here.file, read_text(there.file));
   CHECK(here.count() == 0);

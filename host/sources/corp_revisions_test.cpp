@@ -56,7 +56,7 @@ TEST_CASE("stored revisions never decrease, regardless of the order of writers")
   CHECK(seen.remember(at("2026.0401.1", "2026.0401.1")).error().code == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("a revision that a catalogue rejects stays rejected with an older catalogue") {
+TEST_CASE("a revision that a catalogue has rejected stays rejected with an older catalogue") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   const CorpRevision used = at("2026.0131.2", "2026.0131.2");

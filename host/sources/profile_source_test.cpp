@@ -74,12 +74,12 @@ TEST_CASE("a file's servers replace the builtin servers but not the transport") 
   CHECK(profile.servers[2].connect_timeout_ms == 5000);
 }
 
-TEST_CASE("a connect time-out of the file applies to all servers") {
+TEST_CASE("a connect timeout in the file applies to all servers") {
   Setting setting("[limits]\nconnect_timeout_ms = 7000\n[mcpServers.a]\ncommand = \"npx\"\n");
   CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
 }
 
-TEST_CASE("--listen applies to the HTTP transport under any name") {
+TEST_CASE("--listen applies to the HTTP transport, whatever its name") {
   Setting builtin("[mcpServers.a]\ncommand = \"x\"\n");
   builtin.arguments.listen = "127.0.0.1:0";
   CHECK(listen_of(builtin.load(Transports::served).transports[0]) == "\"127.0.0.1:0\"");
@@ -96,7 +96,7 @@ TEST_CASE("--listen applies to the HTTP transport under any name") {
   CHECK(listen_of(same.load(Transports::served).transports[0]) == "\"127.0.0.1:1\"");
 }
 
-TEST_CASE("--listen is rejected with several HTTP transports") {
+TEST_CASE("--listen is rejected if there are several HTTP transports") {
   Setting setting(
       "[transports.a]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n"
       "[transports.b]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:2\"\n"
@@ -121,7 +121,7 @@ TEST_CASE("--listen is rejected with several HTTP transports") {
   CHECK_FALSE(load_for(none.arguments, Transports::served));
 }
 
-TEST_CASE("each fault is reported on its own line") {
+TEST_CASE("each error is reported on its own line") {
   Setting setting("[mcpServers.a]\ncomand = \"x\"\n[mcpServers.b]\ncommand = 5\n");
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
@@ -144,7 +144,7 @@ TEST_CASE("the default file is read if it exists") {
   CHECK(loaded->profile.tools.empty());
 }
 
-TEST_CASE("the builtin file tools are disabled in the home folder") {
+TEST_CASE("the builtin file tools are disabled in the home directory") {
   const Setting setting;
   const auto before = std::filesystem::current_path();
   const char *was = std::getenv("HOME");
@@ -168,7 +168,7 @@ TEST_CASE("the builtin file tools are disabled in the home folder") {
   ::setenv("HOME", home.c_str(), 1);
 }
 
-TEST_CASE("the effective state folder is shown") {
+TEST_CASE("the effective state directory is shown") {
   const Setting setting;
   ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);
   const auto loaded = load_for(Arguments(), Transports::served);
@@ -221,7 +221,8 @@ std::string all_of(const std::vector<std::string> &texts) {
 
 }  // namespace
 
-TEST_CASE("F07 servers in the working folder's project file are listed, and used once approved") {
+TEST_CASE(
+    "F07 servers in the working directory's project file are listed, and used once approved") {
   ProjectSetting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"}}})");
   auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE(loaded);
@@ -276,7 +277,7 @@ TEST_CASE("a file may set a single key of a builtin transport") {
   CHECK(ids(aggregator->profile.transports) == "aggregator ");
 }
 
-TEST_CASE("the first list on standard input waits longer by default") {
+TEST_CASE("with stdio, the first list waits longer by default") {
   Setting none("");
   CHECK(none.load(Transports::stdio).limits.first_list_wait_ms == 8'000);
   CHECK(none.load(Transports::served).limits.first_list_wait_ms == 5'000);
@@ -284,7 +285,7 @@ TEST_CASE("the first list on standard input waits longer by default") {
   CHECK(some.load(Transports::stdio).limits.first_list_wait_ms == 100);
 }
 
-TEST_CASE("a faulty approved server is an error only with --project") {
+TEST_CASE("an invalid approved server is an error only with --project") {
   ::unsetenv("BH_TEST_UNSET");
   ProjectSetting setting(R"({"mcpServers": {
       "bad": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}, "timeout": -1},

@@ -73,7 +73,8 @@ TEST_CASE("a stored list is valid only for an unchanged definition") {
   CHECK(recalled(folder, own).definition.empty());
 }
 
-TEST_CASE("a damaged, oversized or accessible file becomes a note and is not used") {
+TEST_CASE(
+    "a file that is damaged, too large or accessible to others is not used, and a note is added") {
   const TestFolder folder;
   const ListStore store(folder.path);
   KeptLists kept = recalled(folder);
@@ -131,7 +132,7 @@ TEST_CASE("lists are limited in size, per server and per profile") {
   CHECK(bytes == max_kept_lists_bytes);
 }
 
-TEST_CASE("the writer stores lists of the profile's current servers only") {
+TEST_CASE("the writer stores only lists of servers in the current profile") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
   load_stored_lists(&profile);

@@ -78,7 +78,7 @@ std::string package_of(const std::string &command, std::vector<std::string> args
   return npx_package(def);
 }
 
-TEST_CASE("the package is found in an npx command line") {
+TEST_CASE("npx_package() finds the package in a command line") {
   CHECK(package_of("npx", {"-y", "@a/tool@1.2.3", "/folder"}) == "@a/tool");
   CHECK(package_of("/usr/bin/npx", {"tool"}) == "tool");
   CHECK(package_of("npx", {"-p", "tool@latest", "bin"}) == "tool");
@@ -119,7 +119,7 @@ TEST_CASE("only content that npx installed for the package is copied, by digest"
   CHECK(caches.copy().packages == 0);  // all files already exist
 }
 
-TEST_CASE("a package without installation, or a damaged lock file, copies nothing") {
+TEST_CASE("nothing is copied if the package is not installed or its lock file is damaged") {
   Caches caches;
   caches.add("first", "first");
   caches.install();
@@ -145,7 +145,7 @@ TEST_CASE("links in either cache are not followed") {
     fs::create_symlink(caches.folder / "elsewhere", caches.user() + one);
     CHECK(caches.copy().packages == 0);
   }
-  SECTION("a folder that the server has replaced by a link") {
+  SECTION("a directory that the server has replaced with a link") {
     const std::string outside = caches.folder / "outside";
     fs::create_directories(outside);
     const int depth = GENERATE(0, 1, 2);

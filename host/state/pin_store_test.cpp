@@ -67,7 +67,7 @@ TEST_CASE("the first definition is approved, stored privately, and read again") 
   CHECK(PinStore::known(*read, pin_terms(other)).empty());
 }
 
-TEST_CASE("news neither replaces approved definitions nor approves beyond the terms") {
+TEST_CASE("new definitions never replace approved ones and are approved only as the terms allow") {
   const TestFolder folder;
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
@@ -101,7 +101,7 @@ TEST_CASE("news neither replaces approved definitions nor approves beyond the te
   CHECK_FALSE(accepted->at(3).pin.approved());
 }
 
-TEST_CASE("invalid news is ignored") {
+TEST_CASE("invalid definitions are ignored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -127,7 +127,7 @@ TEST_CASE("invalid news is ignored") {
   }
 }
 
-TEST_CASE("a file that is damaged or open to others is an error and is not overwritten") {
+TEST_CASE("a file that is damaged or accessible to others is an error and is not overwritten") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -145,7 +145,7 @@ TEST_CASE("a file that is damaged or open to others is an error and is not overw
   }
 }
 
-TEST_CASE("a gateway that has not received an approval does not revert it") {
+TEST_CASE("a gateway that does not know an approval yet does not revert it") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -187,7 +187,7 @@ TEST_CASE("a description is truncated at a character boundary") {
   CHECK(all->front().definition == news.definition);
 }
 
-TEST_CASE("a file without definitions is read, and gets them when they are listed again") {
+TEST_CASE("a file without definitions can be read, and listed tools add their definitions") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -211,7 +211,7 @@ TEST_CASE("a file without definitions is read, and gets them when they are liste
   CHECK(back->front().seen_definition.empty());
 }
 
-TEST_CASE("definitions above the limit for the file are not stored; the pins are") {
+TEST_CASE("if definitions exceed the file's limit, only the pins are stored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const auto all = store.update([](std::vector<StoredPin> &pins) {
@@ -233,7 +233,7 @@ TEST_CASE("definitions above the limit for the file are not stored; the pins are
   CHECK((*read)[2].definition.empty());
 }
 
-TEST_CASE("when_written() is called after all news is stored") {
+TEST_CASE("when_written() calls back after all definitions are stored") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
@@ -255,7 +255,7 @@ TEST_CASE("when_written() is called after all news is stored") {
   reactor->reset();
 }
 
-TEST_CASE("a writer writes one update at a time, and pending ones when it is destroyed") {
+TEST_CASE("a writer writes one update at a time, and its destructor writes pending updates") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());

@@ -18,7 +18,7 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("A32 one process holds the lock; a leftover file does not") {
+TEST_CASE("A32 only one process can hold the lock, and a leftover file is not locked") {
   const TestFolder folder;
   const std::string path = folder / "lock";
   std::ofstream(path) << "4194303\n";  // PID of a process that does not exist
@@ -43,7 +43,7 @@ TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   CHECK(*third);
 }
 
-TEST_CASE("A32 a lock path that is not a regular file of the user is rejected and left unchanged") {
+TEST_CASE("A32 a lock path that is not a regular file is rejected and not changed") {
   const TestFolder folder;
   const std::string victim = folder / "victim", link = folder / "link", fifo = folder / "fifo";
   std::ofstream(victim) << "keep";

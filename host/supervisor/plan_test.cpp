@@ -81,7 +81,7 @@ TEST_CASE("builtin-files may write to configured folders and to its snapshot fol
   CHECK(rights(R"({"path":"/a","snapshots":{"path":"/s"}})") == "r /a w /s");
 }
 
-TEST_CASE("third-party connectors have network access, policies only if granted") {
+TEST_CASE("third-party connectors have network access, third-party policies only if granted") {
   Profile profile;
   profile.policies = {use("mine", "policy-x"), use("far", "policy-x", {"network:8181"})};
   profile.connectors["ws"] = "connector-ws";

@@ -16,7 +16,7 @@ std::uint64_t all_at(SignBudget *budget, std::uint64_t now_ns) {
 
 }  // namespace
 
-TEST_CASE("signatures are limited to a burst and then to a rate") {
+TEST_CASE("after a burst, signatures are limited to a rate") {
   const std::uint64_t start = 77 * second;
   SignBudget budget(start);
   CHECK(all_at(&budget, start) == SignBudget::burst);
