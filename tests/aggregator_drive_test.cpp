@@ -69,7 +69,7 @@ std::string text_of(const Reply &reply) {
 
 }  // namespace
 
-TEST_CASE("the client and the program communicate in both codecs") {
+TEST_CASE("the client and the program communicate with both codecs") {
   const Home home;
   Client client(real(server("a", {"--tool", "say", "--resource", "x://y/z", "--prompt", "p"}),
                      GENERATE(Codec::ndjson, Codec::msgpack)));

@@ -86,7 +86,7 @@ struct Compartment {
 
 }  // namespace
 
-TEST_CASE("valid headers reach a server over HTTP through a link") {
+TEST_CASE("valid headers reach an HTTP server through a link") {
   Server server([](const Request &r, Peer &peer) {
     if (!connector_http::testing::handshake_step(r, peer)) {
       peer.answer(200, connector_http::testing::result(2));

@@ -142,7 +142,7 @@ TEST_CASE("every builtin plugin can be loaded and initialized after confinement"
   }
 }
 
-TEST_CASE("the attempts of a hostile plugin fail in its constructors and later") {
+TEST_CASE("the attempts of a malicious plugin fail, in its constructors and later") {
   if (!complete()) {
     WARN("SKIP mapped_test: this kernel does not support all parts of the confinement");
     return;
