@@ -1,4 +1,5 @@
-// The protocol of `bulkhead aggregator` (rows A04 to A15, A18, A21, A22 and A32), with both codecs.
+// Tests the protocol of `bulkhead aggregator` with both codecs (rows A04 to A15, A18, A21, A22 and
+// A32).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { Gateway, alive, assert, descendants, fake, program, run, sanitized, test, until } from './lib.mjs';
@@ -14,7 +15,7 @@ const has = (items, ...fields) => {
   for (const item of items) for (const field of fields) assert.ok(field in item, `${field} in ${JSON.stringify(item)}`);
 };
 const lines = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
-// Returns the requests of one method in the log of a fake server.
+// Returns the requests with this method in the log of fake_mcp.
 const received = (path, method) =>
   lines(path).filter((line) => line.startsWith('<') && line.includes(`"${method}"`)).map((line) => JSON.parse(line.slice(1)));
 async function gone(pids, ms = 2000) {
@@ -35,7 +36,7 @@ test('the aggregator confines itself before it reads input: no new privileges, n
   const status = readFileSync(`/proc/${agg.pid}/status`, 'utf8');
   const field = (name) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)[1];
   assert.equal(field('NoNewPrivs'), '1');
-  // Root keeps CAP_SETFCAP, which its servers' user namespaces require.
+  // Root keeps CAP_SETFCAP, which the user namespaces of servers require.
   const setfcap = 1n << 31n;
   assert.equal(BigInt(`0x${field('CapEff')}`) & ~setfcap, 0n);
   if (!sanitized) assert.equal(field('Seccomp'), '2');
@@ -88,7 +89,7 @@ test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight c
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
-  // The sanitizer's own memory would count.
+  // The memory of the sanitizer would be counted.
   if (!sanitized) assert.ok(peak < 64 * 1024, `${peak} kB`);
 });
 
@@ -306,7 +307,7 @@ inBoth('A21 with garbage between two requests, both are answered and one line is
 });
 
 inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and the next call works', async (t, codec) => {
-  // The shell passes the bytes unchanged on the command line.
+  // The shell passes the bytes unchanged as an argument.
   const agg = new Aggregator(t, { codec }).define([
     { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
@@ -331,7 +332,7 @@ test('A32 a second instance with the same lock exits with 0 without reading its 
   assert.ok((await first.call('a__x')).result);
   await first.request('shutdown');
   await first.exited;
-  // The lock file that an ended process leaves is not locked.
+  // A lock file that remains after a process has exited is not locked.
   const third = new Aggregator(t, { args: ['--lock-path', lock] }).define([]);
   assert.deepEqual((await third.request('list_servers')).servers, []);
 });

@@ -1,6 +1,6 @@
-// B21: a policy decides "ask", so a call requires human approval: through the service API, in a
-// terminal, by elicitation in the client, or without any surface. Each test runs with compartments
-// and with --single-process.
+// Tests human approval (row B21). A policy decides "ask", and the call is approved through the
+// service API, in a terminal, by elicitation in the client, or not at all. Each test runs with
+// compartments and with --single-process.
 import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function asking(t, args, options) {
   return { gateway, client, log, socket };
 }
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Returns the calls that the server has received, without the first.
+// Returns the number of calls that the server has received, without the first.
 const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
 
 function ask(socket, method, path, body) {
@@ -190,7 +190,7 @@ both('keys answer questions in a watching terminal', async (t, args) => {
     let outcome;
     void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
     await until('it is on the screen', () => screen.includes(`"n":${n}`));
-    // A key is ignored for a short time after the question appeared.
+    // Keys are ignored for a short time after a request has appeared.
     return until('the key is taken', async () => {
       watch.stdin.write(key);
       await new Promise((done) => setTimeout(done, 100));
@@ -285,7 +285,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   for (const words of [['--tool'], ['--tool', '--minutes', '61'], ['--tool', '--minutes', '0'], ['--tool', '--session', '--minutes', '5']]) {
     assert.equal((await command(gateway, 'allow', 'ffffffff', ...words)).code, 2, words.join(' '));
   }
-  // Only tools can be approved: no definition describes a resource.
+  // Only tools can be approved permanently, because resources have no definition that could change.
   const read = client.call('resources/read', { uri: (await client.call('resources/list')).resources[0].uri }).then((result) => ({ result }), (error) => ({ error }));
   const [resource] = await waits(socket);
   const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
@@ -325,7 +325,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   await third.close();
   await until('it ends with the session', async () => (await granted()).length === 0);
 
-  // The rules are replaced; a rule with the same name still asks.
+  // The rules are replaced by a rule with the same name, which also decides "ask".
   const reload = async (next) => {
     writeFileSync(gateway.config, JSON.stringify(next));
     const answer = await ask(socket, 'POST', '/reload-config');
@@ -339,7 +339,8 @@ both('the approval of a tool is limited to its server and session, and ends if i
   assert.deepEqual(await granted(), []);
   await asks(client, 'local__a', { n: 4 });
 
-  // A changed definition is approved as a pin, but the approval was for the old definition.
+  // The changed definition is approved as a pin, but the approval of the tool was for the old
+  // definition.
   await allow('local__a', '--tool', '--session');
   assert.equal((await granted()).length, 1);
   await reload({ ...profile, mcpServers: servers('changed'), security: rules('two') });
@@ -388,7 +389,7 @@ both('a question is removed if its client cancels or disconnects', async (t, arg
 both('100 waiting calls occupy no slot; calls beyond the limit are rejected with its name', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
   const calls = [];
-  // A call counts against the session's limit while the policy decides.
+  // While the policy decides, a call counts towards the session's limit.
   while (calls.length < 100) {
     for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
     await waits(socket, calls.length);
@@ -423,7 +424,7 @@ test('approvals watch --notify shows a desktop notification without arguments, a
   assert.match(text, /^--app-name=Bulkhead\n--\nBulkhead: a call requires approval\na of server local, called by .*rule test-rule/);
   assert.ok(!text.includes('canary'), text);
   await until('the failure is reported', () => /cannot start notify-send: No such file/.test(none.text));
-  // Both surfaces still list questions while notify-send is running.
+  // Both commands still list the requests while notify-send is running.
   await until('both list it', () => good.text.includes(question.id) && none.text.includes(question.id));
   await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'deny' });
   assert.match((await first).error.message, /denied/);
@@ -451,7 +452,7 @@ both('an approval for the session applies to the shown program and _meta', async
       .finally(() => (done.answered = true));
     return done;
   };
-  // Makes a call and approves its question for the session.
+  // Makes a call and approves it for the session.
   const allowed = async (meta) => {
     const one = start(meta);
     const [question] = await waits(socket);

@@ -1,4 +1,4 @@
-// The endpoint as clients see it: methods, names, routing, errors, limits.
+// Tests the endpoint as clients see it: methods, names, routing, errors and limits.
 import { readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { assert, fake, member, path, run, sleep, test, until } from './lib.mjs';

@@ -1,5 +1,5 @@
-// builtin-files in a complete gateway: in its compartment, confined, running as the owner of the
-// folders.
+// Tests builtin-files in a complete gateway, where it runs in its compartment, confined, as the
+// owner of the directories.
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Skip, assert, run, sanitized, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
@@ -86,7 +86,7 @@ test('written files belong to the owner of the folder', async (t) => {
   const call = await connected(t, { path: `${above}/w`, write: true });
   text(await call('file_write', { path: 'd/a.txt', content: 'x' }));
   for (const path of ['d', 'd/a.txt']) assert.equal(lstatSync(`${above}/w/${path}`).uid, uid);
-  // Files of other users in the folder are not changed.
+  // Files of other users in the directory are not changed.
   writeFileSync(`${above}/w/root.txt`, 'mine', { mode: 0o600 });
   refusal(await call('file_read', { path: 'root.txt' }));
   refusal(await call('file_edit', { path: 'root.txt', old_text: 'mine', new_text: 'x' }));
@@ -124,7 +124,7 @@ test('files are available as resources of a template', async (t) => {
 
 // ---- snapshots -------------------------------------------------------------------------------
 
-// Creates a workspace with snapshots in a folder beside it.
+// Creates a workspace whose snapshots are in a directory next to it.
 async function kept(t, snapshots = {}, options = {}, name = '') {
   const work = folder(t, `work${name}`);
   const path = folder(t, `kept${name}`);
@@ -216,7 +216,7 @@ test('D15 there are at most ten automatic snapshots, and the oldest is replaced'
     for (const one of snapshots) seen.add(one.hash);
     return snapshots;
   };
-  // Makes a change after each snapshot, until there were twelve.
+  // Makes a change after each snapshot until there are twelve.
   await until('twelve snapshots', async () => {
     await automatic();
     if (seen.size > count) writeFileSync(`${work}/f`, `change ${++count}`);

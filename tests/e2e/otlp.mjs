@@ -1,6 +1,6 @@
-// telemetry-otlp: calls are sent to a collector as spans and metrics, from a compartment that can
-// reach only the collector. Also tested: outages of the collector, and forwarding of the client's
-// trace.
+// Tests telemetry-otlp, which sends calls to a collector as spans and metrics from a compartment
+// that can reach only the collector. Also tests outages of the collector, and that the client's
+// trace context is forwarded.
 import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { attributes, startCollector } from '../fixtures/collector.mjs';

@@ -1,4 +1,4 @@
-// Plugin files: exports, missing plugins, faulty plugins.
+// Tests plugin files: exported symbols, missing plugins and faulty plugins.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

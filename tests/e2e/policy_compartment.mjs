@@ -1,5 +1,6 @@
-// Third-party policy and telemetry plugins, in private compartments and in the endpoint. Whatever
-// they do, each call is decided or rejected, and recorded, and the endpoint keeps running.
+// Tests third-party policy and telemetry plugins in private compartments and in the endpoint.
+// Whatever these plugins do, each call must be decided or rejected and must be recorded, and the
+// endpoint must keep running.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
@@ -201,7 +202,7 @@ test('every call is recorded once, even if telemetry crashes', async (t) => {
     return numbers.size >= calls + 2;
   });
   const crashes = records(gateway).filter((one) => one.name === 'crash-telemetry');
-  // The record was received but not acknowledged, so it is resent with the same number.
+  // The record was received but not acknowledged, so it is sent again with the same number.
   assert.equal(crashes.length, 2, show(crashes));
   assert.equal(new Set(crashes.map((one) => one.number)).size, 1);
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
@@ -216,7 +217,7 @@ test('records in transit at shutdown are stored', async (t) => {
   assert.ok(records(gateway).length >= before + 50, `${records(gateway).length}`);
 });
 
-// A compromised plugin must not keep the supervisor or its disk busy.
+// A compromised plugin must not overload the supervisor or its disk.
 test('signatures for a telemetry plugin are limited', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'sign-telemetry'] });
   await decides(client);

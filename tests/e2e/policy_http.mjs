@@ -1,6 +1,6 @@
-// The external policy decision point (policy-http). It is queried when a call's name has been
-// resolved, from a compartment that can reach only the decision point. Every fault rejects the
-// call. A call that a rule blocks stays blocked, whatever the decision point answers.
+// Tests policy-http with an external policy decision point. It is queried after the name of a call
+// was resolved, from a compartment that can reach only the decision point. Any fault rejects the
+// call. A call that a rule blocks remains blocked, whatever the decision point returns.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function point(t, options = {}) {
   t.defer(() => server.stop());
   return server;
 }
-// Configures the decision point as a policy after the profile's rules, as in docs/policy.md.
+// Configures the decision point as a policy after the rules of the profile, as in docs/policy.md.
 async function asked(t, server, { http = {}, security, env, ...more } = {}) {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },

@@ -1,5 +1,5 @@
-// The relay of a guest over a Unix socket: rows B04 to B11 with an endpoint that implements only
-// the specification of the frames, additional cases, and doctor.
+// Tests the relay of a guest over a Unix socket: rows B04 to B11 with an endpoint that is
+// implemented only from the specification of the frames, further cases, and `doctor`.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -54,7 +54,7 @@ test('B06 after a half-close at the end of input, the answer still arrives', asy
   relay.request(1, 'tools/call');
   const exit = relay.end();
   await until('the endpoint sees the end', () => ended && endpoint.asked);
-  await sleep(1500); // longer than the relay waits without open requests
+  await sleep(1500); // longer than the relay waits if no request is pending
   assert.deepEqual(relay.lines, []);
   plain(endpoint.asked.frame, endpoint.asked.peer);
   endpoint.peer.socket.end();
@@ -255,8 +255,8 @@ test('a thousand requests at once are sent in order', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// The endpoint is an independent implementation of the frames. If the next frame can be found, only
-// the invalid frame is rejected; otherwise the connection ends.
+// The endpoint is an independent implementation of the frames. If the start of the next frame is
+// known, only the invalid frame is rejected. Otherwise the connection is closed.
 test('B02 rejected frames and ten million random bytes from an independent endpoint', async (t) => {
   const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
   let heard = '';
@@ -291,7 +291,8 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
 }, { timeout: 120_000 });
 
-// Waits until measure() has returned the same value for a while; the duration is not checked.
+// Waits until measure() has returned the same value for a while. The time this takes is not
+// checked.
 async function standstill(what, measure) {
   let before = -1;
   let same = 0;
@@ -319,7 +320,7 @@ test('if a client stops reading, the endpoint\'s socket fills up and nothing is 
   const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
   assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
   assert.equal(relay.child.exitCode, null);
-  // The client's input is forwarded even while the client does not read.
+  // The client's input is forwarded even while the client reads no output.
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
   await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
   relay.memoryWithin(6144);
@@ -362,7 +363,7 @@ test('a client that reads late, after the end of its input, still gets all outpu
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than the time limit for the last write without a reader
+  await sleep(2500); // longer than the timeout for the last write if nobody reads
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
@@ -394,7 +395,7 @@ test('if an endpoint ends while the client does not read, received answers are p
 }, { timeout: 60_000 });
 
 test('an endpoint that does not read blocks the client, and nothing is rejected or lost', async (t) => {
-  // 45 MB each. The first case has more requests than the in-flight limit.
+  // Each case sends 45 MB. The first has more requests than the in-flight limit.
   for (const [count, size] of [[9000, 5000], [50, 900_000]]) {
     let stalled = true;
     const endpoint = await new FrameEndpoint(t.path(`${count}`), (frame, peer) => {
@@ -458,7 +459,7 @@ test('doctor passes a correct endpoint and explains faults', async (t) => {
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Check that the gateway runs/);
 });
 
-// Each fault is reported once, and later checks report only their own findings.
+// Each fault is reported once. Later checks report only other faults.
 test('doctor distinguishes the faults of an endpoint', async (t) => {
   const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
   const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
@@ -488,7 +489,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
   }
 });
 
-// Creates the socket of a virtual machine monitor; `answer` is its reply to the handshake.
+// Creates the socket of a virtual machine monitor. `answer` handles the handshake.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
     socket.on('error', () => {});
@@ -542,7 +543,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   }).start();
   t.defer(() => endpoint.stop());
   assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was rejected: .*-32600.*\n.*policy rejects/);
-  // The socket belongs to another user. Root may connect to any socket, so the test changes to
+  // The socket belongs to another user. Root may connect to any socket, so the test switches to
   // another user.
   const program = t.path('relay');
   copyFileSync(relayProgram, program);

@@ -1,5 +1,5 @@
-// The complete path: the official client, bulkhead-relay as its server, frames over a Unix socket,
-// the gateway, and a server behind the gateway.
+// Tests the complete path: the official client, bulkhead-relay as its server, frames over a Unix
+// socket, the gateway, and a server behind the gateway.
 import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -56,7 +56,8 @@ test('the official client can use lists, calls, progress, list_changed and elici
   assert.ok(!(await call(client, 'say')).isError);
   const steps = [];
   await call(client, 'slow', { onprogress: (step) => steps.push(step.progress) });
-  // The client drops progress that it reads together with the answer, so the next test counts it.
+  // The client drops progress notifications that it reads together with the response, so the next
+  // test counts them.
   assert.ok(steps.length >= 1 && steps[0] === 1, `${steps}`);
   await call(client, 'grow');
   await until('list_changed', () => changes > 0);
@@ -107,11 +108,12 @@ test('if the gateway is killed and restarted, pending calls fail once and the cl
   const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
-    // The endpoint may have outlived the server briefly; then it reported the server's end.
+    // The endpoint may briefly have outlived the server. In that case it reported that the server
+    // had exited.
     assert.match(error.message, /tools\/call: connection closed|server "up"/);
     assert.ok([-32001, -32603].includes(error.code), error.message);
   }
-  // The endpoint ends shortly after the supervisor and accepts connections until then.
+  // The endpoint exits shortly after the supervisor, and accepts connections until then.
   await until('all of the gateway has ended', () => !below.some(alive));
   await until('the relay has noticed', () => client.relayLog.trim().endsWith('reconnecting'));
   const again = new Gateway(t.dir, profile, { listen: null });

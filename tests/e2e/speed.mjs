@@ -1,5 +1,5 @@
-// G15: the measurements of the aggregator specification on this machine. Wall time on a shared
-// machine varies, so the best of three rounds counts.
+// Measures the goals of the aggregator specification on this machine (row G15). Wall time varies on
+// a shared machine, so the best of three rounds counts.
 import { assert, fake, fakeMcp, run, test } from './lib.mjs';
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];

@@ -1,4 +1,4 @@
-// Upstream servers that misbehave: at start, later, and at shutdown.
+// Tests upstream servers that misbehave at startup, later, and at shutdown.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { alive, assert, fake, processesWith, run, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -119,7 +119,8 @@ test('shutdown ends children that ignore all signals, including their children',
   await until('all have ended', () => !pids.some(alive));
 });
 
-// A status of 404 would make the client conclude that its call was not accepted and can be retried.
+// If the status were 404, the client would assume that the call was not executed and can be
+// retried.
 for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
   test(`after SIGTERM, in-flight calls may finish within the grace period; then the error names calls that may have run (${how})`, async (t) => {
@@ -173,7 +174,7 @@ test('a call to a server that is still starting waits for it', async (t) => {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);
-  // The call waited, or the error names the server that is not ready.
+  // Either the call waits, or the error names the server that is not ready.
   if (said instanceof Error) assert.match(said.message, /late/);
   else assert.equal(said.content[0].text, 'fake/b');
 });
