@@ -35,7 +35,7 @@ constexpr std::uint64_t base_ns = 1'790'000'000'000'000'000, step_ns = 50'000;
 class Folder {
  public:
   Folder() {
-    const char *home = std::getenv("HOME");  // /tmp may be in memory
+    const char *home = std::getenv("HOME");  // not /tmp, which may be in memory
     std::string name = std::string(home == nullptr ? "." : home) + "/micro-rows-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create a folder");
     path_ = name;

@@ -52,7 +52,7 @@ Options real(const std::string &definitions, Codec codec = Codec::msgpack) {
   options.program = BULKHEAD_PROGRAM;
   options.definitions = "[" + definitions + "]";
   options.codec = codec;
-  options.timeout_ms = 600'000;  // no failure may be caused by this timeout
+  options.timeout_ms = 600'000;  // long enough that no test fails because of it
   options.restart_pause_ms = 0;
   return options;
 }

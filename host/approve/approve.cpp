@@ -231,7 +231,7 @@ class Approving {
     return exit_failed;
   }
 
-  // Handles --json, with --yes or --hash instead of a prompt.
+  // Implements --json. There is no prompt, so approval requires --yes or --hash.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {

@@ -49,8 +49,8 @@ std::string visible(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// Masks a piece of a value. *shows is true until a long piece has shown its first characters; each
-// value shows those of only one piece.
+// Masks a piece of a value. If *shows is true, a long piece shows its first characters and *shows
+// becomes false, so that a value shows such characters only once.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {

@@ -214,7 +214,7 @@ class Doctor {
                        });
   }
 
-  // Reports the servers that are disabled for another reason than `disabled` in the profile.
+  // Reports the servers that are disabled for a reason other than `disabled` in the profile.
   void disabled_servers(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       const std::string &reason = server.disabled_reason;

@@ -168,7 +168,7 @@ std::vector<std::string> listens_of(const Arguments &arguments, const std::strin
   return out;
 }
 
-// Adds the servers to the profile. If this fails, prints the error and returns another exit code
+// Adds the servers to the profile. If this fails, prints the error and returns an exit code other
 // than exit_ok.
 int write_to(const std::string &path, const Arguments &arguments,
              const std::vector<std::string> &listens, Import *import) {

@@ -63,7 +63,7 @@ std::nullopt_t complained(std::string_view text) {
 }
 
 struct Unready {
-  bool any = false;  // a server is not ready
+  bool any = false;  // at least one server is not ready
   bool all = true;   // no server is ready
 };
 

@@ -232,7 +232,8 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
     return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
-  // A profile with errors can be edited too. Only if it has none, the new text must not have any.
+  // A profile that already has errors can still be edited. Otherwise the change must not introduce
+  // errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
     return profile_unchanged(path, loaded.error());

@@ -34,7 +34,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// One of several policies. As a policy engine of PolicyStack, it decides as its explanation says.
+// A policy engine for PolicyStack. It takes its decisions from the explanations of one policy.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -53,9 +53,9 @@ class Explained {
     return ask(with_member(call_, "result", bh::view(result)), "response", &response_, out, error);
   }
 
-  // The policy was evaluated but cannot explain its decision.
+  // Returns true if the policy was evaluated but cannot explain its decision.
   bool unknown() const { return unknown_; }
-  // The error that the policy found in the call.
+  // Returns the error that the policy found in the call.
   const std::optional<Error> &fault() const { return fault_; }
   std::string json() const {
     std::string out = "{";

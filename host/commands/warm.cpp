@@ -38,8 +38,9 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Prepares the servers for a start with one client. Returns the stored lists, which belong to the
-// gateway's definitions, so load_stored_lists() must be called first.
+// Prepares the servers for a start with one client, and returns the stored lists.
+// load_stored_lists() must be called first, so that new lists are stored for the unmodified
+// definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {

@@ -16,8 +16,9 @@ namespace bulkhead::program {
 // - SIGPIPE is ignored.
 // - SIGINT and SIGTERM stop the current host. The second of these signals terminates the process
 //   immediately with exit code 130.
-// - SIGHUP requests a reload if watch_reload_signal() was called and the terminal is open.
-//   Otherwise it stops the host. If SIGHUP was ignored at startup (nohup), it remains ignored.
+// - SIGHUP requests a reload. If watch_reload_signal() was not called or the terminal was closed,
+// it
+//   stops the host instead. If SIGHUP was ignored at startup (nohup), it remains ignored.
 void install_signal_handlers();
 
 // Registers a socket file that is removed if a signal terminates this process immediately. A

@@ -46,7 +46,8 @@ class Gateway {
     options.on_status = [this] { on_status(); };
     // `stdio` has one client. Servers are started once the client's capabilities are known.
     options.eager = front_.is_serve();
-    options.sealing_key = random_key();  // for sessions that are evicted
+    // seals session IDs, so that evicted sessions can be resumed
+    options.sealing_key = random_key();
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {

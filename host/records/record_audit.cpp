@@ -162,8 +162,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Returns why the integrity of a chain cannot be proven although no error was found, or an empty
-// string if it is proven.
+// Returns why a chain without errors does not prove integrity, or an empty string if it does.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {

@@ -190,8 +190,8 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // Each file contains many rows, so the newest files are sufficient. Files of a chain are read
-  // from oldest to newest, so rows come in ascending ID order.
+  // The newest files contain at least `limit` rows. Files of a chain are read from oldest to
+  // newest, so rows come in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);

@@ -46,7 +46,7 @@ class Service {
   // The response to a reload is sent when its servers have settled, or after this time.
   static constexpr std::uint64_t settle_ms = 10'000;
 
-  // `arguments` are those with which the running profile was loaded.
+  // `arguments` are the arguments with which the running profile was loaded.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
   ~Service();  // waits for a file write in progress
   Service(const Service &) = delete;

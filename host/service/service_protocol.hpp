@@ -82,7 +82,7 @@ struct ConnectorList {
 inline constexpr std::size_t mark_key_bytes = 32;
 inline constexpr std::size_t max_marks = 8192;
 
-// A request of another program of this user to use this gateway's servers; see
+// Sent by another program of this user that wants to use this gateway's servers; see
 // shared/local_clients.hpp.
 struct JoinRequest {
   std::string key;                           // the key of the hashes in `marks`

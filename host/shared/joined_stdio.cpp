@@ -88,8 +88,8 @@ class JoinedStdio {
     return gateway_.definition(process_name, message_bytes_);
   }
 
-  // Joins a running gateway with the current configuration, so the profile is read again. Returns
-  // true on success.
+  // Reads the profile again and joins a running gateway with the same configuration. Returns true
+  // on success.
   bool join_again() {
     if (own_pid_ > 0 && ::waitpid(own_pid_, nullptr, WNOHANG) == own_pid_) own_pid_ = -1;
     const auto loaded = load_checked(arguments_, Transports::stdio);

@@ -16,7 +16,7 @@
 
 namespace bulkhead::program {
 
-// A process-specific delay of up to 1.8 s is added.
+// Each process adds its own fixed delay of up to 1.8 s.
 inline constexpr std::uint64_t own_after_ms = 1'500;
 
 // Returns the exit code of the process.

@@ -22,8 +22,8 @@
 
 namespace bulkhead::program {
 
-// Name of each part and its hash. Names are, for example, "server github", "policy default",
-// "limits" and "environment".
+// Part name -> hash. Part names are, for example, "server github", "policy default", "limits" and
+// "environment".
 using ProfileMarks = std::map<std::string, std::string>;
 
 // `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is

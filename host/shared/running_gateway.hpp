@@ -10,8 +10,8 @@
 namespace bulkhead::program {
 
 struct RunningGateway {
-  std::string pid, socket;  // of the gateway's process and its service socket
-  std::string path, token;  // of the gateway's socket for local clients
+  std::string pid, socket;  // process ID and service socket of the gateway
+  std::string path, token;  // path and token of its socket for local clients
 
   std::string endpoint() const { return "the gateway with pid " + pid; }
   // Returns the connector definition for a pipe to the gateway. `process_name` is the name of the

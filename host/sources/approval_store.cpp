@@ -200,7 +200,7 @@ Result<void> ApprovalStore::put(Approval approval) const {
 
 Result<std::size_t> ApprovalStore::remove(std::string_view file, std::string_view server) const {
   std::size_t removed = 0;
-  if (read().approvals.empty()) return removed;  // does not create the directory
+  if (read().approvals.empty()) return removed;  // avoids creating the directory
   auto done = update([&](std::vector<Approval> &all) {
     removed = std::erase_if(all, [&](const Approval &old) {
       return (file.empty() || old.file == file) && (server.empty() || old.server == server);

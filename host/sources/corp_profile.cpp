@@ -21,7 +21,7 @@ using Lines = std::vector<std::string>;
 constexpr char system_folder[] = "/etc/bulkhead";
 constexpr char test_variable[] = "BULKHEAD_CORP_PROFILE";
 
-// Returns true also if the path cannot be examined, so that the error is reported when it is read.
+// Also returns true if the path cannot be examined. The error is reported when the file is read.
 bool exists(const std::string &path) {
   struct stat info{};
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -36,7 +36,7 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // If a key exists, a profile must exist too. Reading it reports the error.
+  // If there is a key but no profile, the profile is missing, and reading it reports the error.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;

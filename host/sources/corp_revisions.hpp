@@ -28,8 +28,8 @@ class CorpRevisions {
 
   explicit CorpRevisions(std::string folder) : folder_(std::move(folder)) {}
 
-  // Returns an error if `now` or the current revision of its catalogue is older than one seen
-  // before, or if an earlier catalogue revoked `now`.
+  // Returns an error if this revision or the current revision of its catalogue is older than one
+  // seen before, or if an earlier catalogue revoked this revision.
   Result<void> check(const CorpRevision &now) const;
   // Stores those values of `now` that are later than the stored values. Several processes may call
   // this function concurrently. Returns an error if the values cannot be stored.
@@ -47,8 +47,8 @@ class CorpRevisions {
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // Applies `change`, which returns true if it has changed anything. In that case it is called
-  // again under the lock, on the content that the file has then.
+  // Applies `change`, which returns true if it has changed anything. In that case the file is
+  // locked and read again, and `change` is called with its new content.
   template <class Change>
   Result<void> update(const Change &change) const;
 

@@ -15,8 +15,8 @@ namespace bulkhead::program {
 // Returns the layer of `file`, preceded by the layers of the profiles that it extends. Errors are
 // returned as lines for the user.
 //
-// A profile with the name ID is read from ID.toml, ID.json or ID/profile.toml. These files are
-// searched for in the directory of `file`, in `profiles` in the configuration directory and in
+// The profile with an ID is read from ID.toml, ID.json or ID/profile.toml. The directory of `file`
+// is searched first, followed by `profiles` in the configuration directory and
 // /etc/bulkhead/profiles.
 std::expected<std::vector<ProfileLayer>, std::vector<std::string>> read_file_layers(
     const std::string &file);

@@ -238,8 +238,8 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] in a profile");
 }
 
-// Adds a note if the profile offers nothing. The builtin tools are added only without a
-// configuration file, because such a file is the complete configuration.
+// Adds a note if the profile offers nothing. A configuration file is the complete configuration, so
+// the builtin tools are not added to it.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;

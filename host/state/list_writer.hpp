@@ -22,8 +22,8 @@ class ListWriter {
     std::function<void(const std::string &server, const KeptLists &lists)> on_stored;
   };
 
-  // The reactor must outlive its use here but be destroyed before this object, because its pool
-  // threads may be writing.
+  // The reactor is borrowed. It must be destroyed before this object, because its pool threads may
+  // still be writing.
   ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
   ~ListWriter();  // writes the pending lists
   ListWriter(const ListWriter &) = delete;

@@ -26,7 +26,7 @@ struct StoredPin {
   ToolPin pin;
   std::string text, seen_text;  // the beginnings of the descriptions in the two definitions below
   // The definitions for pin.hash and pin.seen, as JSON. A definition is empty if it is too long, if
-  // it would exceed max_definition_bytes, or if an earlier version stored the pin.
+  // max_definition_bytes was reached, or if an earlier version stored the pin.
   std::string definition = {}, seen_definition = {};
   // Seconds since 1970; 0 for never.
   std::uint64_t first_seen = 0, seen_at = 0, approved_at = 0;
@@ -51,7 +51,7 @@ class PinStore {
 
   explicit PinStore(const std::string &state_dir) : folder_(state_dir + "/pins") {}
 
-  // Returns the stored pins. There are none if the file does not exist; it is not created. Returns
+  // Returns the stored pins, or none if the file does not exist. Does not create the file. Returns
   // an error if the file is damaged, belongs to another user or is accessible to others.
   Result<std::vector<StoredPin>> read() const;
   // Returns the pins of the servers in `terms`.

@@ -281,7 +281,7 @@ TEST_CASE("a writer writes one update at a time, and its destructor writes pendi
   }
   const auto read = PinStore(folder.path).read();
   REQUIRE(read.has_value());
-  REQUIRE(read->size() == 4);  // the invalid pins are ignored
+  REQUIRE(read->size() == 4);  // the pin with the oversized definition is ignored
   for (const StoredPin &pin : *read) {
     INFO(pin.pin.tool);
     CHECK(pin.definition.empty() == (pin.pin.tool == "e"));

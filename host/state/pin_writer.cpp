@@ -8,7 +8,7 @@ PinWriter::PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
 PinWriter::~PinWriter() {
-  // The reactor has been destroyed, so errors cannot be reported.
+  // The reactor has been destroyed, so no pool thread is writing and errors cannot be reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.merge(job_->news, job_->terms));
   if (!waiting_.empty()) static_cast<void>(store_.merge(waiting_, terms_));
 }

@@ -29,8 +29,8 @@ class PinWriter {
     std::function<void(std::vector<ToolPin>)> on_stored;
   };
 
-  // The reactor is borrowed but must be destroyed before this object, because its pool threads may
-  // be writing.
+  // The reactor is borrowed. It must be destroyed before this object, because its pool threads may
+  // still be writing.
   PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
   ~PinWriter();  // writes the pending definitions
   PinWriter(const PinWriter &) = delete;

@@ -126,8 +126,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// Returns only what the endpoint needs of a server's definition, which is not enough to start or
-// reach the server.
+// Returns the part of a server's definition that the endpoint needs. It is not sufficient to start
+// or reach the server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();

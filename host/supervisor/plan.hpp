@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// What planning needs to know in addition to the profile.
+// Facts that are not in the profile.
 struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;

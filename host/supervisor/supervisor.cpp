@@ -412,8 +412,8 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // If a process fails at startup with a reported failure, the user must change a setting, so there
-  // is no retry. run() returns the error.
+  // If a process reports a failure at startup, the user must change a setting, so the start is not
+  // retried. run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();

@@ -25,7 +25,7 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for what the process must do next. Replaces the previous deadline.
+// Sets the deadline for the next step of the process. Replaces the previous deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;

@@ -73,9 +73,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   }
   control::Secret secret;
   // If the process is stopping, its requests are denied, because `slice` may already be that of its
-  // replacement. There are two exceptions: a process that drains while its replacement runs keeps
-  // its own slice, and its calls may need secrets. And a process may request the signature for its
-  // last checkpoint.
+  // replacement. There are two exceptions. A process that drains while its replacement runs keeps
+  // its own slice, and its calls may need secrets. Any stopping process may request the signature
+  // for its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
@@ -233,8 +233,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Returns a listening socket. Once the endpoint has been ready, it or its replacement can only get
-// sockets that were already requested before.
+// Returns a listening socket. After the endpoint has become ready, its replacement can request only
+// addresses that were requested before.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

@@ -1,6 +1,6 @@
-// Defines what malicious code in a process may attempt to escape its confinement. The attempts are
-// real: run by the same user without confinement, most of them succeed. They are run by
-// breakout_test, a malicious plugin and a malicious server. Links only libc.
+// Defines attempts of malicious code to escape the confinement of its process. The attempts are
+// real: without confinement, most of them succeed for the same user. They are run by breakout_test,
+// a malicious plugin and a malicious server. Links only libc.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace breakout {
 
-// What the attempts try to access. If a member is empty or 0, the attempts that need it fail with
+// The targets of the attempts. If a member is empty or 0, the attempts that need it fail with
 // ENOENT.
 struct Target {
   std::string state_file;      // for example a session database

@@ -1,7 +1,7 @@
 // Runs all attempts in each role of a compartment. With the complete confinement, only intended
-// attempts may succeed. The printed table shows which layers alone reject an attempt. Without
-// confinement, most attempts must succeed as the same user, since a failure would otherwise prove
-// nothing.
+// attempts may succeed. The printed table shows the layers that are sufficient to reject each
+// attempt. Without confinement, most attempts must succeed for the same user, since a failure would
+// otherwise prove nothing.
 #include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,7 +166,7 @@ int outcome(const breakout::Attempt &attempt, const World &world, const Role &ro
     ::alarm(20);  // an attempt that hangs counts as failed
     breakout::Target target = world.target();
     target.listener = World::listener().release();
-    // A single layer is tested as the user that the role finally has.
+    // With a single layer, the process runs as the user to which the role switches.
     if (!all) become(role.user);
     if (!all) wish.ids.reset();
     if (!confine(wish)) ::_exit(not_confined);
@@ -197,8 +197,8 @@ const std::vector<Layer> &single_layers() {
   return all;
 }
 
-// Returns the letters of the layers that reject the attempt alone. "u" means that this user cannot
-// succeed even without confinement.
+// Returns the letters of the layers that are each sufficient to reject the attempt. "u" means that
+// this user cannot succeed even without confinement.
 std::string who_refuses(const breakout::Attempt &attempt, const World &world, const Role &role) {
   if (outcome(attempt, world, role, none, false) != 0) return "u";
   std::string letters;

@@ -75,7 +75,7 @@ char sibling_secret[secret_size] = "secret-of-mine!";
   wish.paths = bulkhead::library_paths();
   if (is_root()) wish.ids = {{nobody_uid, nobody_uid}};
   if (!bulkhead::confine(wish)) ::_exit(1);
-  // a change of user clears this setting, so it is made afterwards
+  // set after the change of user, which clears it
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::write(ready, "x", 1) != 1) ::_exit(1);
   for (;;) ::select(0, nullptr, nullptr, nullptr, nullptr);

@@ -111,7 +111,7 @@ void import(std::string_view text) {
 }
 
 // Without approval, nothing in a project file is used and no variable is read. If all servers are
-// approved, what is used must equal what was displayed.
+// approved, the content that is used must equal the displayed content.
 void project(std::string text) {
   ProfileLayer layer{"project", "/repo/project", std::move(text)};
   layer.project = true;

@@ -1,6 +1,6 @@
-// A policy that the calls of a test control. The argument "judge" is the verdict about the call,
-// and "result" the verdict about its result. The name of a tool is the verdict about its entry in
-// lists.
+// A policy that is controlled by the calls of a test. The argument "judge" is the verdict about the
+// call, and "result" the verdict about its result. The name of a tool is the verdict about its
+// entry in lists.
 #include <csignal>
 #include <cstring>
 #include <map>
