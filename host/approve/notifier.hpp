@@ -29,8 +29,8 @@ class Notifier {
   Notifier(const Notifier &) = delete;
   Notifier &operator=(const Notifier &) = delete;
 
-  // Shows a notification for each request that was not in the last call, without waiting for
-  // notify-send. If notify-send cannot be started, returns an error the first time. Otherwise
+  // Shows a notification for each request that was not passed to the previous call. Does not wait
+  // for notify-send. If notify-send cannot be started, returns an error the first time. Otherwise
   // returns an empty string.
   std::string show(const std::vector<SeenQuestion> &questions);
 

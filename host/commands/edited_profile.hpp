@@ -45,7 +45,7 @@ struct EditedProfile {
 // exist, the profile is new and empty.
 Result<EditedProfile> open_profile(const std::string &path);
 
-// Both functions print that the profile was not changed, and why, and return exit_failed.
+// Both functions print that the profile was not changed and the reason, and return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);
 // If a gateway with this profile is running, prints how to apply the change.

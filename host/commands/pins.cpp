@@ -130,7 +130,7 @@ class PinsCommand {
               verbatim(arguments_.hash),
           exit_usage);
     }
-    // A running gateway stores the definitions that it has received before it sends its status.
+    // Before a running gateway sends its status, it stores the definitions that it has received.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);

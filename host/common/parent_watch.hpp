@@ -1,8 +1,8 @@
 // Detects that the parent process exits.
 //
 // The pidfd becomes readable as soon as the parent exits, even if another process keeps the
-// parent's pipes open. PR_SET_PDEATHSIG is not suitable: it sends the signal when the *thread* that
-// forked exits.
+// parent's pipes open. PR_SET_PDEATHSIG is not suitable, because its signal is sent when the
+// *thread* that forked exits.
 #pragma once
 
 #include <sys/types.h>

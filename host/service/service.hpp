@@ -55,7 +55,7 @@ class Service {
   // Handles all requests except ServiceRequest::admit and ServiceRequest::metrics_listener. `value`
   // is untrusted.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
-  // Reloads the profile because of SIGHUP. The result is only logged.
+  // Reloads the profile after SIGHUP. The result is only logged.
   void reload();
 
  private:

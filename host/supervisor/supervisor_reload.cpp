@@ -128,9 +128,9 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Starts a compartment without a process if it was not part of the previous profile or has been
-// given up. (If its restart is already scheduled, it will start with the new slice.) A control
-// compartment that was given up is not restarted, because clients can no longer reach it.
+// Called if the compartment has no process. Starts it if it was not part of the previous profile or
+// was given up. If its restart is already scheduled, it will start with the new slice. A control
+// compartment that was given up is not started, because clients can no longer reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;

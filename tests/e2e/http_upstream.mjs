@@ -86,8 +86,8 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
   await until('works again', () => client.tool('up__echo'));
   const opened = up.opened;
   up.forgetSessions();
-  // Returns an error that names the session, or the result of a repeated call. The call may be
-  // repeated because a call that got 404 was not executed.
+  // `after` is an error that names the session, or the result of a repeated call. The call may be
+  // repeated, because a call that got 404 was not executed.
   const after = await client.tool('up__echo').catch((error) => error);
   if (after instanceof Error) assert.match(after.message, /session/i);
   await until('a new session works', () => client.tool('up__echo'));

@@ -1,5 +1,5 @@
-// Provides the header and names of Catch2 2 on systems that only have Catch2 3. Only then is this
-// file on the include path (see BulkheadBuild.cmake).
+// Provides the header and names of Catch2 2 on systems that only have Catch2 3. On other systems,
+// this file is not on the include path (see BulkheadBuild.cmake).
 #pragma once
 
 #include <catch2/catch_approx.hpp>
