@@ -42,7 +42,7 @@ test('the aggregator confines itself before it reads input: no new privileges, n
   if (!sanitized) assert.equal(field('Seccomp'), '2');
 });
 
-test('A04 any other first message is an error and ends the aggregator', async (t) => {
+test('A04 any other first message is an error, and the aggregator exits', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson' });
   const reply = await agg.request('list_servers');
   assert.match(reply.error, /first message/);
@@ -50,7 +50,7 @@ test('A04 any other first message is an error and ends the aggregator', async (t
   assert.match(agg.stderr, /first message is not the array/);
 });
 
-test('A05 NDJSON: a line of 1,048,577 bytes is logged, and the next line is answered', async (t) => {
+test('A05 NDJSON: a line of 1,048,577 bytes is logged, and the next line is processed', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson', args: ['--codec', 'ndjson'] });
   agg.define([server('a', '--tool', 'say')]);
   const start = '{"id":77,"method":"list_tools","x":"';
@@ -80,7 +80,7 @@ test('A06 MessagePack: the same replies as NDJSON', async (t) => {
   assert.equal(replies[0][4].result.echo.long.length, 70_000);
 });
 
-test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight calls are answered', async (t) => {
+test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it, and in-flight calls complete', async (t) => {
   const agg = new Aggregator(t, { args: ['--codec', 'msgpack'] }).define([server('a', '--tool', 'slow', '--delay', 'slow=300')]);
   await agg.request('list_servers');
   const slow = agg.call('a__slow');
@@ -248,7 +248,7 @@ inBoth('A13 shutdown works while servers are still connecting', async (t, codec)
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 at the end of input everything ends within 2 s, including stubborn children and an in-flight call', async (t) => {
+test('A14 when the input is closed, everything exits within 2 s, even stubborn servers with an in-flight call', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'hang', '--hang', 'tool:hang', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
   const children = descendants(agg.pid);
@@ -259,7 +259,7 @@ test('A14 at the end of input everything ends within 2 s, including stubborn chi
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 at the end of input an HTTP server that does not end its session causes no delay', async (t) => {
+test('A14 when the input is closed, an HTTP server that does not close its session causes no delay', async (t) => {
   const http = await t.fakeHttp({ hangDelete: true });
   const agg = new Aggregator(t).define([{ name: 'web', url: http.url }]);
   assert.equal((await agg.request('list_servers')).servers[0].connected, true);
@@ -270,7 +270,7 @@ test('A14 at the end of input an HTTP server that does not end its session cause
   assert.equal(http.deleted, 1);
 });
 
-test('A14 if the parent is killed while another process holds the pipes open, everything ends within 2 s', async (t) => {
+test('A14 if the parent is killed while another process holds the pipes open, everything exits within 2 s', async (t) => {
   const command = ['sh', '-c', 'exec 3<&0; "$BULKHEAD" aggregator <&3 & wait'];
   const agg = new Aggregator(t, { command }).define([server('a', '--tool', 'x', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');

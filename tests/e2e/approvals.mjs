@@ -74,7 +74,7 @@ function records(gateway) {
 const refused = 3;
 const ok = 1;
 
-both('B21 ask without a surface is rejected at once; with an approving surface the call runs', async (t, args) => {
+both('B21 ask without a surface is rejected immediately, and with an approving surface the call runs', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
   const none = await call(client, { judge: 'ask' });
   assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, but no approval surface is available.*as the call says/);
@@ -103,7 +103,7 @@ both('B21 ask without a surface is rejected at once; with an approving surface t
   assert.equal((await watching).code, 0);
 });
 
-both('the service API lists questions, allows, denies, and rejects invalid answers', async (t, args) => {
+both('the service API lists, approves and denies requests, and rejects invalid decisions', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const first = call(client, { judge: 'ask', path: '/x', api_key: 'hunter2', note: 'token ghp_0123456789abcdef' });
   const [q] = await waits(socket);
@@ -177,7 +177,7 @@ both('commands in a terminal list, allow and deny, with exit codes', async (t, a
   assert.equal((await command(gateway, 'watch')).code, 3);
 });
 
-both('keys answer questions in a watching terminal', async (t, args) => {
+both('keys resolve approval requests in a watching terminal', async (t, args) => {
   const { gateway, client, log } = await asking(t, args, { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -207,7 +207,7 @@ both('keys answer questions in a watching terminal', async (t, args) => {
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 
-test('a watch that ends with q prints the calls that stay pending, which can still be answered', async (t) => {
+test('a watch that is quit with q prints the calls that remain pending, which can still be approved', async (t) => {
   const { gateway, client, socket } = await asking(t, [], { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -251,7 +251,7 @@ both('after approval for a session or for minutes, the same call passes and othe
   assert.match((await theirs).error.message, /denied/);
 });
 
-both('the approval of a tool is limited to its server and session, and ends if it is revoked or something changes', async (t, args) => {
+both('the approval of a tool is limited to its server and session, and expires if it is revoked or something changes', async (t, args) => {
   const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
   const log = t.path('log');
   const servers = (text) => ({
@@ -350,7 +350,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   assert.deepEqual(await granted(), []);
 });
 
-both('without an answer a question expires as a rejection, and nothing runs', async (t, args) => {
+both('an approval request that is not resolved expires as a rejection, and nothing runs', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
   assert.match(outcome.error.message, /needs approval, which was not given within 1000 ms/);
@@ -358,7 +358,7 @@ both('without an answer a question expires as a rejection, and nothing runs', as
   assert.equal(ran(log), 0);
 });
 
-both('rules in force at the time of the answer are applied: they may block the call or ask again', async (t, args) => {
+both('the rules at the time of the approval are applied: they may block the call or ask again', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const blocked = call(client, { judge: 'ask-then-block' });
   let [q] = await waits(socket);
@@ -371,7 +371,7 @@ both('rules in force at the time of the answer are applied: they may block the c
   assert.ok((await later).result);
 });
 
-both('a question is removed if its client cancels or disconnects', async (t, args) => {
+both('an approval request is removed if its client cancels or disconnects', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   void call(client, { judge: 'ask' }).catch(() => {});
   await waits(socket);
@@ -470,7 +470,7 @@ both('an approval for the session applies to the shown program and _meta', async
   await allowed({ force: 'yes' });
 });
 
-test('if the endpoint is killed, all questions are rejected and nothing runs', async (t) => {
+test('if the endpoint is killed, all approval requests are rejected and nothing runs', async (t) => {
   const { gateway, client, log, socket } = await asking(t, []);
   const calls = Array.from({ length: 5 }, (_, n) => call(client, { judge: 'ask', n }));
   const questions = await waits(socket, 5);
@@ -490,7 +490,7 @@ test('if the endpoint is killed, all questions are rejected and nothing runs', a
   assert.ok((await again).result);
 });
 
-test('an ended question is logged without its arguments', async (t) => {
+test('a resolved approval request is logged without its arguments', async (t) => {
   const { gateway, client, socket } = await asking(t, []);
   const held = call(client, { judge: 'ask', api_key: 'hunter2' });
   const [q] = await waits(socket);
@@ -554,7 +554,7 @@ both('elicitation also works over stdio; an untrusted client is not asked', asyn
   }
 });
 
-both('the first answer counts, and the client\'s form is cancelled', async (t, args) => {
+both('the first decision counts, and the client\'s form is cancelled', async (t, args) => {
   const { gateway, log, socket } = await asking(t, args, { approval: { elicitation: true, api: true } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
   const held = call(client, { judge: 'ask' });

@@ -57,7 +57,7 @@ async function usable(gateway, t) {
   await client.tool('weather__get');
 }
 
-test('F07 a project server is not started before approval, and then used without a question', async (t) => {
+test('F07 a project server is not started before approval, and is used without a prompt afterwards', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
   const first = await p.serve(); // WEATHER_KEY is unset, which must not matter before approval
@@ -86,7 +86,7 @@ test('F07 a project server is not started before approval, and then used without
   await usable(await p.serve({ env }), t);
 });
 
-test('F07 stdio also ignores a server without approval, and its streams carry no question', async (t) => {
+test('F07 stdio also ignores a server without approval, and prints no prompt to its streams', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
   const client = await t.stdio({ mcpServers: {} }, { env: p.env, args: ['--project', p.file] });
@@ -99,7 +99,7 @@ test('F07 stdio also ignores a server without approval, and its streams carry no
   assert.deepEqual(await next.toolNames(), ['weather__get']);
 });
 
-test('F07 the project file of the working folder is found without an option; tools and call also ignore servers without approval', async (t) => {
+test('F07 the project file in the working directory is found without an option, and tools and call also ignore servers without approval', async (t) => {
   const server = traced(t);
   const env = { WEATHER_KEY: 'k' };
   const home = new Gateway(t.dir, undefined, { env });
@@ -127,7 +127,7 @@ function runIn(gateway, args) {
   return new Promise((done) => child.on('close', (code) => done({ code, ...out })));
 }
 
-test('F08 any change ends the approval; the order of keys does not matter', async (t) => {
+test('F08 any change invalidates the approval, but the order of keys does not matter', async (t) => {
   const server = traced(t);
   const { command, args, env } = server.definition;
   const p = project(t, { mcpServers: { weather: { command, args, env } } });
@@ -197,7 +197,7 @@ test('F08 approving by hash approves exactly the shown definition', async (t) =>
   assert.equal(p.approve('--hash', sha256).code, 2, 'whose hash?');
 });
 
-test('F09 the file is 0600 in a folder 0700; an approval edited by hand is ignored', async (t) => {
+test('F09 the file has mode 0600 in a directory with mode 0700, and an approval edited by hand is ignored', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
   assert.equal(p.approve('--yes').code, 0);

@@ -116,7 +116,7 @@ async function tryAll(client, tool, target, compartments, may, skip = new Set())
   return worked;
 }
 
-test('break-out: a hostile plugin has no access, and other calls work', async (t) => {
+test('break-out: a malicious plugin has no access, and other calls work', async (t) => {
   const { client, gateway, target, compartments } = await hostileGateway(t);
   const others = compartments.filter((one) => one.name !== 'hostile');
   const early = textOf(await client.tool('hostile__constructor'));
@@ -137,7 +137,7 @@ test('break-out: a plugin has exactly its granted network access', async (t) => 
   }
 }, { timeout });
 
-test('break-out: a hostile plugin is removed by a reload and fills no disk', async (t) => {
+test('break-out: a malicious plugin is removed by a reload and cannot fill the disk', async (t) => {
   const servers = { good: fake('--tool', 'echo') };
   const gateway = await t.gateway({
     mcpServers: servers,
@@ -197,7 +197,7 @@ const hostIpc = [
 for (const [sandbox, may] of [
   ['home-read-only', relaxedMay], ['strict', serverMay], [{ mode: 'strict', ipc: 'host' }, [...serverMay, ...hostIpc]],
 ]) {
-  test(`break-out: a hostile server in the sandbox ${show(sandbox)} has no access, and other calls work`, async (t) => {
+  test(`break-out: a malicious server in the sandbox ${show(sandbox)} has no access, and other calls work`, async (t) => {
     const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
     const { client, gateway, target, compartments } = await hostileGateway(t, evil);
     const counted = processesWith(hostileServer).every(inGroup);

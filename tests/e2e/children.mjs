@@ -324,7 +324,7 @@ test('A33 a pool distributes calls only of tools that are marked as safe', async
   assert.deepEqual(logs.map((text) => calls(text, 'b')).filter((count) => count > 0), [30]);
 });
 
-test('F29 after SIGTERM, children end within 5 s and the exit code is 0', async (t) => {
+test('F29 after SIGTERM, servers exit within 5 s and the exit code is 0', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { polite: fake('--tool', 'a', '--log', log), deaf: fake('--tool', 'b', '--log', t.path('deaf'), '--ignore-eof') },
@@ -375,7 +375,7 @@ for (const mode of ['in compartments', 'in one process']) {
   });
 }
 
-test('the default sandbox: a file server works without changes, and secrets in the home folder are hidden', async (t) => {
+test('the default sandbox: a file server works without changes, and secrets in the home directory are hidden', async (t) => {
   const home = t.path('../home');
   const files = t.path('workspace');
   for (const folder of [home, files, `${home}/.ssh`, `${home}/.aws`]) mkdirSync(folder, { recursive: true });
@@ -406,7 +406,7 @@ test('the default sandbox: a file server works without changes, and secrets in t
 });
 
 for (const sandbox of ['home-read-only', 'strict']) {
-  test(`sandbox ${sandbox}: credentials created after the start are hidden, and nothing is created in the home`, async (t) => {
+  test(`sandbox ${sandbox}: credentials created after the start are hidden, and nothing is created in the home directory`, async (t) => {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
@@ -446,7 +446,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
 }
 
 for (const sandbox of ['home-read-only', 'off']) {
-  test(`sandbox ${sandbox}: packages run by name start in an empty folder, not in a repository`, async (t) => {
+  test(`sandbox ${sandbox}: packages run by name start in an empty directory, not in a repository`, async (t) => {
     const bin = t.path('bin');
     mkdirSync(bin);
     const commands = { npx: ['-y', 'pkg'], bunx: ['pkg'], uvx: ['pkg'], pipx: ['run', 'pkg'], python3: ['-m', 'pkg'], tool: ['x'] };

@@ -123,7 +123,7 @@ test('a profile without tools causes a hint how to enable the builtin tools', (t
   assert.match(shown.stderr, /nothing is offered/);
 });
 
-test('a server that ends with an exception is reported with its message, not its location', (t) => {
+test('a server that exits with an exception is reported with its message, not its location', (t) => {
   const profile = { mcpServers: { node: { command: process.execPath, args: ['-e', "require('/no/such/module.js')"] } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.equal(done.code, 1);
@@ -208,7 +208,7 @@ test('state, log and sockets are private, and the socket is removed with the gat
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });
 
-test('a second signal ends the gateway at once and removes its sockets', async (t) => {
+test('a second signal terminates the gateway immediately and removes its sockets', async (t) => {
   const gateway = await t.gateway({ mcpServers: { slow: fake('--tool', 'a', '--ignore-eof', '--ignore-term') } });
   gateway.mayExit = true;
   gateway.child.kill('SIGTERM');
@@ -230,7 +230,7 @@ test('a port in use is reported with exit code 1', async (t) => {
   assert.match(own.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}: the address is already in use by your gateway with pid ${gateway.pid} `));
 });
 
-test('one signal ends the gateway and its servers in order', async (t) => {
+test('one signal stops the gateway and its servers in order', async (t) => {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     const gateway = await t.gateway(two);
     gateway.mayExit = true;
@@ -240,7 +240,7 @@ test('one signal ends the gateway and its servers in order', async (t) => {
   }
 });
 
-test('stdio writes only MCP to standard output, and ends at the end of input', async (t) => {
+test('stdio writes only MCP to standard output, and exits when its input is closed', async (t) => {
   const client = await t.stdio(two);
   assert.equal((await client.tool('fs__read')).content[0].text, 'fake/read');
   const child = spawn(program, ['stdio', '--config', 'missing.json'], { cwd: t.dir });

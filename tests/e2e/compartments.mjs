@@ -215,7 +215,7 @@ test('A03 the endpoint has no credentials and no network access', async (t) => {
   }
 });
 
-test('A23 if the aggregator is killed, in-flight calls fail at once and the next call works', async (t) => {
+test('A23 if the aggregator is killed, in-flight calls fail immediately and the next call works', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } });
   const client = await t.http(gateway);
@@ -261,7 +261,7 @@ test('pain-1 a restarted endpoint resumes its sessions', async (t) => {
 });
 
 // Fault: throughput collapses under load, or the processor remains busy afterwards.
-test('pain-12 all calls under load are answered, and the gateway is idle afterwards', async (t) => {
+test('pain-12 all calls under load complete, and the gateway is idle afterwards', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
   const clients = await Promise.all(Array.from({ length: 64 }, () => t.http(gateway)));
@@ -286,7 +286,7 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
   assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
 });
 
-test('the files compartment runs as the owner of its folder', async (t) => {
+test('the files compartment runs as the owner of its directory', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -303,7 +303,7 @@ test('the files compartment runs as the owner of its folder', async (t) => {
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), new RegExp(`^Uid:\\s+${uid}\\s`, 'm'));
 });
 
-test('a session ended by its client is not resumed', async (t) => {
+test('a session that its client has closed is not resumed', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   const sessionId = client.session;
@@ -327,7 +327,7 @@ test('the builtin tools fetch pages: a tool and a service with the same name sha
   assert.match(JSON.stringify(result), /hello from afar/);
 });
 
-test('a server ends with its launcher, and both are restarted', async (t) => {
+test('if the launcher is killed, its servers exit, and both are restarted', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--log', log) } });
   const client = await t.http(gateway);
@@ -339,7 +339,7 @@ test('a server ends with its launcher, and both are restarted', async (t) => {
   await until('calls work again', async () => (await client.tool('local__a')).content[0].text === 'fake/a');
 });
 
-test('a killed supervisor ends all processes', async (t) => {
+test('if the supervisor is killed, all processes exit', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tool('local__a');

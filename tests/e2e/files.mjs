@@ -27,7 +27,7 @@ const refusal = (result) => {
   return result.content[0].text;
 };
 
-test('the compartment can write only to configured folders', async (t) => {
+test('the compartment can write only to configured directories', async (t) => {
   const open = folder(t, 'open');
   const kept = folder(t, 'kept');
   writeFileSync(`${kept}/k.txt`, 'kept');
@@ -53,7 +53,7 @@ test('the compartment can write only to configured folders', async (t) => {
   if (!sanitized) assert.match(JSON.stringify(compartment), /seccomp/);
 });
 
-test('D09 nothing outside the folder is read or written', async (t) => {
+test('D09 nothing outside the directory is read or written', async (t) => {
   const work = folder(t, 'work');
   writeFileSync(`${work}/in.txt`, 'inside');
   writeFileSync(t.path('outside.txt'), 'outside');
@@ -75,7 +75,7 @@ test('D09 nothing outside the folder is read or written', async (t) => {
   }
 });
 
-test('written files belong to the owner of the folder', async (t) => {
+test('written files belong to the owner of the directory', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -192,7 +192,7 @@ test('D12 a revert is recorded', async (t) => {
   assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
 });
 
-test('a reverted file gets its former owner if the process is permitted to set it', async (t) => {
+test('a reverted file has its previous owner if the process is permitted to set it', async (t) => {
   if (process.getuid() !== 0) throw new Skip('owner-restored: only root can give files away');
   for (const [mode, args, owner] of [['one process', ['--single-process'], 60998], ['compartments', [], 0]]) {
     const { work, json } = await kept(t, {}, { args }, mode.replace(' ', '-'));

@@ -81,7 +81,7 @@ both('a server that fails to start is no longer listed', async (t, args) => {
   await assert.rejects(client.tool('s__a'), { message: /server "s" is not available/ });
 });
 
-both('stdio names servers without stored lists in its instructions, and lists other servers at once', async (t, args) => {
+both('stdio names servers without stored lists in its instructions, and lists other servers immediately', async (t, args) => {
   const server = new Gated(t, 'server');
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });

@@ -86,7 +86,7 @@ async function flood(gateway, n, { ready = false } = {}) {
 
 for (const [mode, args] of modes) {
   // More than the default limit of 4096.
-  test(`incomplete handshakes reject no client and end no other session, ${mode}`, async (t) => {
+  test(`incomplete handshakes do not cause a rejection or close other sessions, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool', 'grow', '--add', 'grow=y') } }, { args });
     const [quiet, listening] = [await t.http(gateway), await t.http(gateway)];
     await listening.tools();
@@ -138,7 +138,7 @@ for (const [mode, args] of modes) {
     }
   });
 
-  test(`a session ended by its client is not resumed, ${mode}`, async (t) => {
+  test(`a session that its client has closed is not resumed, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const status = async (client) => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;
     const client = await t.http(gateway);
@@ -158,7 +158,7 @@ for (const [mode, args] of modes) {
     assert.equal(await status(forged), 200);
   });
 
-  test(`requests without a session are answered and evict no session, ${mode}`, async (t) => {
+  test(`requests without a session succeed and evict no session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [one, two] = [await t.http(gateway), await t.http(gateway)];
     const post = (body, headers = {}) => one.exchange('POST', { body, headers: {
@@ -219,7 +219,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('a session can have several calls at once', async (t) => {
+test('a session can have several concurrent calls', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=2000') } });
   const client = await t.http(gateway);
   const order = [];
@@ -348,7 +348,7 @@ test('smuggled, slow and oversized requests get an error, and their connections 
   assert.deepEqual(await client.call('ping'), {});
 });
 
-test('a session that is idle too long ends', async (t) => {
+test('a session that is idle for too long is closed', async (t) => {
   const gateway = await t.gateway({ limits: { session_idle_ms: 1000 }, mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway);
   const status = async () => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { assert, filesBelow, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-test('A24 JSON and SSE answers are accepted, and requests have the session and revision', async (t) => {
+test('A24 JSON and SSE responses are accepted, and requests contain the session and revision', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { up: { type: 'http', url: up.url } } });
   const client = await t.http(gateway);

@@ -287,7 +287,7 @@ test('B38 a corporate profile signed by minisign is used, with both signature fo
   assert.match(signed.says(), /limits\.grace_ms\s+= 77\s+corp /);
 });
 
-test('B38 a wrong byte, revision, hash or status is rejected with its own reason', (t) => {
+test('B38 a wrong byte, revision, hash or status is rejected with a specific reason', (t) => {
   const signed = new Signed(t);
   const text = () => readFileSync(signed.file('corp.toml'), 'utf8');
   signed.publish('2026.0131.2', grace);

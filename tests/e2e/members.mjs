@@ -325,7 +325,7 @@ both('unknown members are recorded, except for rejected calls; replay evaluates 
 
 // ---- URIs --------------------------------------------------------------------------------------
 
-both('rules compare a normalized URI, and the server gets the original one', async (t, args) => {
+both('rules compare the normalized URI, and the server receives the original URI', async (t, args) => {
   const log = t.path('log');
   const etc = { on: 'mcp.request', decision: 'block', if: "mcp.request.uri_normalized.startsWith('file:///etc/')" };
   const server = fake('--resource', 'file:///srv/a', '--template', 'file:///{path}', '--log', log);

@@ -107,7 +107,7 @@ test('spans beyond the queue limit are dropped and counted, and retries are limi
   });
 });
 
-test('a collector that never answers does not delay calls', async (t) => {
+test('a collector that never responds does not delay calls', async (t) => {
   const { collector, client } = await observed(t, { timeout_ms: 200, queue_spans: 5 });
   collector.status = 0;
   for (let i = 0; i < 100; ++i) await client.tool('local__a', { i });

@@ -95,7 +95,7 @@ test('its configuration is validated against its own schema before it is loaded'
 }, { timeout });
 
 for (const where of ['own', 'endpoint']) {
-  test(`exceptions, errors, invalid answers and silence reject the call and are recorded (${where})`, async (t) => {
+  test(`exceptions, errors, invalid verdicts and missing verdicts reject the call and are recorded (${where})`, async (t) => {
     const { gateway, client } = await judged(t, where === 'own' ? {} : { compartment: where });
     assert.equal((await compartment(gateway, 'policy.default')) !== undefined, where === 'own');
     for (const [fault, rule] of [['throw', 'failed'], ['error', 'failed'], ['garbage', 'failed'], ['silence', 'timeout']]) {

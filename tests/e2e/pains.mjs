@@ -92,7 +92,7 @@ test('pain-6 a server that was connected with zero tools recovers', async (t) =>
 
 // Fault: a server that failed to start is never retried, or a server that has exited is reported as
 // healthy.
-test('pain-7 an ended child is restarted, and status shows it', async (t) => {
+test('pain-7 a server that has exited is restarted, and status shows it', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   writeFileSync(broken, '');
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'a', '--log', log, '--fail-while', broken) } });
@@ -280,7 +280,7 @@ test('pain-19 _meta, progress, log messages and elicitation requests reach the r
 
 // Fault: an elicitation or sampling request that belongs to no call is sent to any client, or a
 // request to a client that does not support it blocks the call.
-test('pain-19 requests without a matching receiver are rejected', async (t) => {
+test('pain-19 server-initiated requests without a matching client are rejected', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'roots/list', '--tool', 'ask', '--ask', 'ask={"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}', '--log', log) },
@@ -349,7 +349,7 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
 
 // Fault: if a server hangs, the client waits forever or receives an error that does not name the
 // server.
-test('pain-24 a server that hangs causes a time-out that names the server', async (t) => {
+test('pain-24 if a server hangs, the timeout error names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
     limits: { connect_timeout_ms: 500, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
@@ -380,7 +380,7 @@ test('pain-24 a server that hangs causes a time-out that names the server', asyn
 });
 
 // Fault: a server-initiated request without a response blocks the call and its resources forever.
-test('pain-24 an unanswered question times out', async (t) => {
+test('pain-24 a server-initiated request without a response times out', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const gateway = await t.gateway({ limits: { ask_timeout_ms: 400 }, mcpServers: { a: fake('--tool', 'ask', '--ask', ask) } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });

@@ -82,7 +82,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.ok(report(gateway).pins.every((pin) => pin.approved));
 });
 
-both('pins approve is in force in a running gateway at once', async (t, args) => {
+both('pins approve takes effect immediately in a running gateway', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
   const client = await t.http(gateway);

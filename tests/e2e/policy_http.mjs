@@ -48,7 +48,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('the decision point\'s answer decides calls, and the request has all documented members', async (t) => {
+test('the decision point\'s response decides calls, and the request has all documented members', async (t) => {
   const server = await point(t, {
     decide: ({ preview }) => {
       const { wish } = preview.arguments;
@@ -90,7 +90,7 @@ test('a call that rules block is not sent to the decision point', async (t) => {
   });
 });
 
-test('an answer is cached only for the same request and its lifetime', async (t) => {
+test('a response is cached only for the same request and until it expires', async (t) => {
   const server = await point(t, { decide: () => ({ decision: 'allow', ttl_ms: 600_000 }) });
   const { client, gateway } = await asked(t, server);
   for (let i = 0; i < 3; ++i) assert.ok((await call(client, { n: 1 })).result);

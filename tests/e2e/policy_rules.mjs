@@ -77,7 +77,7 @@ both('B21 decision ask fails closed without an approval surface', async (t, args
   await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.look' && one.outcome === 3);
 });
 
-both('B22 with decision block, error -32600 names the rule, and the server gets no call', async (t, args) => {
+both('B22 with decision block, error -32600 names the rule, and the server receives no call', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('no', { if: tool('a'), decision: 'block', reason: 'not today' }));
   const { error } = await call(client, 'local__a', { secret: 'hunter2' });
   assert.equal(error.code, -32600);
@@ -88,7 +88,7 @@ both('B22 with decision block, error -32600 names the rule, and the server gets 
   assert.ok(!JSON.stringify(record).includes('hunter2'), show(record));
 });
 
-both('B23 with decision rewrite, the server gets the masked arguments', async (t, args) => {
+both('B23 with decision rewrite, the server receives the masked arguments', async (t, args) => {
   const { client, log } = await ruled(t, args, rule('mask', {
     if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "(?P<kind>sk|pk)-[A-Za-z0-9]+"', rewrite_value: '${kind}-***',
   }));

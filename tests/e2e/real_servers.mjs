@@ -155,7 +155,7 @@ test('the official client over stdio', async (t) => {
   await useAll(t, client, seen);
 }, { timeout: 90_000 });
 
-test('two official clients share servers; a question reaches only the client that caused it', async (t) => {
+test('two official clients share servers, and a server-initiated request reaches only the client that caused it', async (t) => {
   const gateway = await t.gateway({ limits: { first_list_wait_ms: 20_000, connect_timeout_ms: 20_000 }, mcpServers: { everything: npmServer(server('everything')) } });
   const clients = [];
   for (let i = 0; i < 2; ++i) {

@@ -67,7 +67,7 @@ test('the official client can use lists, calls, progress, list_changed and elici
   await client.ping();
 });
 
-test('progress arrives before its answer and completely', async (t) => {
+test('all progress arrives before the response', async (t) => {
   const { socket } = await start(t);
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -77,7 +77,7 @@ test('progress arrives before its answer and completely', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('a cancelled call ends, and the relay ends with its input', async (t) => {
+test('a cancelled call completes, and the relay exits when its input is closed', async (t) => {
   const { socket } = await start(t);
   const client = await connect(t, socket);
   const cancel = new AbortController();
@@ -138,7 +138,7 @@ test('if only the gateway\'s endpoint crashes, the socket stays open and the cli
   assert.ok(!(await call(client, 'say')).isError);
 });
 
-test('if a client does not read, each call has one answer after the gateway\'s time-out, and the client continues', async (t) => {
+test('if a client does not read, each call has one response after the gateway\'s timeout, and the client continues', async (t) => {
   const { socket, gateway } = await start(t, { write_timeout_ms: 500 });
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -161,7 +161,7 @@ test('if a client does not read, each call has one answer after the gateway\'s t
   assert.equal(await relay.end(), 0, relay.stderr);
 }, { timeout: 60_000 });
 
-test('many relays can send calls at once', async (t) => {
+test('many relays can send calls concurrently', async (t) => {
   const { socket } = await start(t);
   const clients = await Promise.all(Array.from({ length: 16 }, () => connect(t, socket)));
   const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 25 }, () => call(client, 'say'))));

@@ -117,7 +117,7 @@ both('SIGHUP and bulkhead reload are equivalent; changes that need a restart are
   assert.deepEqual(await client.toolNames(), ['one__a']);
 });
 
-both('A12 an in-flight call of a removed server is answered', async (t, args) => {
+both('A12 an in-flight call of a removed server completes', async (t, args) => {
   const log = t.path('log');
   const slow = fake('--tool', 'a', '--delay', 'a=1500', '--log', log);
   const stuck = fake('--tool', 'b', '--hang', 'tools/call');
@@ -166,7 +166,7 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
 
 // Fault: after a reload, calls use the directory of another instance or have no response. All
 // instances of a plugin share a compartment, and the profile determines their order.
-both('two instances of a plugin keep their folders, regardless of their order', async (t, args) => {
+both('two instances of a plugin keep their directories, regardless of their order', async (t, args) => {
   const use = (name) => {
     mkdirSync(t.path(name), { recursive: true });
     writeFileSync(join(t.path(name), 'who.txt'), `this is ${name}`);

@@ -98,7 +98,7 @@ for (const [what, change] of Object.entries({
   });
 }
 
-test('the working folder is not compared if no server starts in it', async (t) => {
+test('the working directory is not compared if no server starts in it', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', t.path('a.log')), cwd: t.dir } } });
   const client = await join_(t, gateway, { cwd: '/' });
   assert.deepEqual(await client.toolNames(), ['a__fast']);
@@ -161,7 +161,7 @@ test('a client survives a crash of the endpoint: one error, and its session cont
   }
 }, { timeout: 60_000 });
 
-test('when the gateway ends, its clients start another one, which ends with them', async (t) => {
+test('when the gateway exits, its clients start another one, which exits with them', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const client = await join_(t, gateway);
   assert.deepEqual((await client.toolNames()).sort(), names);
@@ -184,7 +184,7 @@ test('when the gateway ends, its clients start another one, which ends with them
   assert.equal(starts(t.path('b.log')), 3);
 }, { timeout: 60_000 });
 
-test('when the gateway ends, its clients join another one with the same configuration', async (t) => {
+test('when the gateway exits, its clients join another one with the same configuration', async (t) => {
   const { a, b } = servers(t);
   const gateway = await t.gateway({ mcpServers: { a: { ...a, cwd: t.dir }, b: { ...b, cwd: t.dir } } });
   const client = await join_(t, gateway);
@@ -244,7 +244,7 @@ const closes = (path, bytes) => new Promise((done, failed) => {
   socket.write(bytes);
 });
 
-test('connections without the token are closed without an answer', async (t) => {
+test('connections without the token are closed without a response', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const path = clientsSocket(gateway);
   const payload = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}';

@@ -15,7 +15,7 @@ async function best(rounds, body) {
   return least;
 }
 
-test('G15 ten servers start, answer concurrent calls and a long list, and add latency within the goals', async (t) => {
+test('G15 the start of ten servers, concurrent calls, a long list and the added latency are within the goals', async (t) => {
   const mcpServers = {};
   for (let i = 0; i < 10; ++i) mcpServers[`s${i}`] = fake('--tools', 12);
   const started = process.hrtime.bigint();

@@ -351,7 +351,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('on a pipe, requests that a crash of the endpoint interrupts get an error, and the next ones are answered', async (t) => {
+test('on stdio, requests that a crash of the endpoint interrupts fail, and later requests succeed', async (t) => {
   const log = t.path('log');
   const gateway = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } });
   const [command, words, options] = gateway.stdioCommand();

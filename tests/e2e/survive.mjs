@@ -219,7 +219,7 @@ test('a line that was partly written is terminated, and its request gets an erro
   assert.equal(await client.close(), 0);
 }, { timeout: 60_000 });
 
-test('an endpoint that repeatedly fails to start ends the session with the reason', async (t) => {
+test('if the endpoint repeatedly fails to start, the session is closed with the reason', async (t) => {
   const plugins = t.path('plugins');
   cpSync(join(build, 'lib/bulkhead/plugins'), plugins, { recursive: true });
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
@@ -233,7 +233,7 @@ test('an endpoint that repeatedly fails to start ends the session with the reaso
   assert.match(client.stderr, /5 times before it was ready.*transport-stdio/);
 });
 
-test('a client whose handshake was not answered gets an error', async (t) => {
+test('a client whose handshake is interrupted gets an error', async (t) => {
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
   const client = new StdioClient(command, args, { ...options, initialize: false });
   t.defer(() => client.close());

@@ -177,7 +177,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(named.stdout, /mcp_calls id 7/);
   });
 
-  test(`removed rows at the end are detected if they were signed (${place})`, async (t) => {
+  test(`rows removed from the end are detected if they were signed (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
@@ -482,7 +482,7 @@ for (const place of ['compartments', 'single-process']) {
   }, { timeout: 120_000 });
 }
 
-test('the session database has a private compartment with access to its folder only', async (t) => {
+test('the session database has a private compartment with access only to its directory', async (t) => {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'ok') },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
@@ -553,7 +553,7 @@ test('kill -9 of all processes damages nothing', async (t) => {
 
 const full = { records: { plugin: 'telemetry-sqlite', mode: 'full', checkpoint_rows: 50 } };
 for (const args of [[], ['--single-process']]) {
-  test(`full: an answer is recorded with its intent before it is sent ${args}`, async (t) => {
+  test(`full: a response is recorded with its intent before it is sent ${args}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { args });
     const records = new Records(gateway);
     const client = await t.http(gateway);
@@ -571,7 +571,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('full: kill -9 of all processes loses no answered call', async (t) => {
+test('full: kill -9 of all processes loses no call that has a response', async (t) => {
   const rounds = Number(process.env.TELEMETRY_ROUNDS ?? 3);
   const state = t.path('state');
   let lost = 0;
@@ -638,7 +638,7 @@ test('without a session database, inspect reports how to enable it', async (t) =
   assert.match(refused.stderr, /no session database found in [^]*\n {4}\[telemetry\.records\]\n {4}plugin = "telemetry-sqlite"\n/);
 });
 
-test('two gateways with one state folder have two chains', async (t) => {
+test('two gateways with the same state directory have two chains', async (t) => {
   const state = t.path('state');
   const profile = {
     mcpServers: { local: fake('--tool', 'ok') },
@@ -658,7 +658,7 @@ test('two gateways with one state folder have two chains', async (t) => {
 // The endpoint is killed 20 times while clients make calls. Each call with a response must have a
 // row or be counted in a gap.
 for (const failure of ['spill', 'block']) {
-  test(`calls answered just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
+  test(`calls that complete just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
     const gateway = await t.gateway({
       mcpServers: { local: fake('--tool', 'ok') },
       telemetry: { records: { plugin: 'telemetry-sqlite', on_failure: failure } },

@@ -102,7 +102,7 @@ both('E01 to E04: decisions of policy-lists are recorded', async (t, args) => {
     ['local', 'a', 'allowed', 0], ['local', 'b', 'allowed', 1], ['local', 'c', 'denied', 0], ['old', 'a', 'denied', 0]]);
 });
 
-both('a question for human approval is recorded with its call', async (t, args) => {
+both('an approval request is recorded with its call', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' })}`);
   const answered = call(client, 'local__a', { n: 1 });

@@ -109,7 +109,7 @@ test('a changed tools plugin accepts new calls while the old process finishes it
 });
 
 // Fault: a draining process has no access to its secrets, so its last calls fail.
-test('a draining process can read its secrets until its last call has ended', async (t) => {
+test('a draining process can read its secrets until its last call is complete', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -186,7 +186,7 @@ test('at most two processes of a tools plugin run, and no old process survives t
 
 // Fault: the process exits when its calls are complete, although parts of their responses have not
 // been sent.
-test('large answers just before the end of a drained compartment arrive completely', async (t) => {
+test('large responses just before the exit of a drained compartment arrive completely', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');
@@ -208,7 +208,7 @@ test('large answers just before the end of a drained compartment arrive complete
 
 // If a client reads slowly, it receives its complete response even while the gateway is stopping.
 for (const [mode, args] of [['in compartments', []], ['in one process', ['--single-process']]]) {
-  test(`a large answer that is unsent when the gateway stops arrives completely, ${mode}`, async (t) => {
+  test(`a large response that is unsent when the gateway stops arrives completely, ${mode}`, async (t) => {
     const path = t.path('a/held.so');
     install(path, 'one');
     const gateway = await t.gateway({ limits: { shutdown_grace_ms: 20000 }, tools: { first: { plugin: path } } }, { args });
@@ -240,7 +240,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
 }
 
 // Fault: a call is lost that is sent just when the old process exits.
-test('no call is lost while tools plugins are replaced again and again', async (t) => {
+test('no call is lost while tools plugins are replaced repeatedly', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');

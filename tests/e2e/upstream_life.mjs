@@ -71,7 +71,7 @@ test('a crash and quick restart within the grace period does not change the list
   assert.equal(client.notes.length, 0);
 });
 
-test('F20 after the connect time-out, 10 s by default, the child is killed', async (t) => {
+test('F20 after the connect timeout, 10 s by default, the server is killed', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: { retry_min_ms: 60_000, retry_max_ms: 60_000 }, mcpServers: { mute: fake('--hang', 'initialize', '--log', log, '--ignore-eof') } });
   const started = gateway.startedAt;
@@ -84,7 +84,7 @@ test('F20 after the connect time-out, 10 s by default, the child is killed', asy
   await until('the child has ended', () => !alive(pid), 6000);
 });
 
-test('pending calls fail at once with the name of the server; they are not repeated', async (t) => {
+test('pending calls fail immediately with the name of the server and are not repeated', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'die', '--tool', 'slow', '--die', 'die', '--delay', 'slow=20000', '--log', log, '--stderr', 'last words of a child') } });
   const client = await t.http(gateway);
@@ -106,7 +106,7 @@ test('pending calls fail at once with the name of the server; they are not repea
   assert.equal(calls.length, 2, 'each call ran once');
 });
 
-test('shutdown ends children that ignore all signals, including their children', async (t) => {
+test('shutdown kills servers that ignore all signals, and their child processes', async (t) => {
   const [log, grandchild] = [t.path('log'), t.path('grandchild')];
   const gateway = await t.gateway({
     limits: { shutdown_grace_ms: 300 },

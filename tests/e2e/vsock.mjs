@@ -127,7 +127,7 @@ test('B01 B02 B13 an independent implementation passes its test vectors, rejecti
   assert.ok(answers.find((one) => one.id === 'b').result);
 });
 
-test('B08 invalid JSON is answered once, without id, and the next request is served', async (t) => {
+test('B08 invalid JSON gets one error without an ID, and the next request succeeds', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   const guest = new Guest(t, socket);
   guest.socket.write(frame(1, '{oops'));
@@ -164,7 +164,7 @@ test('an id that is null or has a fraction is rejected on its stream, and nothin
   assert.equal(calls.length, 1);
 });
 
-test('B12 a repeated or decreasing stream id closes the connection and is counted', async (t) => {
+test('B12 a repeated or decreasing stream ID closes the connection and is counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
   const good = new Guest(t, socket);
   await good.request('tools/list');
@@ -178,7 +178,7 @@ test('B12 a repeated or decreasing stream id closes the connection and is counte
   assert.ok((await good.request('tools/list')).result);
 });
 
-test('B14 one port serves frames and TLS, and the other service gets every byte', async (t) => {
+test('B14 one port serves frames and TLS, and the TLS service receives every byte', async (t) => {
   const service = createServer((socket) => {
     socket.on('data', (data) => socket.write(`got ${data.length}:`));
     socket.on('end', () => socket.end('bye'));
@@ -201,7 +201,7 @@ test('B14 one port serves frames and TLS, and the other service gets every byte'
   assert.ok((await guest.request('tools/list')).result);
 });
 
-test('B14 without a hand-off service, connections that are not MCP or silent are closed and counted', async (t) => {
+test('B14 without a hand-off service, silent connections and those that are not MCP are closed and counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 200 });
   const http = connect(socket);
   http.on('error', () => {});
@@ -250,7 +250,7 @@ for (const compartment of ['own', 'endpoint']) {
   });
 }
 
-test('B19 the time-out error of one tool names the milliseconds, and other calls continue', async (t) => {
+test('B19 the timeout error of a tool contains the milliseconds, and other calls continue', async (t) => {
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
   const { socket } = await start(t, { up: slow });
   const guest = new Guest(t, socket);
@@ -262,7 +262,7 @@ test('B19 the time-out error of one tool names the milliseconds, and other calls
   assert.match(error.message, /1000 ms/);
 });
 
-test('a cancelled call ends with an empty frame', async (t) => {
+test('a cancelled call is completed with an empty frame', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'hang', '--hang', 'tool:hang') });
   const guest = new Guest(t, socket);
   const call = guest.call('up__hang');
@@ -271,7 +271,7 @@ test('a cancelled call ends with an empty frame', async (t) => {
   assert.equal(await call, null);
 });
 
-test('a guest that offers duplex gets list changes, and requests during a call', async (t) => {
+test('a guest that offers duplex receives list changes, and requests during a call', async (t) => {
   const ask = JSON.stringify({ method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } });
   const { socket } = await start(t, { up: fake('--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'grow', '--add', 'grow=new') });
   const guest = new Guest(t, socket);
@@ -353,7 +353,7 @@ test('another user is accepted only if listed', async (t) => {
   assert.ok((await new Guest(t, socket).request('tools/list')).result, 'the own user does, too');
 });
 
-test('an ordinary user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
+test('an unprivileged user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
   if (asRoot) t.skip('root\'s endpoint knows all users');
   if (runProgram(t, ['doctor']).stdout.includes('cannot create namespaces')) t.skip('nor has it a user namespace');
   const transports = { guest: { plugin: 'transport-vsock', listen: `unix:${t.path('s')}`, allow_uids: [process.getuid(), process.getuid() + 1] } };
@@ -438,7 +438,7 @@ test('if the endpoint is killed, its guests are disconnected, and the next conne
   assert.ok((await after.request('tools/list', undefined, { ms: 20_000 })).result);
 });
 
-test('after ten million random bytes, the gateway still answers and has not grown', async (t) => {
+test('after ten million random bytes, the gateway still responds and has not grown', async (t) => {
   // Incomplete connections remain open until they time out.
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { max_connections_per_peer: 1_000 });
   const guest = new Guest(t, socket);

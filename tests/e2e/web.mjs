@@ -241,7 +241,7 @@ const harmless = {
   '/deep': 'deep\n',
 };
 
-test('with a hostile web server, nothing hangs, escapes or exceeds its limit', async (t) => {
+test('with a malicious web server, nothing hangs, escapes or exceeds its limit', async (t) => {
   const web = await hostile(t);
   const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 2000 } });
   const compartment = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'web');

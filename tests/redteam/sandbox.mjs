@@ -145,7 +145,7 @@ exec "$FAKE" --tool look
 `;
 
 for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-read-only', ['--single-process']], ['off', []]]) {
-  test(`red team: access to other files in the folder of a granted file, ${sandbox} ${args.join('')}`, async (t) => {
+  test(`red team: access to other files in the directory of a granted file, ${sandbox} ${args.join('')}`, async (t) => {
     const home = t.path('../house'), work = t.path('work');
     for (const folder of [work, `${home}/.config`, `${home}/.local/bin`]) mkdirSync(folder, { recursive: true });
     for (const name of ['found', 'program']) writeFileSync(join(work, name), name === 'program' ? besideAFile : '', { mode: 0o755 });

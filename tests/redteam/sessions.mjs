@@ -124,7 +124,7 @@ for (const [mode, args] of modes) {
     assert.match(got, /^HTTP\/1\.1 200 [^]*fake\/x/);
   });
 
-  test(`red team: calls dropped for a new client are answered with the reason, ${mode}`, async (t) => {
+  test(`red team: calls that are dropped for a new client fail with the reason, ${mode}`, async (t) => {
     const go = t.path('go');
     const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
     const greedy = await t.http(gateway, { leaveOpen: true });
@@ -203,7 +203,7 @@ for (const [mode, args] of modes) {
     assert.equal((await post(gateway, list, { session: other })).status, 200);
   });
 
-  test(`red team: an ended session cannot be restored, even if it was evicted or resumed before, ${mode}`, async (t) => {
+  test(`red team: a closed session cannot be restored, even if it was evicted or resumed before, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [open, evicted, restored] = [await begin(gateway), await begin(gateway), await begin(gateway)];
     assert.equal(await remove(gateway, open), 204);
@@ -230,7 +230,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('red team: after the endpoint is killed, an ended session cannot be restored, and other sessions continue', async (t) => {
+test('red team: after the endpoint is killed, a closed session cannot be restored, and other sessions continue', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const [first, second, open] = [await begin(gateway), await begin(gateway), await begin(gateway)];
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint' && one.state === 'running')?.pid;
