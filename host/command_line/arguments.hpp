@@ -23,7 +23,8 @@ struct Arguments {
   bool verbose = false;                  // also print log lines to standard error
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
-  bool no_listen = false;                // serve: only for `bulkhead stdio` and short commands
+  // serve: listen on no address; serve only local clients (`bulkhead stdio`, `tools`, `call`)
+  bool no_listen = false;
   bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
   std::string server;  // tools, resources, prompts
   std::string name, call_arguments;  // name: call; mcp: the server's name

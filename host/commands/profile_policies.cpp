@@ -239,7 +239,7 @@ bool ProfilePolicies::load() {
   }
   if (!mistakes.empty()) report_config_errors(mistakes);
   profile_ = std::move(loaded->profile);
-  // load_stored_lists() would create the directory.
+  // If the directory does not exist, load_stored_lists() would create it.
   const ListStore lists(profile_.state_dir);
   if (::access(lists.folder().c_str(), R_OK) == 0) load_stored_lists(&profile_);
   return mistakes.empty();

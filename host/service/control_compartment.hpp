@@ -23,7 +23,7 @@ namespace bulkhead::program {
 
 class ControlCompartment final : public link::Channel::Receiver {
  public:
-  // `broken` is called when the supervisor is unreachable, so that this process should exit.
+  // `broken` is called if the supervisor is unreachable; the process should then exit.
   ControlCompartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                      std::function<void()> broken);
 

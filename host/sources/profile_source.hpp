@@ -20,7 +20,7 @@ enum class Transports : std::uint8_t { none, served, stdio };
 Transports transports_of(const Arguments &arguments) noexcept;
 
 struct LoadedProfile {
-  Profile profile;                      // state_dir and plugin_dirs are set
+  Profile profile;                      // includes state_dir and plugin_dirs
   std::string file;                     // empty: there is no configuration file
   std::string project;                  // the project file; empty: there is none
   std::vector<ProfileHold> holds = {};  // settings that a layer protects from changes

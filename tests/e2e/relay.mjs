@@ -363,7 +363,7 @@ test('a client that reads late, after closing the relay\'s input, still gets all
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than the timeout for the last write if nobody reads
+  await sleep(2500); // longer than the timeout for the last write without a reader
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
