@@ -1,4 +1,4 @@
-// Fuzzes the compiler and the evaluation of expressions. An evaluation must be deterministic and
+// Fuzzes the expression compiler and evaluator. An evaluation must be deterministic and
 // finish within its budget.
 #include <cstdlib>
 #include <string_view>
