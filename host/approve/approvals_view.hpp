@@ -37,7 +37,6 @@ std::string questions_table(const std::vector<SeenQuestion> &questions);
 // Formats the requests that are still pending when the watch ends, and how to approve or deny them.
 // Returns an empty string if there are none.
 std::string pending_text(const std::vector<SeenQuestion> &questions);
-// Formats granted approvals as a table.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {

@@ -115,7 +115,6 @@ std::vector<std::string> names_in(const Import &import, State state) {
   return out;
 }
 
-// Describes the result for each server.
 std::string about_servers(const Import &import) {
   std::string out;
   const auto line = [&](std::string_view text, State state) {
@@ -199,7 +198,6 @@ int write_to(const std::string &path, const Arguments &arguments,
   return done ? exit_ok : profile_unchanged(path, done.error());
 }
 
-// Starts the added servers once.
 void warm_written(const Arguments &arguments, const std::string &path,
                   std::vector<std::string> names) {
   Arguments warm = looking_at(arguments, path);

@@ -59,7 +59,6 @@ class RecordReader {
 // Appends a value as JSON. Blobs are converted to hex.
 void append_json_value(std::string *out, sqlite3_stmt *row, int column);
 std::string text_value(sqlite3_stmt *row, int column);
-// Returns the text as an SQL string literal.
 std::string sql_quoted(std::string_view text);
 
 }  // namespace bulkhead::program

@@ -9,7 +9,6 @@
 namespace bulkhead::program {
 namespace {
 
-// Formats a label and escapes its value.
 std::string label(std::string_view name, std::string_view value) {
   std::string out(name);
   out += "=\"";

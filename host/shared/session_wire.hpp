@@ -18,7 +18,6 @@ class SessionWire {
   // Opens the session. Must be called once. Afterwards, wait() calls `on_message` for each message.
   virtual Result<void> open(OnMessage on_message) = 0;
   virtual void send(std::string_view message) = 0;
-  // Returns true if the connection was lost.
   virtual bool lost() const { return false; }
   // Blocks until done() returns true, a signal requests a stop, the connection is lost, or the
   // timeout expires.
