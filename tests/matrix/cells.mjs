@@ -66,8 +66,8 @@ function impossible(feature, client, server) {
   }
 }
 
-// Returns {outcome, reason, check}. check(x) is the test to run, if there is one. With --direct,
-// every feature is supported.
+// Returns {outcome, reason, check}. check(x) is the test to run, if there is one. With `direct`,
+// LACKING does not apply.
 export function expected({ feature, client, server }, direct) {
   if (direct && OF_THE_GATEWAY.includes(feature)) return { outcome: 'not yet', reason: 'needs a gateway' };
   const check = features[feature];
