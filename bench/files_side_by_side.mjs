@@ -1,6 +1,6 @@
-// Compares builtin-files (in the gateway, over stdio, confined) with
-// @modelcontextprotocol/server-filesystem in one run, on the same files: tools, latency, memory,
-// and behaviour in a hostile workspace.
+// Compares builtin-files (confined, in a gateway over stdio) with
+// @modelcontextprotocol/server-filesystem on the same files in one run: tools, latency, memory, and
+// behaviour in a malicious workspace.
 //   node bench/files_side_by_side.mjs [CALLS]     (default: 200 for each measurement)
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const calls = Number(process.argv[2] ?? 200);
 const dir = mkdtempSync(join(tmpdir(), 'bulkhead-side-'));
 const work = join(dir, 'work');
 const outside = join(dir, 'outside');
-const callBound = 5000; // milliseconds; slower calls count as hangs
+const callBound = 5000;  // milliseconds; a slower call counts as a hang
 
 function fill() {
   rmSync(work, { recursive: true, force: true });
@@ -84,7 +84,7 @@ function memory(pid) {
     try {
       kib += Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/smaps_rollup`, 'utf8'))[1]);
     } catch {
-      // the process has ended
+      // the process has exited
     }
   }
   return kib / 1024;
@@ -103,7 +103,7 @@ async function figures(peer) {
   };
 }
 
-// ---- a hostile workspace ---------------------------------------------------------------------
+// ---- a malicious workspace -------------------------------------------------------------------
 
 const bounded = (promise) =>
   Promise.race([promise, sleep(callBound).then(() => 'hangs')]).catch((error) => error);
@@ -137,8 +137,8 @@ async function hostile(start) {
   return { ...out, ...(await races(start)) };
 }
 
-// Replaces a folder by a link to a folder outside and restores it, while files in it are read and
-// written.
+// Repeatedly replaces a directory with a link to a directory outside the workspace and restores it,
+// while its files are read and written.
 async function races(start) {
   const peer = start();
   await peer.client.initialize();
@@ -151,10 +151,10 @@ async function races(start) {
       try {
         symlinkSync(outside, join(work, 'race'));
       } catch {
-        // a write has recreated the folder
+        // a write has recreated the directory
       }
       await new Promise(setImmediate);
-      // A write may have recreated the folder in the meantime.
+      // A write may have recreated the directory in the meantime.
       rmSync(join(work, 'race'), { recursive: true, force: true, maxRetries: 50, retryDelay: 1 });
       try {
         renameSync(join(work, 'race-real'), join(work, 'race'));
@@ -179,7 +179,7 @@ async function races(start) {
   return { 'links in a race, 300 reads and writes': `${leaks} reads and ${written} files outside` };
 }
 
-// ---- the run ---------------------------------------------------------------------------------
+// ---- main ------------------------------------------------------------------------------------
 
 const table = {};
 const put = (peer, values) => {

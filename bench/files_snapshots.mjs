@@ -1,6 +1,6 @@
 // Measures snapshots of a large workspace in a complete gateway:
 //   node bench/files_snapshots.mjs [FILES] [FOLDER]
-// Defaults: 100000 files, the folder for temporary files.
+// Defaults: 100000 files in the directory for temporary files.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const client = new HttpClient(gateway.url);
 try {
   await client.initialize();
   const { pid } = (await statusOf(gateway)).compartments.find((one) => one.name === 'files');
-  // Returns the processor time of the compartment alone, which is independent of other load.
+  // Returns the processor time of the compartment, which does not depend on other load.
   const processor = () => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10;

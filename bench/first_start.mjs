@@ -1,7 +1,7 @@
-// Measures how long a client waits for an npm server that npx starts: directly and behind `bulkhead
-// stdio`, with empty and with filled caches, interleaved. Needs npx and the registry. Prints
-// milliseconds from the client's first byte until the list has the server's tools, and until the
-// first call is answered.
+// Measures how long a client waits for a server that npx starts: directly and through `bulkhead
+// stdio`, with empty and filled caches, alternating. Requires npx and the npm registry. Prints the
+// milliseconds from the client's first byte until the server's tools are listed, and until the
+// response to the first call.
 //
 //   BULKHEAD_BUILD=build tests/e2e/run.sh bench/first_start.mjs [ROUNDS]
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The clients of micro_framed. Each has one connection and one in-flight call.
+// Implements the clients of micro_framed.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t message_bytes = 64;
 
-// One connection with one in-flight call. Checks that each answer contains the call's own number.
+// A client with one connection and one in-flight call. Checks that each response contains the
+// number of its call.
 class Client {
  public:
   explicit Client(int fd) : fd_(fd) {}
@@ -38,8 +39,8 @@ class Client {
     started_ = Clock::now();
     send_text(request(++number_));
   }
-  // Reads from the socket. Returns true if the answer is complete; *us is then the duration of the
-  // call.
+  // Reads from the socket. When the response is complete, sets *us to the duration of the call and
+  // returns true.
   bool readable(double *us) {
     char buffer[8192];
     const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
@@ -57,7 +58,7 @@ class Client {
 
  protected:
   static std::string mark(std::uint64_t number) { return "call " + std::to_string(number) + " "; }
-  // `more` contains additional arguments, each preceded by a comma.
+  // `more` contains further arguments, each after a comma.
   static std::string json(std::uint64_t number, std::string_view more = {}) {
     const std::string text = mark(number);
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) +
@@ -65,18 +66,18 @@ class Client {
            std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
   }
   virtual std::string request(std::uint64_t number) = 0;
-  // Returns true if `answer` is the answer to this call.
+  // Returns true if `answer` is the response to this call.
   virtual bool right(std::string_view answer, std::uint64_t number) const {
     return answer.find(mark(number)) != std::string_view::npos;
   }
-  // Returns the size of the answer at the beginning of `in`, or 0 if it is incomplete.
+  // Returns the size of the response at the beginning of `in`, or 0 if it is incomplete.
   virtual std::size_t whole(std::string_view in) const = 0;
   void send_text(std::string_view text) const {
     if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
       die("send");
     }
   }
-  // Blocks; used for the handshake.
+  // Blocks until a response is complete. Used for the handshake.
   std::string receive() {
     std::string in;
     char buffer[8192];
@@ -134,7 +135,7 @@ class FramedClient : public Client {
   }
 };
 
-// Makes calls that the policy of tests/judges rejects.
+// Makes calls that the policy in tests/judges rejects.
 class BlockedClient final : public FramedClient {
  public:
   using FramedClient::FramedClient;

@@ -1,4 +1,4 @@
-// The gateway that micro_framed measures: a separate process on a separate processor.
+// Starts the gateway that micro_framed measures, as a separate process on a separate processor.
 #pragma once
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ inline void pin(int cpu) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-// The configuration: single process or compartments, the policy plugin's path (empty: no policy, so
-// everything is allowed), and additions to the profile.
+// Selects single process or compartments, the path of the policy plugin (empty: all calls are
+// allowed), and additions to the profile.
 struct Setup {
   bool compartments = false;
   std::string policy = {}, more = {};
@@ -41,8 +41,8 @@ struct Setup {
 
 class Gateway {
  public:
-  // Returns once the gateway accepts connections. `folder` must exist, be empty, and be used only
-  // by this gateway.
+  // Returns when the gateway accepts connections. `folder` must exist, be empty, and be used by no
+  // other gateway.
   Gateway(const char *program, std::string folder, const Setup &setup = {})
       : folder_(std::move(folder)) {
     const std::string config = folder_ + "/gateway.toml";
@@ -88,7 +88,7 @@ class Gateway {
 
   std::string socket_path() const { return folder_ + "/frames.sock"; }
   std::uint16_t port() const { return port_; }
-  // Returns the user and system time of one process since it was started.
+  // Returns the user and system time that the process has used.
   double cpu_us() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});

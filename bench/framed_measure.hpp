@@ -1,4 +1,4 @@
-// Measures many clients of one gateway, each with one in-flight call: calls per second, latency,
+// Measures a gateway with many clients, each with one in-flight call: calls per second, latency,
 // and the gateway's processor time per call.
 #pragma once
 

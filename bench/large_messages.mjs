@@ -1,8 +1,10 @@
-// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: measures how much large calls delay other
-// requests. A ping is sent every 10 ms, without waiting for answers, while three clients send calls
-// of MB megabytes of small values one after another. Rounds without rules alternate with rounds
-// with a rule that reads arguments and results. Prints medians and maxima in milliseconds, and the
-// maximum memory.
+// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: measures how long large calls delay other
+// requests.
+//
+// Three clients send calls of MB megabytes of small values one after another while another client
+// sends a ping every 10 ms without waiting for the responses. Rounds without rules alternate with
+// rounds with a rule that reads arguments and results. Prints the median and maximum delays in
+// milliseconds, and the maximum memory.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -72,7 +74,7 @@ async function measure(withRules) {
     url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(said)?.[0];
     await new Promise((done) => setTimeout(done, 10));
   }
-  // The senders are separate processes, so their writes do not delay the pings.
+  // The clients are separate processes, so that their writes do not delay the pings.
   const senders = Array.from({ length: SENDERS }, () => spawn(process.execPath, [process.argv[1], program, fake, megabytes, '0', url], { stdio: ['ignore', 'pipe', 'inherit'] }));
   const counts = senders.map(() => '');
   senders.forEach((sender, i) => sender.stdout.on('data', (data) => (counts[i] += data)));

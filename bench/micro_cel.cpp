@@ -1,4 +1,4 @@
-// Measures one evaluation of a typical condition in nanoseconds; prints the best of several rounds.
+// Measures the evaluation of a typical condition. Prints the best of several rounds in nanoseconds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,11 +1,11 @@
-// Measures calls per second of the gateway's builtin `echo` over frames and over HTTP, alternating
-// in one run, and the latency of a call that the policy rejects.
+// Measures calls per second of the builtin `echo` over frames and over HTTP, alternating in one
+// run, and the latency of calls that the policy rejects.
 //
-// Starts the program named by BULKHEAD with both transports and builtin-http, pinned to one
+// Starts the program in the variable BULKHEAD with both transports and builtin-http on one
 // processor, and calls it from another processor. Each client has its own connection and one
-// in-flight call. Arguments: seconds per cell (default 3), repetitions (3). Prints medians: calls
-// per second, p50 and p99 of the latency, the gateway's processor time per call. Then prints the
-// goals B40 and B41 with the measured values.
+// in-flight call. Arguments: seconds per cell (default 3) and repetitions (default 3). Prints the
+// medians of calls per second, p50 and p99 latency, and the gateway's processor time per call,
+// followed by the goals B40 and B41 with the measured values.
 #include <poll.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Refusals {
   double median_us = 0, p95_us = 0;
 };
 
-// Measures one client that makes calls one after another.
+// Measures a client that makes calls one after another.
 Refusals refused_calls(const char *program, const Setup &setup, const std::string &folder) {
   const Gateway gateway(program, folder, setup);
   BlockedClient client(gateway);
@@ -70,8 +70,8 @@ void print_goal(const char *where, const Refusals &seen) {
               met(seen.median_us <= 200 && seen.p95_us <= 700));
 }
 
-using Cells = std::map<std::pair<int, int>, Cell>;  // number of clients, and the protocol (0:
-                                                    // frames, 1: HTTP)
+// key: number of clients, protocol (0: frames, 1: HTTP)
+using Cells = std::map<std::pair<int, int>, Cell>;
 
 Cells measure_all(const char *program, double seconds, int repetitions) {
   const Folder folder;

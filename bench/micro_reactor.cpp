@@ -1,4 +1,4 @@
-// Measures the cost of a readiness event: the same echo loop on core/reactor and on Asio in two
+// Measures the cost of a readiness event with the same echo loop on core/reactor and on Asio in two
 // modes. Prints the processor time (user and system) of this process per round trip with a forked
 // echo process, and the number of loop iterations, as medians of five runs.
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ double cpu_us() {
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-// An echo process behind a socket. It ends when the socket is closed.
+// An echo process behind a socket. It exits when the socket is closed.
 struct Echo {
   int fd = -1;
   pid_t child = -1;
@@ -76,7 +76,7 @@ double own() {
   return (cpu_us() - start) / rounds;
 }
 
-// Asio's usual mode: async_read_some, which tries to read before it waits.
+// Uses async_read_some(), the usual mode of Asio, which tries to read before it waits.
 double asio_read() {
   Echo echo;
   boost::asio::io_context io(1);
@@ -99,7 +99,7 @@ double asio_read() {
   return (cpu_us() - start) / rounds;
 }
 
-// Asio with readiness only: async_wait, after which the caller reads.
+// Uses async_wait(), which only reports readiness; the caller then reads.
 double asio_wait() {
   Echo echo;
   boost::asio::io_context io(1);

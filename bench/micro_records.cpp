@@ -1,12 +1,13 @@
-// Measures the cost of the session database: calls per second of the gateway's builtin `echo` over
-// frames without telemetry, with mode "batch" and with mode "full", alternating in one run.
+// Measures the cost of the session database: calls per second of the builtin `echo` over frames
+// without telemetry, with mode "batch" and with mode "full", alternating in one run.
 //
-// Starts the program named by BULKHEAD in compartments (so a separate process writes the records),
-// pinned to one processor, and calls it from another processor. Arguments: seconds per cell
-// (default 3), repetitions (3), clients (16). Prints medians, ratios to "off", and the goal with
-// the measured value: "batch" at least 90 % of "off". Records and calls share one processor here,
-// so the difference is the processor time of a record. With more processors, another one would
-// write the records.
+// Starts the program in the variable BULKHEAD with compartments, so that a separate process writes
+// the records, on one processor, and calls it from another processor. Arguments: seconds per cell
+// (default 3), repetitions (default 3) and clients (default 16). Prints the medians, their ratios
+// to "off", and the measured value of the goal: "batch" must reach at least 90 % of "off".
+//
+// Records and calls share one processor here, so the difference is the processor time of a record.
+// With more processors, records would be written on another one.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>

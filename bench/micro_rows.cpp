@@ -1,8 +1,8 @@
-// Measures the processor time of one row of the session database, step by step: SQLite alone (the
+// Measures the processor time of a row in the session database step by step: SQLite alone (with the
 // same table, columns and settings), the store (rows in a hash chain), and the writer (masking,
-// queue and thread, signatures). SQLite alone is the minimum cost of a record. Argument: rows per
-// step (default 60000). Prints medians of three runs in microseconds per row; SQLite alone is also
-// measured without the two indexes of the table.
+// queue, thread and signatures). SQLite alone is the minimum cost of a record; it is also measured
+// without the table's two indexes. Argument: rows per step (default 60000). Prints the medians of
+// three runs in microseconds per row.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <sodium.h>

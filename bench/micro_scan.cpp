@@ -1,4 +1,4 @@
-// Measures one scan of a message, compared with simdjson's DOM and RapidJSON's SAX on the same
+// Measures the scan of a message, compared with simdjson's DOM and RapidJSON's SAX on the same
 // bytes. Prints nanoseconds per message (best of several rounds) and gigabytes per second.
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns the best time of one call of f() in nanoseconds, over rounds of about 20 ms.
+// Returns the best time of a call of f() in nanoseconds, from rounds of about 20 ms.
 template <class F>
 double best_ns(F &&f) {
   double best = 1e30;
@@ -88,7 +88,7 @@ std::string filled(const std::string &pattern, std::size_t size) {
   return text;
 }
 
-// Returns a message of about 1 KB with nested structure, like messages from clients.
+// Returns a nested message of about 1 KB, as clients send it.
 std::string small_call() {
   std::string items;
   for (int i = 0; i < 12; ++i) {

@@ -1,7 +1,8 @@
-// node sessions_512.mjs [rounds]: measures 512 concurrent client sessions over HTTP, each making
-// calls one after another. The program and the relay alternate. Prints memory, rate and processor
-// time per call. Environment: GATEWAY_BIN, and BENCH_DIR, whose bin/ contains the built benchmark
-// tools (load, relay, upstream). `make bench BENCH_TOOLS=DIR` runs this benchmark last.
+// node sessions_512.mjs [rounds]: measures 512 concurrent client sessions over HTTP, each of which
+// makes calls one after another. Rounds with the program alternate with rounds with the relay.
+// Prints memory, calls per second and processor time per call. Environment variables: GATEWAY_BIN,
+// and BENCH_DIR, which contains the built benchmark tools (load, relay, upstream) in bin/. `make
+// bench BENCH_TOOLS=DIR` runs this benchmark last.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

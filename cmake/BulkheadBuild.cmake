@@ -1,4 +1,4 @@
-# Compiler flags for everything in this repository, and helpers for tests and fuzzers.
+# Sets the compiler flags of this repository, and defines functions that add tests and fuzzers.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
@@ -13,8 +13,9 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(BULKHEAD_PLUGIN_DIR "${CMAKE_BINARY_DIR}/lib/bulkhead/plugins")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
-# The standard library's headers take half of a file's compile time, so they are read once per unit.
-# Therefore names in anonymous namespaces must be unique within a library.
+# Several files are compiled as one unit, because parsing the standard library's headers takes half
+# of the compile time of a file. Names in anonymous namespaces must therefore be unique within a
+# library.
 set(CMAKE_UNITY_BUILD ${BULKHEAD_JUMBO})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "Files per unit; 0: all of a library")
 include(GNUInstallDirs)
@@ -37,13 +38,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(BULKHEAD_JUMBO)
     target_compile_options(bulkhead_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
-  # Otherwise, a static local of an inline function (STB_GNU_UNIQUE) would keep a library mapped,
-  # and would be shared with the library that replaces it.
+  # By default, a static local variable of an inline function (STB_GNU_UNIQUE) prevents its library
+  # from being unloaded, and a replacement of the library would share the variable.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
 endif()
 if(BULKHEAD_SANITIZE)
-  # The check pointer-overflow is off, because RapidJSON's stack adds an offset to a null pointer in
-  # nearly every parse.
+  # pointer-overflow is off because RapidJSON adds an offset to a null pointer in almost every
+  # parse.
   add_compile_options(-fsanitize=${BULKHEAD_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND BULKHEAD_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined)
@@ -55,7 +56,7 @@ endif()
 
 if(BULKHEAD_TESTS)
   enable_testing()
-  # Catch2 is 2.13 (Debian 12), 3.4 (Ubuntu 24.04) or 3.7 (Debian 13).
+  # Debian 12 has Catch2 2.13, Ubuntu 24.04 has 3.4 and Debian 13 has 3.7.
   find_package(Catch2 REQUIRED)
   if(Catch2_VERSION VERSION_LESS 3)
     add_library(bulkhead_catch_main STATIC "${CMAKE_SOURCE_DIR}/tests/catch_main.cpp")
@@ -68,8 +69,8 @@ if(BULKHEAD_TESTS)
 endif()
 
 # bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): adds a Catch2 program that ctest
-# runs as NAME. With SEPARATE, its files are not compiled as one unit, because their fixtures have
-# the same names.
+# runs as NAME. With SEPARATE, each file is compiled separately, because the files define fixtures
+# with the same names.
 function(bulkhead_add_test name)
   if(NOT BULKHEAD_TESTS)
     return()
@@ -88,7 +89,7 @@ function(bulkhead_add_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# bulkhead_add_fuzzer(NAME file.cpp... LIBS target...): adds a libFuzzer program; its seed corpus is
+# bulkhead_add_fuzzer(NAME file.cpp... LIBS target...): adds a libFuzzer program. Its seed corpus is
 # tests/fuzz/corpus/NAME.
 function(bulkhead_add_fuzzer name)
   if(NOT BULKHEAD_FUZZ)

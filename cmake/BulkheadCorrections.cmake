@@ -1,23 +1,23 @@
-# Corrections of header-only libraries, applied to a copy in the build folder.
+# Corrects defects of header-only libraries in a copy in the build directory.
 #
-# A probe program runs at configure time and prints the name of each defect of the installed
-# library. Only those defects are corrected, by replacing text of versions that are known to have
-# them. If that text is not found, the configure step stops and names the defect. Afterwards the
-# probe must find no defect in the copy.
+# When the build is configured, a probe program prints the names of the defects of the installed
+# library. Only these defects are corrected, by replacing text in the copied headers. If the text is
+# not found, the configure step fails and names the defect. Finally, the probe must find no defect
+# in the copy.
 #
 #   bulkhead_correction(LIBRARY DEFECT FILE name... FROM text TO text)
-#       Declares one replacement; a defect may need several. FILE lists the header's names in
-#       different versions, relative to the library's folder.
+#       Declares one replacement. A defect may need several. FILE lists the names that the header
+#       has in different versions, relative to the library's directory.
 #   bulkhead_correct(LIBRARY SOURCE folder COPY folder FOLDER name PROBES file... VERSION text)
-#       Creates a corrected copy of SOURCE/FOLDER in COPY/FOLDER. Each probe is built separately and
-#       run; a probe that does not compile indicates the defect in its name (DEFECT.compiles.cpp).
+#       Copies SOURCE/FOLDER to COPY/FOLDER and corrects the copy. Each probe is built and run
+#       separately. If a probe named DEFECT.compiles.cpp does not compile, the library has DEFECT.
 #
-# The copy is made once for each version of the library, the compiler and these files. A new copy at
-# each configure step would cause its users to be rebuilt.
+# A new copy is made only if the version of the library, the compiler or these files change, because
+# every new copy causes a rebuild of everything that includes it.
 
 function(bulkhead_correction library defect)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM;TO" "FILE")
-  # The texts contain semicolons, so they cannot be stored in lists.
+  # The texts contain semicolons, so they cannot be elements of lists.
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   if(NOT count)
     set(count 0)
@@ -30,7 +30,7 @@ function(bulkhead_correction library defect)
   set_property(GLOBAL PROPERTY "corrections_${library}_count" ${count})
 endfunction()
 
-# Runs the probes against the headers in `include`. Sets `out` to the names of the defects.
+# Runs the probes with the headers in `include`. Sets `out` to the names of the defects found.
 function(bulkhead_probe library include probes out)
   set(found)
   foreach(probe ${probes})
@@ -45,8 +45,8 @@ function(bulkhead_probe library include probes out)
       endif()
     else()
       file(MAKE_DIRECTORY "${work}")
-      # With these options, undefined behaviour ends the child process of a probe, which indicates
-      # the defect.
+      # With these options, undefined behaviour terminates the child process of a probe, which then
+      # reports the defect.
       execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O1
           -fsanitize=signed-integer-overflow,unreachable -fsanitize-undefined-trap-on-error
           -isystem "${include}" "${probe}" -o "${work}/probe"
@@ -83,8 +83,8 @@ function(bulkhead_correct library)
   file(MAKE_DIRECTORY "${arg_COPY}")
   file(COPY "${arg_SOURCE}/${arg_FOLDER}" DESTINATION "${arg_COPY}")
 
-  # The headers in SOURCE are not used directly: -isystem /usr/include would hide the C library's
-  # headers from C++ headers.
+  # The probes use the copy. With -isystem /usr/include for SOURCE, C++ headers would not find the
+  # headers of the C library.
   bulkhead_probe(${library} "${arg_COPY}" "${arg_PROBES}" defects)
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   foreach(defect ${defects})

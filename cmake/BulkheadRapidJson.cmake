@@ -1,13 +1,13 @@
-# RapidJSON 1.1.0 as packaged by distributions, with corrections of a copy at build time:
-#  - const-assignment: document.h declares an assignment operator that writes const members; clang
-#    rejects it (Debian 12, not Debian 13);
-#  - exponent: reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517; Debian 12, not
-#    13);
-#  - low-surrogate: reader.h produces invalid UTF-8 for a low surrogate escape without a preceding
-#    high surrogate;
-#  - full-precision: strtod.h converts some numbers with more digits than a double to unrelated
-#    values (18446744073709551615.5 to -2.5e263), and reads beyond the end of a table for others.
-#    from_chars() of the standard library replaces it.
+# Finds RapidJSON 1.1.0 as packaged by distributions, and corrects a copy:
+#  - const-assignment: document.h declares an assignment operator that writes const members, which
+#    clang rejects (Debian 12; fixed in Debian 13).
+#  - exponent: reader.h adds to an exponent near INT_MIN, which overflows (CVE-2024-38517; Debian 12;
+#    fixed in Debian 13).
+#  - low-surrogate: reader.h produces invalid UTF-8 for the escape of a low surrogate without a
+#    preceding high surrogate.
+#  - full-precision: strtod.h converts some numbers with more digits than a double can represent to
+#    unrelated values (18446744073709551615.5 to -2.5e263), and reads beyond the end of a table for
+#    others. It is replaced by from_chars() of the standard library.
 include(BulkheadCorrections)
 find_path(RAPIDJSON_INCLUDE rapidjson/document.h)
 if(NOT RAPIDJSON_INCLUDE)
@@ -17,8 +17,8 @@ endif()
 bulkhead_correction(RapidJSON const-assignment FILE document.h
   FROM "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
   TO "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
-# An exponent of 100,000,000 is beyond any double, and far enough from INT_MIN to add the digits
-# after the point.
+# 100,000,000 exceeds the exponent of any double, and is far enough from INT_MIN that the digits
+# after the point can be added.
 bulkhead_correction(RapidJSON exponent FILE reader.h
   FROM "if (exp >= 214748364) {" TO "if (exp >= 100000000) {")
 set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")

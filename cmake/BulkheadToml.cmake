@@ -1,14 +1,13 @@
-# toml++ 3.3 (Debian 12) and 3.4 (Debian 13, Ubuntu 24.04), with corrections of a copy at build
-# time. A fuzzer of this repository found two of the defects:
+# Finds toml++ 3.3 (Debian 12) or 3.4 (Debian 13, Ubuntu 24.04), and corrects a copy. Fuzzers of
+# this repository found two of the defects:
 #  - unreachable: a character from U+00A1 to U+0499 outside a string reaches
-#    __builtin_unreachable();
-#  - header-assertion: a table header that begins with anything but a key ("[/") fails an assertion
-#    (undefined behaviour with NDEBUG), although the code after it has an error message for this
-#    case;
-#  - dotted-depth: a dotted key may have any number of parts, each a table in the previous one;
-#    building and destroying them is recursive. This copy permits 101 parts (100 dots).
-# The library is used header-only with the limits of core/profile/toml.hpp, so the package's shared
-# library is not linked. BULKHEAD_TOML_INCLUDE is the folder of the copy.
+#    __builtin_unreachable().
+#  - header-assertion: a table header that does not begin with a key ("[/") fails an assertion, which
+#    is undefined behaviour with NDEBUG. The code after the assertion would report the error.
+#  - dotted-depth: a dotted key may have any number of parts, each a table in the previous one.
+#    Building and destroying the tables is recursive. The copy permits 101 parts (100 dots).
+# The library is used header-only with the limits in core/profile/toml.hpp, so the shared library of
+# the package is not linked. BULKHEAD_TOML_INCLUDE is the directory of the copy.
 include(BulkheadCorrections)
 find_path(TOMLPLUSPLUS_INCLUDE "toml++/toml.h")
 if(NOT TOMLPLUSPLUS_INCLUDE)

@@ -1,4 +1,4 @@
-// The program `bulkhead`: one command, one exit code.
+// Runs one command of the program `bulkhead` and returns its exit code.
 #include <malloc.h>
 
 #include <exception>
@@ -17,10 +17,10 @@ namespace bulkhead::program {
 
 namespace {
 
-// By default, the C library returns large blocks and free memory at the end of the heap to the
-// kernel. Buffers are allocated for every call, so each call would incur the page faults again. For
-// an argument of 100 KB, the page faults take 40 % of a call's processor time. Therefore, up to
-// kept_bytes are kept.
+// Makes the allocator keep up to kept_bytes of free memory. By default, the C library returns large
+// blocks and free memory at the end of the heap to the kernel. Every call allocates buffers, which
+// would then cause page faults again: for an argument of 100 KB, they take 40 % of the processor
+// time of a call.
 void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
@@ -33,11 +33,11 @@ void limit_memory_trimming() {
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
   limit_memory_trimming();
-  // Only the supervisor runs this command, so help does not show it.
+  // Only the supervisor uses this command, so --help does not list it.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
   }
-  // The relay has its own command line, shared with the small program for guests.
+  // The relay parses its own command line, which it shares with the small program for guests.
   if (argc > 1 && std::string_view(argv[1]) == "relay") {
     return bulkhead::relay::run("bulkhead relay", argc - 1, argv + 1);
   }

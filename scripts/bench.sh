@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench.sh [args for run.mjs]: if BENCH_TOOLS is set, runs that folder's tools once, interleaved,
-# with this tree's program; otherwise runs the micro-benchmarks of this tree.
+# bench.sh [arguments for run.mjs]: runs the micro-benchmarks of this tree. If BENCH_TOOLS is set,
+# runs the tools in that directory instead, with this tree's program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD

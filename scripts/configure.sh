@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# configure.sh BUILD: configures the build folder BUILD of this tree if needed; fast otherwise.
+# configure.sh BUILD: configures the build directory BUILD of this tree if necessary.
 #
-# A build folder that belongs to another tree (because the tree was copied or moved with it) or to
-# another compiler would compile and install files of the other tree. Therefore it is configured
-# again, and its build results are removed.
+# The build directory may belong to another tree, because it was copied or moved with the tree, or
+# to another compiler. It would then compile and install the files of the other tree. In that case
+# it is configured again, and its build results are removed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 cache=$build/CMakeCache.txt
 
-# Prints how BUILD's configuration differs from this tree; prints nothing if they match.
+# Prints how the configuration of BUILD differs from this tree. Prints nothing if it does not
+# differ.
 foreign() {
   local home folder compiler version now
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
@@ -18,7 +19,7 @@ foreign() {
   version=$(sed -n 's/^CMAKE_CACHE_\(MAJOR\|MINOR\|PATCH\)_VERSION:INTERNAL=//p' "$cache" | paste -sd .)
   version=$(sed -n 's/^set(CMAKE_CXX_COMPILER_VERSION "\(.*\)")$/\1/p' \
     "$build/CMakeFiles/$version/CMakeCXXCompiler.cmake" 2>/dev/null || true)
-  # The same folder under another name (a symbolic link) counts as the same tree.
+  # A symbolic link to the directory counts as the same directory.
   if [ ! "$home" -ef . ]; then
     echo "the tree ${home:-unknown}"
   elif [ ! "$folder" -ef "$build" ]; then
@@ -30,7 +31,7 @@ foreign() {
   fi
 }
 
-# Plugins that other users can modify are not loaded. Therefore the tree is built with umask 022.
+# Plugins that other users can modify are not loaded, so the tree is built with umask 022.
 umask 022
 if [ -f "$cache" ]; then
   was=$(foreign)

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# distro.sh SUITE: runs the two commands of the README on a fresh system of that release (bookworm,
-# trixie).
+# distro.sh SUITE: runs the two commands of the README on a fresh Debian system (SUITE is bookworm
+# or trixie).
 #
-# debootstrap creates a minimal system of SUITE in a new folder. There, the script follows the
-# README: it installs git and make, clones the last commit of this tree, starts `make run` until its
-# endpoint answers, and runs `make test`. Packages come only from the release (and from npm for
-# tests). The last line shows both times. Requires root; the system runs in private namespaces
-# (mounts, processes) that end with the script. It uses this machine's network.
+# debootstrap creates a minimal system in a new directory. There, the script follows the README: it
+# installs git and make, clones the last commit of this tree, runs `make run` until the endpoint
+# responds, and runs `make test`. Packages come only from the release, and from npm for tests. The
+# last line shows the time of both commands.
 #
-# The mirrors and settings of this machine's apt are used. Environment variables:
-#   DISTRO_DIR      parent folder of the system (default /var/tmp), about 6 GB
-#   DISTRO_MIRROR   the mirror (default: the mirror of this machine's apt, else
-#                   http://deb.debian.org/debian)
-#   DISTRO_CCACHE   a compiler cache, for development only (the system is then not fresh)
-#   DISTRO_KEEP=1   keeps the folder
-#   DISTRO_ONLY=run ends after `make run`
+# Requires root. The system runs in private mount and PID namespaces, which are removed when the
+# script exits. It uses the network, apt mirrors and apt settings of this machine. Environment
+# variables:
+#   DISTRO_DIR      parent directory of the system (default /var/tmp); needs about 6 GB
+#   DISTRO_MIRROR   mirror (default: that of this machine, else http://deb.debian.org/debian)
+#   DISTRO_CCACHE   compiler cache, for development only (the build is then not fresh)
+#   DISTRO_KEEP=1   keep the directory
+#   DISTRO_ONLY=run stop after `make run`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD
@@ -26,8 +26,8 @@ fail() {
   exit 1
 }
 
-# The inner part: this script starts itself again, first in private namespaces, then as the first
-# program of the system.
+# The script runs itself with --enter, first in private namespaces and then as the first program of
+# the new system.
 if [ "${1:-}" = --enter ]; then
   root=$2
   mount --bind "$root" "$root"
@@ -39,7 +39,7 @@ if [ "${1:-}" = --enter ]; then
   mount -t proc proc proc
   [ -z "${DISTRO_CCACHE:-}" ] || mount --bind "$DISTRO_CCACHE" ccache
   mkdir -p old
-  # chroot is not suitable: a process in a chroot cannot create a user namespace, which sandboxes
+  # chroot is not sufficient: a process in a chroot cannot create the user namespaces that sandboxes
   # need.
   pivot_root . old
   exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -78,23 +78,23 @@ http_proxy=${proxy:-${http_proxy:-}} debootstrap --variant=minbase "$suite" "$ro
   echo "deb $mirror $suite-updates main"
   echo "deb ${mirror%/}-security $suite-security main"
 } >"$root/etc/apt/sources.list"
-# Copies proxies, time-outs and checks, but neither this machine's package sources nor its
+# Copies the proxies, timeouts and checks of this machine, but not its package sources or
 # credentials.
 apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|Retries|Check|ForceIPv)[^ ]* "' >"$root/etc/apt/apt.conf.d/90host" || true
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-# The certificates that this machine trusts (for example, of an intercepting proxy), for npm.
+# Copies the certificates that this machine trusts, for example that of a proxy, for npm.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/machine-ca.crt" 2>/dev/null || : >"$root/machine-ca.crt"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 git bundle create -q "$root/bulkhead.bundle" HEAD
 mkdir -p "$root/ccache"
 
 cat >"$root/trial.sh" <<'TRIAL'
-# Runs in the fresh system as root without a terminal.
+# Runs in the new system as root, without a terminal.
 set -euo pipefail
 cd /root
 port=8808  # the default port of make run
 since=$SECONDS
-# answers PORT: checks that `initialize` on the endpoint has a result.
+# answers PORT: checks that the endpoint returns a result for `initialize`.
 answers() {
   local body='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"distro","version":"1"}}}'
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
@@ -147,6 +147,6 @@ if [ -n "$DISTRO_ONLY" ]; then
 fi
 seconds() { sed -n "s/^@@ TIME $1 //p" "$log"; }
 summary=$(grep -E '^[0-9]+% tests passed' "$log" | tail -1 || true)
-# The tests that ctest did not run, with the reasons.
+# Prints the tests that were skipped, and why.
 grep -E '^SKIP |\(Skipped\)' "$log" | sort -u || true
 echo "$suite: make run answered after $(seconds run) s, make test passed after $(seconds test) s (${summary:-not run})"

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# install-packages.sh SET...: installs the Debian packages that this tree needs. No other file lists
-# packages.
+# install-packages.sh SET...: installs the Debian packages that this tree needs. Packages are listed
+# only in this file. If all packages are installed, it runs only dpkg-query.
 #
-# Fast if everything is installed: one dpkg-query and no apt call. In an entry "a|b", b is a command
-# or file that was installed in another way and replaces package a. In an entry "a,b", the package
-# has different names in different releases (Debian 12, Debian 13, Ubuntu 24.04); the first name
-# that the release has is installed.
+# In an entry "a|b", b is a command or file that replaces package a if it exists. In an entry "a,b",
+# the package has different names in Debian 12, Debian 13 and Ubuntu 24.04, and the first available
+# name is used.
 set -euo pipefail
 
 declare -A sets=(
@@ -71,7 +70,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq </dev/null
 
-# On a fresh machine, package names are unknown until apt-get update has run.
+# On a fresh machine, apt knows no packages before the first apt-get update.
 chosen=()
 for packages in "${missing[@]}"; do
   IFS=, read -ra names_of_entry <<<"$packages"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the kernel features that tests use and this kernel lacks, one "SKIP feature: reason" per
-# line. Never fails, because the tests skip the parts that need a missing feature.
+# Prints a line "SKIP feature: reason" for each kernel feature that the tests use and this kernel
+# lacks. Always succeeds, because tests skip what the kernel does not support.
 set -u
 
 skip() { echo "SKIP $1: $2"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the format, the shell scripts and the rules of HACKING.md.
+# Checks the formatting, the shell scripts and the rules of HACKING.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=0
@@ -34,14 +34,15 @@ fi
 if git grep -nE '\bco_(await|return|yield)\b' -- '*.cpp' '*.hpp'; then
   complain "g++ 12.2 miscompiles coroutines"
 fi
-# Rejects phrases for which the plain-English list has another term. Paths may only be added here.
+# Rejects phrases for which the plain-English list has a better term. Paths may be added to this
+# list but not removed.
 plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line
   host/approve host/commands host/records 'core/route/*.hpp'
   core/{corporation,formats,layers,profile,link,embed,plugin,plugin_base,compartment,pipe} core/host.hpp
   core/{sandbox,mcp,catalog,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
   plugins sdk tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,matrix,npm,policy,redteam,e2e,drills,soak}
   scripts cmake Makefile examples bench)
-# Excluded: files that are not rewritten yet, web pages for tests, the first ABI headers, and SQL
+# Excludes files that have not been rewritten, web pages for tests, the first ABI headers, and SQL
 # that verification compares.
 apart=(':!core/*_test.cpp' ':!host/*_test.cpp'
   ':!plugins/builtin-http/pages' ':!tests/fuzz/corpus' ':!tests/fixtures/first_abi/include'
@@ -52,8 +53,8 @@ phrases+='|a person (is|was|has been) asked|finds? no place|found no place|whole
 if git grep -niE "$phrases" -- "${plain[@]}" "${apart[@]}"; then
   complain "use plain terms: name the subject, use the standard word (HACKING.md)"
 fi
-# Installed documents may link only to installed documents (host/CMakeLists.txt has the install
-# rules).
+# Installed documents may link only to installed documents (see the install rules in
+# host/CMakeLists.txt).
 for page in README.md HACKING.md SECURITY.md CHANGELOG.md docs/*.md; do
   while read -r link; do
     target=$(realpath -m --relative-to=. "$(dirname "$page")/${link%%#*}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The third test tier: every fuzzer for FUZZ_SECONDS of processor time, the soak, then both commands
-# of the README on fresh systems of Debian 12 and 13. FUZZERS="scan sse" runs only those fuzzers.
+# Runs the third test tier: each fuzzer for FUZZ_SECONDS of processor time, the soak test, and the
+# README's commands on fresh systems with Debian 12 and 13. FUZZERS="scan sse" selects fuzzers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-900}
@@ -11,9 +11,9 @@ scripts/install-packages.sh build full
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs" --target fuzzers
 
-# libFuzzer measures wall time, but a busy machine gives it less processor time. Therefore the
-# fuzzer runs in parts until it has used its processor time. Each part starts with the inputs that
-# the previous part found.
+# libFuzzer's time limit is wall time, of which a busy machine gives the fuzzer only a part. The
+# fuzzer is therefore run repeatedly until it has used its processor time. Each run continues with
+# the inputs that earlier runs found.
 fuzz() {
   local name=$1 log="build-fuzz/$1.log" spent=0 corpora seeds piece units
   corpora=("build-fuzz/corpus/$name")  # new inputs are written to the first corpus
@@ -26,7 +26,7 @@ fuzz() {
   [ ! -f "tests/fuzz/$name.dict" ] || dict=("-dict=tests/fuzz/$name.dict")
   while [ "$spent" -lt "$seconds" ]; do
     piece=$((seconds - spent < 60 ? seconds - spent : 60))
-    # -timeout is per input; -rss_limit_mb detects unlimited allocation in the parser.
+    # -timeout applies to each input. -rss_limit_mb detects unlimited allocation.
     "build-fuzz/fuzz/$name" "${corpora[@]}" -max_total_time="$piece" -timeout=10 \
       -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 "${dict[@]}" \
       -artifact_prefix="build-fuzz/findings/$name-" >>"$log" 2>&1 || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The second test tier, run before an issue is resolved. Builds are in build-*/ beside build/. Each
-# step prints its name, and the first failure ends the run. TIDY_BASE is the base commit for the
-# files that clang-tidy checks (default: see tidy-changed.sh).
+# Runs the second test tier, which must pass before an issue is closed. Builds into build-*/. Prints
+# the name of each step and stops at the first failure. TIDY_BASE is the base commit for clang-tidy
+# (default: see tidy-changed.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -18,16 +18,17 @@ cmake --build build-asan -j "$jobs"
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE e2e
-# A sanitizer report of the program or a plugin at exit fails the test that ran it.
+# If the program or a plugin prints a sanitizer report at exit, the test that ran it fails.
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -L e2e -E '^e2e_speed$'
 
-# ThreadSanitizer's runtime has its own thread, so no process can enter a user namespace. It also
-# does not support a child that shares its parent's memory. Therefore tests that start sandboxes
-# (no_tsan) are skipped, and the threads that start children (core/sandbox/starters.cpp) are checked
-# only by review: they take a plan from a queue under a lock and return it under the same lock; in
-# between, other threads access only the plan's atomic members.
+# ThreadSanitizer starts a thread, so a process that runs under it cannot enter a user namespace. It
+# also does not support child processes that share memory with their parent. Tests that start
+# sandboxes (no_tsan) are therefore skipped. The threads that start child processes
+# (core/sandbox/starters.cpp) are checked only by review: they take a plan from a queue under a lock
+# and return it under the same lock, and until then other threads access only the plan's atomic
+# members.
 step "ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan -j "$jobs"

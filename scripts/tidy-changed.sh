@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tidy-changed.sh BUILD [BASE]: runs clang-tidy on the .cpp files that differ from BASE (default:
-# the remote's main branch, else the last commit's parent, else the whole tree).
+# tidy-changed.sh BUILD [BASE]: runs clang-tidy on the .cpp files that differ from BASE. The default
+# is the merge base with origin/main, or else the parent of the last commit. Without either, all
+# files are checked.
 set -euo pipefail
 build=${1:?the build folder with compile_commands.json}
 base=${2:-$(git merge-base HEAD origin/main 2>/dev/null || true)}
@@ -15,7 +16,8 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "nothing changed since $base"
   exit 0
 fi
-# A file without findings is checked again only if the file, its includes or the checks change.
+# Remembers files without findings. They are checked again only if the file, its includes or the
+# checks change.
 mkdir -p "$build/tidy-clean"
 tidy_one() {  # BUILD CHECKS FILE
   local whole key
@@ -30,7 +32,7 @@ tidy() {  # EXTRA-CHECKS; the files are read from standard input
 }
 status=0
 printf '%s\n' "${files[@]}" | { grep -v '_test\.cpp$' || true; } | tidy '' || status=1
-# clang-tidy does not know that a failed REQUIRE(x) ends a test.
+# clang-tidy does not know that a failed REQUIRE(x) aborts the test.
 printf '%s\n' "${files[@]}" | { grep '_test\.cpp$' || true; } |
   tidy '-bugprone-unchecked-optional-access' || status=1
 exit $status

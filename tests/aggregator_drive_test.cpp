@@ -1,4 +1,4 @@
-// Tests of the SDK's client with the real program, as in a host process.
+// Tests the SDK's client with the real program, as a host process would use it.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ using Kind = Reply::Kind;
 
 namespace {
 
-// Isolates the program from the environment of the tests, and removes its files.
+// Gives the program a private home directory, which is removed afterwards.
 class Home {
  public:
   Home() {
@@ -52,7 +52,7 @@ Options real(const std::string &definitions, Codec codec = Codec::msgpack) {
   options.program = BULKHEAD_PROGRAM;
   options.definitions = "[" + definitions + "]";
   options.codec = codec;
-  options.timeout_ms = 600'000;  // failures must not be caused by the time-out
+  options.timeout_ms = 600'000;  // long enough that no test fails because of it
   options.restart_pause_ms = 0;
   return options;
 }
@@ -69,7 +69,7 @@ std::string text_of(const Reply &reply) {
 
 }  // namespace
 
-TEST_CASE("the client and the program communicate in both codecs") {
+TEST_CASE("the client and the program communicate with both codecs") {
   const Home home;
   Client client(real(server("a", {"--tool", "say", "--resource", "x://y/z", "--prompt", "p"}),
                      GENERATE(Codec::ndjson, Codec::msgpack)));

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# as_ordinary.sh BUILD COMMAND ARG...: runs COMMAND as an ordinary user, with a tree and a build
-# folder that belong to root. HOME and TMPDIR are a new folder of that user.
+# as_ordinary.sh BUILD COMMAND ARG...: runs COMMAND as an unprivileged user, with a tree and a build
+# directory that belong to root. HOME and TMPDIR are a new directory of that user.
 #
-# If an ordinary user starts it, the result is 77 (skipped), since the tests already run as an
-# ordinary user. If only root can access the tree (in /root, or cloned under umask 077), the user
-# sees it in a mount namespace under the same path: a readable copy of its files, and the build
-# folder itself. If root starts it, no test is skipped: a failure is reported with its reason.
+# If an unprivileged user runs the script, it exits with 77 (skipped), because all tests then run as
+# an unprivileged user anyway. If root runs it, no test is skipped, and a failure is reported with
+# its reason.
+#
+# If only root can access the tree (because it is in /root or was cloned with umask 077), COMMAND
+# runs in a mount namespace in which the same path contains a readable copy of the tree's files and
+# the build directory itself.
 set -euo pipefail
 uid=60999  # belongs to no account
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -23,14 +26,14 @@ fail() {
 as_user() { setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all -- "$@"; }
 command -v setpriv >/dev/null || fail "setpriv is missing: apt-get install util-linux"
 
-# Lists files and folders of the tree that the user cannot read; prints nothing if there are none.
+# Prints a file or directory that the user cannot read. Prints nothing if there is none.
 unreadable() {
   as_user test -x "$tree" || { echo "$tree" && return; }
   as_user find "$tree" \( -path "$tree/build*" -o -path "$tree/.git" \) -prune -o ! -readable -print -quit 2>&1 | head -1
   as_user find "$build/bin" "$build/lib" "$build/tests" ! -readable -print -quit 2>&1 | head -1
 }
 
-# Makes the tree readable under the same path, in a private mount namespace. $1 is an empty folder
+# Makes the tree readable under the same path in a private mount namespace. $1 is an empty directory
 # for mounts.
 show_tree() {
   local hold=$1 top part
@@ -40,7 +43,7 @@ show_tree() {
   tar -C "$tree" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$hold/tree" --no-same-owner -xf -
   chmod -R go+rX "$hold/tree"
   [ ! -d "$tree/build/npm" ] || mount --rbind "$tree/build/npm" "$hold/npm"
-  # Mounts over the first folder of the path that the user cannot enter, otherwise over the tree
+  # Mounts over the topmost directory of the path that the user cannot enter, or else over the tree
   # itself.
   top=$tree
   part=$tree
@@ -73,7 +76,7 @@ trap 'rm -rf "$home"' EXIT
 chown $uid:$uid "$home"
 cd "$home"
 status=0
-# The tests recognise sanitized programs by the sanitizer's options.
+# The tests detect sanitizer builds by these variables.
 sanitizer=()
 for name in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS ASAN_SYMBOLIZER_PATH; do
   [ -z "${!name:-}" ] || sanitizer+=("$name=${!name}")

@@ -1,5 +1,5 @@
-// Tests that headers of a message reach a server over HTTP: from the router's end of a link,
-// through the link and the connector, to a socket.
+// Tests the path of message headers from the router through a link and a connector to an HTTP
+// server.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -40,8 +40,8 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// The compartment of a connector: the plugin, its host, and the server stub. The test acts as the
-// router.
+// Acts as the compartment of a connector: the plugin, its host and the server stub. The test acts
+// as the router.
 struct Compartment {
   bh::testing::FakeHost host;
   bh_limits limits = bh::testing::limits();
@@ -86,7 +86,7 @@ struct Compartment {
 
 }  // namespace
 
-TEST_CASE("valid headers reach a server over HTTP through a link") {
+TEST_CASE("valid headers reach an HTTP server through a link") {
   Server server([](const Request &r, Peer &peer) {
     if (!connector_http::testing::handshake_step(r, peer)) {
       peer.answer(200, connector_http::testing::result(2));

@@ -1,6 +1,6 @@
-// RapidJSON's GenericStringRef has an assignment operator that writes const members. clang rejects
-// the header, and g++ rejects code that uses the operator. An operator that is deleted or has no
-// body is harmless.
+// Detects an assignment operator of RapidJSON's GenericStringRef that writes const members. clang
+// rejects the header, and g++ rejects code that uses the operator. An operator that is deleted or
+// only declared is not a defect.
 #include <rapidjson/document.h>
 
 using Ref = rapidjson::GenericStringRef<char>;

@@ -1,4 +1,4 @@
-// A probe prints the name of each defect of a library, one per line.
+// Reports the defects of a library. A probe prints the name of each defect on its own line.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,8 +7,8 @@
 
 #include <cstdio>
 
-// Runs `fine` in a child process. If it returns false or a signal ends the child, the defect
-// exists.
+// Runs `fine` in a child process. Prints `defect` if the function returns false or a signal
+// terminates the child.
 inline void probe(const char *defect, bool (*fine)()) {
   std::fflush(stdout);
   const pid_t child = ::fork();

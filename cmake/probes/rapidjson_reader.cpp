@@ -21,19 +21,20 @@ bool parse(const std::string &text, Handler *handler) {
   return !reader.Parse<flags>(stream, *handler).IsError();
 }
 
-// CVE-2024-38517: the exponent minus the number of digits after the point is less than INT_MIN.
+// CVE-2024-38517: subtracting the number of digits after the point makes the exponent less than
+// INT_MIN.
 bool exponent() {
   Handler handler;
   return parse<0>("1." + std::string(100, '0') + "1e-2147483639", &handler) && handler.number == 0;
 }
 
-// A low surrogate escape without a preceding high surrogate becomes invalid UTF-8.
+// The escape of a low surrogate without a preceding high surrogate becomes invalid UTF-8.
 bool low_surrogate() {
   Handler handler;
   return !parse<0>("\"\\uDC00\"", &handler) && !parse<0>("\"\\udfff x\"", &handler);
 }
 
-// Numbers with more digits than a double are converted to unrelated values.
+// Numbers with more digits than a double can represent become unrelated values.
 bool full_precision() {
   Handler handler;
   constexpr unsigned flags = rapidjson::kParseFullPrecisionFlag;

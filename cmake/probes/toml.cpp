@@ -1,4 +1,4 @@
-// Uses the settings of core/profile/toml.hpp.
+// The same settings as in core/profile/toml.hpp.
 #undef NDEBUG
 #define TOML_ASSERT(expression) (static_cast<bool>(expression) ? void() : __builtin_trap())
 #define TOML_EXCEPTIONS 0
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns true if the parser rejects this invalid text with an error.
+// Returns true if the parser reports an error for this invalid text.
 bool refused(const std::string &text) {
   const toml::parse_result result = toml::parse(text);
   return !result && !result.error().description().empty();
@@ -26,7 +26,7 @@ bool unreachable() {
   return true;
 }
 
-// A table header that begins with anything but a key fails an assertion.
+// A table header that does not begin with a key fails an assertion.
 bool header_assertion() {
   return refused("[/") && refused("[[=]]\n");
 }

@@ -1,5 +1,5 @@
-// The command `approvals`: pending approvals, accessed over the service sockets of running
-// gateways.
+// Implements `approvals`, which shows and resolves the approval requests of running gateways
+// through their service sockets.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// After each poll, the gateway keeps calls waiting for approval for this long.
+// After a poll, the gateway lets calls wait for approval for this time.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -45,7 +45,8 @@ struct Looked {
   std::vector<std::string> failures;  // "SOCKET: reason"
 };
 
-// If `watch` is true, registers this command as an approval surface.
+// Requests the pending approval requests of all gateways. If `watch` is true, also registers this
+// command as an approval surface.
 Looked look(bool watch) {
   Looked out;
   const auto found =
@@ -71,8 +72,8 @@ int not_running() {
   return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
 }
 
-// Returns the reason why the question was not answered, or an empty string. `decision` is allow,
-// deny or revoke.
+// Resolves a request. `decision` is allow, deny or revoke. Returns why it failed, or an empty
+// string.
 std::string answer(const SeenQuestion &question, std::string_view decision,
                    std::string_view scope = R"("once")") {
   std::string body = R"({"decision":")";
@@ -172,7 +173,7 @@ std::string line_of(const SeenQuestion &q) {
          first_line(all_params(q), 400) + "\n";
 }
 
-// Prints one line for each new question. Used if the output is not a terminal.
+// Prints a line for each new request. Used if standard output is not a terminal.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
   Notifier notifier;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view other_screen = "\x1b[?1049h\x1b[?25l",
                            first_screen = "\x1b[?25h\x1b[?1049l";
 
-// Returns the number of bytes of the first key; arrow keys have three.
+// Returns the length of the first key in bytes. Arrow keys have three bytes.
 std::size_t key_bytes(std::string_view text) noexcept {
   if (text.size() >= 3 && text[0] == '\x1b' && (text[1] == '[' || text[1] == 'O')) return 3;
   return 1;
@@ -29,7 +29,8 @@ bool KeyTerminal::possible() noexcept {
 KeyTerminal::KeyTerminal() {
   ::tcgetattr(STDIN_FILENO, &before_);
   termios raw = before_;
-  // Ctrl-C is read as a key (like q), so that the terminal's state can be restored.
+  // Without ISIG, Ctrl-C is an ordinary key, so the program can restore the terminal before it
+  // exits.
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;

@@ -1,4 +1,4 @@
-// A terminal whose input is read key by key and which shows one screen. Used on one thread.
+// A full-screen terminal in raw mode. Single-threaded.
 #pragma once
 
 #include <termios.h>
@@ -10,10 +10,10 @@
 
 namespace bulkhead::program {
 
-// Owns standard input and output during its lifetime and restores the terminal's state at the end.
+// Uses standard input and output. The destructor restores the state of the terminal.
 class KeyTerminal {
  public:
-  // Returns true if standard input and output are both terminals.
+  // Returns true if standard input and output are terminals.
   static bool possible() noexcept;
 
   KeyTerminal();
@@ -21,10 +21,10 @@ class KeyTerminal {
   KeyTerminal(const KeyTerminal &) = delete;
   KeyTerminal &operator=(const KeyTerminal &) = delete;
 
-  // Waits at most wait_ms for the next key ("a", "\x1b[A"). Returns an empty string if no key was
+  // Waits at most wait_ms for a key, such as "a" or "\x1b[A". Returns an empty string if no key was
   // pressed, and nullopt if the terminal was closed.
   std::optional<std::string> key(std::uint64_t wait_ms);
-  // Replaces the screen. Returns false if the terminal was closed.
+  // Replaces the content of the screen. Returns false if the terminal was closed.
   bool show(std::string_view text);
   static void size(std::size_t *columns, std::size_t *rows) noexcept;
 

@@ -30,7 +30,7 @@ std::string seconds(std::uint64_t ms) {
   return std::to_string((ms + 999) / 1000) + " s";
 }
 
-// Splits the text into pieces of at most `columns` characters.
+// Splits the text into lines of at most `columns` characters.
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   std::vector<std::string> out(1);
   std::size_t used = 0;
@@ -75,7 +75,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = shown_member(item, name);
-    // The id will be part of a request path.
+    // The ID is validated because it becomes part of a request path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();
       return;
@@ -140,8 +140,7 @@ void ApprovalsView::select(std::size_t index, std::uint64_t since_ms) {
   since_ms_ = since_ms;
 }
 
-// The selection stays on its question. If the question was removed, the selection stays at its
-// position.
+// Keeps the selected request. If it is no longer pending, selects the request at the same position.
 void ApprovalsView::show(std::vector<SeenQuestion> questions, std::uint64_t now_ms) {
   const SeenQuestion *was = selected();
   const std::size_t place = was == nullptr ? 0 : static_cast<std::size_t>(was - questions_.data());
@@ -159,7 +158,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   const SeenQuestion *question = selected();
   if (question == nullptr) return out;
   const auto place = static_cast<std::size_t>(question - questions_.data());
-  // The user has moved the selection, so keys are accepted immediately.
+  // The user has moved the selection, so further keys are accepted immediately.
   const std::uint64_t settled = now_ms >= settle_ms ? now_ms - settle_ms : 0;
   if ((key == "j" || key == "\x1b[B") && place + 1 < questions_.size()) {
     select(place + 1, settled);
@@ -221,7 +220,7 @@ std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
                                      : std::to_string(questions_.size()) +
                                            (questions_.size() == 1 ? " call is" : " calls are") +
                                            " waiting for approval");
-  // The list uses at most a third of the screen and contains the selected question.
+  // The list takes at most a third of the screen and always includes the selected request.
   const std::size_t most = std::max<std::size_t>(rows / 3, 3);
   const SeenQuestion *now = selected();
   const std::size_t place = now == nullptr ? 0 : static_cast<std::size_t>(now - questions_.data());

@@ -1,5 +1,5 @@
-// The live list of `bulkhead approvals watch` without the terminal: selection, keys and drawing.
-// Used on one thread.
+// Implements the live list of `bulkhead approvals watch` without the terminal: selection, keys and
+// drawing. Used on one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,55 +10,55 @@
 
 namespace bulkhead::program {
 
-// A pending question or a current approval, as received from a gateway and made printable.
+// A pending approval request or a granted approval, as received from a gateway. All texts except
+// `json` are printable.
 struct SeenQuestion {
-  std::string socket;  // of the gateway
+  std::string socket;  // service socket of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
   std::string process_name, principal, transport;
-  std::string claimed_name;  // the client's own claim, unverified
+  std::string claimed_name;  // the name that the client claims; not verified
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
-  std::string scope;  // for approvals: "session", "tool for 10 minutes"
-  std::string json;   // the object as received
+  std::string scope;  // of a granted approval, for example "session" or "tool for 10 minutes"
+  std::string json;   // the JSON object as received
 };
 
-// Parses the member `list` ("pending" or "granted") of a /confirm/pending response. Returns nullopt
-// if the response has a different format.
+// Parses the member `list` ("pending" or "granted") of a response to /confirm/pending. Returns
+// nullopt if the response has a different format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json,
                                                         std::string_view list = "pending");
 
-// The arguments, followed by the other members of `params`.
+// Returns the arguments, followed by the other members of `params`.
 std::string all_params(const SeenQuestion &question);
 
-// Formats the questions as a table, or returns an empty string if there are none.
+// Formats pending requests as a table. Returns an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// Formats the questions that stay pending when a watch ends, and how to answer them. Returns an
-// empty string if there are none.
+// Formats the requests that are still pending when the watch ends, and how to approve or deny them.
+// Returns an empty string if there are none.
 std::string pending_text(const std::vector<SeenQuestion> &questions);
-// Formats a table of current approvals.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
-  // After a different question is selected, keys are ignored for this long, because they may have
-  // been meant for the previous question.
+  // When a different request becomes selected, keys are ignored for this time, because the user may
+  // have pressed them for the previous request.
   static constexpr std::uint64_t settle_ms = 700;
   static constexpr std::uint32_t tool_minutes = 10;
 
   struct Action {
     enum class Kind : std::uint8_t { none, quit, answer } kind = Kind::none;
-    SeenQuestion question;  // for `answer`
+    SeenQuestion question;  // set if `kind` is answer
     bool allow = false;
-    char scope = 'a';  // the key: a = once, s = session, t = tool, for tool_minutes
+    char scope = 'a';  // the pressed key: a = once, s = session, t = tool for tool_minutes
   };
 
   void show(std::vector<SeenQuestion> questions, std::uint64_t now_ms);
-  // Handles one key in the terminal's encoding, such as "a" or "\x1b[A".
+  // Handles a key in the terminal's encoding, such as "a" or "\x1b[A".
   Action key(std::string_view key, std::uint64_t now_ms);
-  // Shows a line below the list until the next key.
+  // Shows a message below the list until the next key is pressed.
   void show_message(std::string text) { message_ = std::move(text); }
-  // Returns the whole screen: at most `rows` lines, cut to `columns`.
+  // Returns the content of the screen: at most `rows` lines of at most `columns` characters.
   std::string draw(std::size_t columns, std::size_t rows) const;
 
  private:
@@ -69,7 +69,7 @@ class ApprovalsView {
 
   std::vector<SeenQuestion> questions_;
   std::string selected_id_;
-  std::uint64_t since_ms_ = 0;  // when the question was selected
+  std::uint64_t since_ms_ = 0;  // when the request was selected
   std::string message_;
 };
 

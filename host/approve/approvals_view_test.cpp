@@ -22,7 +22,7 @@ using Kind = ApprovalsView::Action::Kind;
 
 }  // namespace
 
-TEST_CASE("questions are parsed and made printable") {
+TEST_CASE("approval requests are parsed and made printable") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":2,"pending":[{"id":"ab","server":"s","name":"t\u001b[2J","arguments":"{\"a\":1}",)"
@@ -55,7 +55,7 @@ TEST_CASE("questions are parsed and made printable") {
   CHECK(read_questions("x", R"({"pending":[]})")->empty());
 }
 
-TEST_CASE("current approvals are parsed") {
+TEST_CASE("granted approvals are parsed") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":0,"pending":[],"granted":[{"id":"abcdef0123","server":"s","name":"t","arguments":"{\"a\":1}",)"
@@ -72,7 +72,7 @@ TEST_CASE("current approvals are parsed") {
   CHECK(grants_table({}).empty());
 }
 
-TEST_CASE("a key answers the selected question") {
+TEST_CASE("a key resolves the selected request") {
   ApprovalsView view;
   CHECK(view.key("a", 0).kind == Kind::none);
   view.show({question("aaaa"), question("bbbb")}, 1000);
@@ -102,14 +102,14 @@ TEST_CASE("a key is ignored just after the selection has changed") {
   ApprovalsView view;
   view.show({question("aaaa"), question("bbbb")}, 0);
   view.show({question("cccc"), question("aaaa")}, 5000);
-  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection stays
+  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection is unchanged
   view.show({question("cccc")}, 6000);
   CHECK(view.key("a", 6001).kind == Kind::none);
   CHECK(view.draw(80, 24).find("is new: read it") != std::string::npos);
   CHECK(view.key("a", 6000 + ApprovalsView::settle_ms).question.id == question("cccc").id);
 }
 
-TEST_CASE("the end of a watch names the pending calls and how to answer them") {
+TEST_CASE("at the end of a watch, the pending requests and how to resolve them are shown") {
   CHECK(pending_text({}).empty());
   const std::string one = pending_text({question("aaaa")});
   CHECK(one.starts_with("1 call is still waiting"));

@@ -1,4 +1,4 @@
-// The commands `approve` and `revoke`: approvals of servers in project files.
+// Implements `approve` and `revoke` for the servers of project files.
 #include <termios.h>
 #include <unistd.h>
 
@@ -39,8 +39,8 @@ const Approval *known_of(const std::vector<Approval> &all, const std::string &fi
   return nullptr;
 }
 
-// Reads a line from the terminal. Input before the question is discarded, and only "y" or "yes"
-// counts as approval.
+// Asks a question on the terminal. Discards input that was typed before the question. Only "y" and
+// "yes" count as approval.
 bool ask(const std::string &question) {
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");
@@ -86,7 +86,7 @@ class Approving {
     return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
   }
 
-  // Returns true if the server is approved when the function returns.
+  // Returns true if the server is approved afterwards.
   bool handle(const ProjectEntry &entry) {
     if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
@@ -100,7 +100,7 @@ class Approving {
     return !arguments_.tools || look(entry);
   }
 
-  // If the definition is too large for review, reports an error and returns true.
+  // If the definition is too large to review, prints an error and returns true.
   static bool too_large(const ProjectEntry &entry) {
     if (entry.serialisation.size() <= kProjectEntryBytes) return false;
     complain("server " + verbatim(entry.name) +
@@ -135,7 +135,7 @@ class Approving {
     return store_.put(std::move(approval));
   }
 
-  // Warns if a gateway would reject the approved definition.
+  // Prints a warning if a gateway would reject the approved definition.
   void warn_if_wrong(const ProjectEntry &entry) const {
     Arguments arguments = arguments_;
     arguments.project = file_;
@@ -159,8 +159,9 @@ class Approving {
     }
   }
 
-  // Starts the approved server once to list its tools. If the file has changed since then,
-  // load_for() checks the approval again. Returns false if the server is no longer approved.
+  // Starts the approved server once to list its tools. load_for() checks the approval again,
+  // because the file may have changed. Returns false if the server is no longer approved
+  // afterwards.
   bool look(const ProjectEntry &entry) {
     const auto seen = seen_tools(entry.name);
     if (!seen) {
@@ -195,21 +196,21 @@ class Approving {
       return fail(BH_E_NOT_FOUND, why);
     }
     ShortRun::keep_only(profile, server);
-    profile.naming.prefix = false;  // the server's own names
+    profile.naming.prefix = false;  // shows the server's own tool names
     ShortRun run(arguments);
     if (auto started = run.start(std::move(profile)); !started) {
       return std::unexpected(started.error());
     }
     run.wait_settled();
     for (const auto &status : run.host().status().servers) {
-      // At this point, a lazy server is idle. The list request starts it.
+      // A lazy server is idle here. The list request starts it.
       if (status.state == ServerState::ready || status.state == ServerState::idle) continue;
       return fail(BH_E_UNAVAILABLE, status.reason);
     }
     LocalSession session(run.host());
     if (auto opened = session.open(); !opened) return fail(BH_E_UNAVAILABLE, opened.error().text);
     auto tools = session.list("tools/list", "tools");
-    // -32601 means that the server has no tools.
+    // A server without tools may return -32601 (method not found).
     if (!tools && mcp::member(tools.error().error_json, "code") == "-32601") tools.emplace();
     if (!tools) return fail(BH_E_UNAVAILABLE, tools.error().text);
     return look_at_tools(*tools);
@@ -230,7 +231,7 @@ class Approving {
     return exit_failed;
   }
 
-  // Implements --json. --yes and --hash approve without a prompt.
+  // Implements --json. There is no prompt, so approval requires --yes or --hash.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {
@@ -276,7 +277,7 @@ int list_approvals() {
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 
-// Returns the entries that the arguments name, or an exit code.
+// Returns the entries that the arguments select, or an exit code.
 std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &arguments,
                                                           const std::string &file) {
   auto layer = read_project_file(file);

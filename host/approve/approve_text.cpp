@@ -17,7 +17,7 @@ namespace {
 using bh::json::append_member;
 using bh::json::Raw;
 
-constexpr std::size_t max_tools = 1000;  // stored and shown
+constexpr std::size_t max_tools = 1000;
 
 // Appends a line such as "  args      ...".
 void line(std::string *out, std::string_view label, std::string_view text) {
@@ -26,7 +26,8 @@ void line(std::string *out, std::string_view label, std::string_view text) {
   *out += head + std::string(text) + "\n";
 }
 
-// Writes hidden characters as \u escapes; with `quotes`, as the content of a JSON string.
+// Appends the text with hidden characters as \u escapes. If `quotes` is true, also escapes quotes
+// and backslashes, as in a JSON string.
 void append_visible(std::string *out, std::string_view text, bool quotes) {
   while (!text.empty()) {
     std::size_t size = 0;
@@ -189,7 +190,7 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
   describe_headers(&out, entry);
   for (const auto &[key, json] : entry.others) {
     std::string text = key.empty() ? "" : verbatim(key) + " = ";
-    append_visible(&text, without_passwords(json), false);  // already JSON
+    append_visible(&text, without_passwords(json), false);  // the text is already JSON
     line(&out, "also", text);
   }
   if (!entry.variables.empty()) {

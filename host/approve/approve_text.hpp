@@ -1,5 +1,5 @@
-// Describes a project file's servers for approval. The file's content is untrusted: it is shown
-// unchanged, but control and invisible characters are written as \u escapes.
+// Describes the servers of a project file to the user who approves them. The file is untrusted:
+// control characters and invisible characters are written as \u escapes.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ std::string verbatim(std::string_view text);
 
 enum class ApprovalState : std::uint8_t { none, changed, approved };
 ApprovalState approval_state(const ProjectEntry &entry, const Approval *known);
-std::string_view to_string(ApprovalState state) noexcept;  // "not approved", "changed since ..."
+std::string_view to_string(ApprovalState state) noexcept;  // for example "not approved"
 
-// Describes one server in several lines. `known` is its earlier approval, or null.
+// Describes a server in several lines. `known` is its previous approval, or null.
 std::string describe_entry(const ProjectEntry &entry, const Approval *known);
-// Describes one server as a JSON object. Values of env and headers are masked as in
-// approve_value.hpp.
+// Describes a server as a JSON object. Credentials are masked as described in approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The tool names found at the first start, and the findings in the tools' texts ("TOOL: ID").
+// The tools of a server that was started for the first time, and the suspicious texts in their
+// definitions ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

@@ -1,4 +1,4 @@
-// Row F10: the description that the user reads before approving a server.
+// Tests the description that the user reads before approving a server (row F10).
 #include "approve/approve_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ ProjectEntry weather() {
 
 }  // namespace
 
-TEST_CASE("F10 command, arguments and folder are shown verbatim, values are masked") {
+TEST_CASE("F10 command, arguments and working directory are shown verbatim, values are masked") {
   const std::string text = describe_entry(weather(), nullptr);
   CHECK(has(text, "\"weather\": not approved\n"));
   CHECK(has(text, "command    \"node\"\n"));
@@ -72,7 +72,7 @@ TEST_CASE("F10 a URL is shown verbatim, with the data that is sent to it") {
   CHECK_FALSE(has(text, "canary"));
 }
 
-TEST_CASE("F10 an earlier approval is shown with its tools and findings") {
+TEST_CASE("F10 a previous approval is shown with its tools and findings") {
   const ProjectEntry entry = weather();
   Approval known;
   known.server = "weather";
@@ -125,7 +125,7 @@ TEST_CASE("F10 control and invisible characters are escaped") {
   CHECK(verbatim("\xFF") == R"("\ufffd")");
 }
 
-TEST_CASE("the JSON for programs is masked in the same way") {
+TEST_CASE("the JSON output is masked in the same way") {
   const std::string json = entry_json(weather(), nullptr);
   REQUIRE(mcp::valid_json(json));
   CHECK(mcp::member(json, "state") == "\"not approved\"");

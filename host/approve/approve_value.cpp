@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t hidden_to = 8, shown_characters = 3;
 constexpr std::size_t max_paths = 100;
 
-// Variables that determine which programs and files are used. They contain no credentials.
+// Variables that determine which programs and files are used, and that contain no credentials.
 constexpr std::string_view deciding[] = {"PATH",   "ENV",   "BASH_ENV", "IFS",     "SHELL",
                                          "EDITOR", "PAGER", "HOME",     "RUBYOPT", "PERL5LIB"};
 constexpr std::string_view deciding_starts[] = {"LD_", "DYLD_", "PYTHON", "GIT_CONFIG", "PERL5"};
@@ -35,7 +35,7 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Returns true for random letters and digits, that is, text without words or file names.
+// Returns true if the text consists of random letters and digits, without words or file names.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '+' || c == '=';
@@ -43,14 +43,14 @@ bool random_text(std::string_view value) {
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
 
-// Escapes the string as the content of a JSON string.
+// Returns the content of the JSON string for this text, with hidden characters escaped.
 std::string visible(std::string_view text) {
   const std::string quoted = verbatim(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// Masks one piece of a value. `shows` is true while the value may still show the beginning of a
-// long piece; each value shows only one.
+// Masks a piece of a value. If *shows is true, a long piece shows its first characters and *shows
+// becomes false, so that a value shows such characters only once.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -61,8 +61,8 @@ std::string masked_piece(std::string_view text, bool *shows) {
   return visible(text.substr(0, end)) + "***";
 }
 
-// Splits a value into references and other text: for "a${NAME:-x}b", calls literal("a"),
-// reference("NAME", "x", true) and literal("b"). A reference without a valid name is a literal.
+// Splits a value into references and literal text. For "a${NAME:-x}b", calls literal("a"),
+// reference("NAME", "x", true) and literal("b"). A reference with an invalid name is literal text.
 template <typename Literal, typename Reference>
 void each_piece(std::string_view value, Literal literal, Reference reference) {
   while (!value.empty()) {
@@ -87,8 +87,8 @@ void each_piece(std::string_view value, Literal literal, Reference reference) {
   }
 }
 
-// Returns the value that the gateway would pass to the program in the environment of this command,
-// or nullopt if the value looks like a credential.
+// Returns the value that a gateway in this environment would pass to the program, or nullopt if the
+// value refers to a credential.
 std::optional<std::string> resolved(std::string_view value) {
   std::string out;
   bool known = true;
@@ -103,7 +103,7 @@ std::optional<std::string> resolved(std::string_view value) {
   return out;
 }
 
-// Masks tokens in a path, because a credential may also begin with a slash.
+// Masks the tokens in a path, because a credential may also begin with a slash.
 std::string path_without_tokens(std::string_view path) {
   std::string out;
   while (true) {
@@ -125,7 +125,8 @@ bool is_name_character(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-// Returns the end of the value that begins at `from`: a separator, or its closing quote.
+// Returns the end of the value that begins at `from`: the closing quote, or a separator if there is
+// no quote.
 std::size_t value_end(std::string_view text, std::size_t from, char quote) noexcept {
   const std::string_view ends = quote != 0 ? std::string_view(&quote, 1) : " \t\r\n;&,\"'`)]}#";
   std::size_t at = from;
@@ -145,8 +146,8 @@ std::size_t value_end(std::string_view text, std::size_t from, char quote) noexc
 
 constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
 
-// Returns true for a name such as "token", but not for "credential.helper" or "key-file": paths and
-// programs must be shown.
+// Returns true for the name of a credential, such as "token". Names such as "credential.helper" and
+// "key-file" refer to programs and paths, which must be shown.
 bool names_secret(std::string_view name) {
   const std::string lower = bh::lowered(name);
   for (const std::string_view end :
@@ -157,7 +158,7 @@ bool names_secret(std::string_view name) {
   return profiles::credential_name(name);
 }
 
-// Returns true if the text may be masked. Shell code and paths must be shown.
+// Returns true if the value may be masked. Shell code and paths must be shown.
 bool is_plain_secret(std::string_view value) {
   const auto begins = [value](std::string_view with) { return value.starts_with(with); };
   if (value.empty() || begins("/") || begins("./") || begins("../") || begins("~/") ||
@@ -178,7 +179,7 @@ bool is_plain_secret(std::string_view value) {
   return literal && !code;
 }
 
-// Keeps references and removes their defaults.
+// Masks a value but keeps its references, without their defaults.
 std::string hidden_secret(std::string_view value) {
   std::string out;
   bool shows = false;
@@ -196,8 +197,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password in "user:password@" after "://", and the token in "token@" if it looks like a
-// token.
+// Finds the password in "user:password@" after "://". In "token@", finds the token if it looks like
+// one.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&
@@ -265,7 +266,7 @@ std::optional<std::string> masked_header(std::string_view name, std::string_view
 
 std::string without_passwords(std::string_view text) {
   std::string out;
-  std::size_t from = 0;  // text before this is in `out`
+  std::size_t from = 0;  // the text before this position has been appended to `out`
   const auto hide = [&](Part part) {
     if (part.begin < from || part.begin >= part.end) return;
     const std::string_view value = text.substr(part.begin, part.end - part.begin);
@@ -286,7 +287,7 @@ std::string without_passwords(std::string_view text) {
 
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args) {
   std::vector<std::string> out;
-  bool next = false;  // the previous argument was an option that takes a credential
+  bool next = false;  // the previous argument is an option whose value is a credential
   for (const std::string &arg : args) {
     const bool option = arg.starts_with('-');
     const bool hides = next && !option && is_plain_secret(arg);

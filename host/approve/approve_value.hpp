@@ -1,5 +1,5 @@
-// Displays values of a server definition for approval. Programs and their arguments are shown
-// unchanged; values of env and credentials are masked.
+// Formats the values of a server definition for approval. Programs and their arguments are shown
+// unchanged. Values of `env` and credentials are masked.
 #pragma once
 
 #include <optional>
@@ -11,31 +11,34 @@
 
 namespace bulkhead::program {
 
-// Returns a masked value of env. References (${env:NAME}) are shown. Other text and defaults become
-// "***", and the first piece with more than 8 characters also shows its first three characters. An
-// empty value becomes "\"\"". Hidden characters are written as \u escapes.
+// Masks a value of `env`. References such as ${env:NAME} are shown. Other text, including defaults
+// of references, is replaced by "***". If the first such text is longer than 8 characters, its
+// first three characters are also shown. An empty value becomes "\"\"". Hidden characters are
+// written as \u escapes.
 std::string masked_value(std::string_view value);
 
 // Returns true if the variable determines which programs or libraries are used (PATH, LD_*,
-// NODE_OPTIONS ...). Because its value is masked, it must be reviewed in the file.
+// NODE_OPTIONS ...). The user must review such a variable in the file, because its value is masked
+// here.
 bool decides_what_runs(std::string_view name);
 
-// Returns the masked value of a header, or nullopt if the header is shown unchanged. Values are
-// masked if the value or the header's name looks like a credential.
+// Returns the masked value of a header if its name or value looks like a credential. Otherwise
+// returns nullopt, and the header is shown unchanged.
 std::optional<std::string> masked_header(std::string_view name, std::string_view value);
 
-// Masks the passwords in an argument, URL or other text: in URLs (user:password@, ?token=...),
-// connection strings (Password=...;), options (--token=..., -H "Authorization: Bearer ...") and
-// JSON. Text that may be run, loaded or opened is never masked: shell code, references, paths,
-// addresses.
+// Masks the passwords in an argument, URL or other text. They are found in URLs (user:password@,
+// ?token=...), connection strings (Password=...;), options (--token=..., -H "Authorization: Bearer
+// ...") and JSON. Text that may be run, loaded or opened is never masked: shell code, references,
+// paths and addresses.
 std::string without_passwords(std::string_view text);
-// Like without_passwords(), for a command line: the value of an option may be the next argument.
+// Masks the passwords in the arguments of a command line. In addition to without_passwords(), it
+// masks the value of an option that is a separate argument ("--token", "...").
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args);
 
-// Returns the absolute paths in args and env that the sandbox will open, at most 100. References
-// are resolved if possible, unless their names look like credentials. The file system is not
-// accessed; `.` and `..` are resolved textually. If a value has the name of a credential, path
-// segments that look like tokens are cut to their first three characters.
+// Returns up to 100 absolute paths in args and env that the sandbox will open. References are
+// resolved unless their names look like credentials. "." and ".." are resolved without accessing
+// the file system. If a value has the name of a credential, path segments that look like tokens are
+// truncated to their first three characters.
 std::vector<std::string> named_paths(const ProjectEntry &entry);
 
 }  // namespace bulkhead::program

@@ -1,5 +1,4 @@
-// Tests of how the approval prompt displays credentials and values that determine which program
-// runs.
+// Tests how credentials, and values that determine which program runs, are displayed for approval.
 #include "approve/approve_value.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +39,7 @@ TEST_CASE("at most three characters of a value are shown, and none of a short va
       entry.name = "a";
       entry.command = "node";
       entry.env = {{name, value}};
-      entry.others.emplace_back("sandbox", "\"off\"");  // nothing is opened
+      entry.others.emplace_back("sandbox", "\"off\"");  // without a sandbox, no path is opened
       const std::string shown = masked_value(value);
       INFO(name << " = " << value);
       CHECK(shown == (value.size() <= 8 ? "***" : value.substr(0, 3) + "***"));
@@ -54,7 +53,7 @@ TEST_CASE("at most three characters of a value are shown, and none of a short va
   }
 }
 
-TEST_CASE("variables that determine which program runs are named") {
+TEST_CASE("variables that determine which program runs are detected") {
   for (const char *name :
        {"NODE_OPTIONS", "LD_PRELOAD", "PYTHONSTARTUP", "path", "RUBYOPT", "IFS"}) {
     INFO(name);
@@ -149,7 +148,7 @@ TEST_CASE("passwords are masked in the whole output of approve") {
   CHECK(entry_json(entry, nullptr).find("canary") == std::string::npos);
 }
 
-TEST_CASE("folders that the sandbox will open are listed") {
+TEST_CASE("paths that the sandbox will open are listed") {
   ::setenv("BH_TEST_FOLDER", "/srv/data", 1);
   ::setenv("BH_TEST_TOKEN", "/canary", 1);
   ::unsetenv("BH_TEST_UNSET");

@@ -12,7 +12,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns true for a member name that needs no quotes in a path.
+// Returns true if a member name needs no quotes in a path.
 bool needs_no_quotes(std::string_view name) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -26,12 +26,12 @@ std::string member_path(const std::string &path, std::string_view name) {
          (needs_no_quotes(name) ? std::string(name) : verbatim(name));
 }
 
-// Collects the values of a definition. Paths repeat the names of members, so a short definition can
-// have long lines; therefore their size is limited.
+// Collects the values of a definition. Paths repeat member names, so a short definition can have
+// very long lines. Their total size is therefore limited.
 class LineCollector {
  public:
-  // Adds the values of `json` (valid, without surrounding white space). The scanner limits the
-  // depth of the recursion.
+  // Adds the values in `json`, which must be valid and have no surrounding white space. The
+  // recursion is limited by the nesting depth that the scanner accepts.
   void add(const std::string &path, std::string_view json) {
     const std::size_t before = lines_.size();
     std::string scratch;
@@ -68,7 +68,8 @@ void append_text(std::string *out, std::string_view mark, const DefinitionLine &
   out->append("    ").append(mark).append(line.path).append(": ").append(line.value).append("\n");
 }
 
-// Returns the lines of `diff`; of two lines with the same path, the removed value comes first.
+// Formats the differences, ordered by path. If a path has both a removed and an added value, the
+// removed value comes first.
 std::string diff_text(const DefinitionDiff &diff) {
   std::string out;
   auto added = diff.added.begin();
@@ -88,13 +89,13 @@ std::string lines_text(std::string_view definition) {
   return out;
 }
 
-// Compares the stored descriptions, if one of the definitions is not stored.
+// Compares the stored descriptions. Used if one of the definitions is not stored.
 std::string about_descriptions(const StoredPin &pin) {
   const bool both = !(pin.text.empty() && pin.definition.empty()) &&
                     !(pin.seen_text.empty() && pin.seen_definition.empty());
   if (!both) return "unknown";
   if (pin.text != pin.seen_text) return "the description changed";
-  // A description of this length may have been truncated.
+  // A longer description may have been truncated.
   const bool whole = pin.text.size() + 4 <= max_pin_text_bytes;
   return std::string(whole ? "the description" : "the stored part of the description") +
          " is unchanged; the input schema, annotations or other members changed";

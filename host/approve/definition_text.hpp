@@ -1,9 +1,8 @@
-// The values of a tool's definition as lines of text, and the differences between two definitions,
-// for the user who approves a change. Definitions come from servers and are untrusted: hidden
-// characters are written as \u escapes.
+// Formats tool definitions and their differences for the user who approves a change. Definitions
+// come from servers and are untrusted: hidden characters are written as \u escapes.
 //
-// Values are complete, because a truncated value could hide a change. They are limited by the
-// length of stored definitions (max_pin_definition_bytes).
+// Values are never truncated, because a truncated value could hide a change. Stored definitions are
+// limited to max_pin_definition_bytes.
 #pragma once
 
 #include <string>
@@ -14,32 +13,32 @@
 
 namespace bulkhead::program {
 
-// One value, such as {"inputSchema.properties.path.type", "\"string\""}. An empty object or array
-// is a value.
+// A value of a definition, such as {"inputSchema.properties.path.type", "\"string\""}. Empty
+// objects and arrays also count as values.
 struct DefinitionLine {
   std::string path, value;
   friend auto operator<=>(const DefinitionLine &, const DefinitionLine &) = default;
 };
 
-// Maximum size of all lines of a definition: values and their paths.
+// Size limit for all lines of a definition, including the paths.
 inline constexpr std::size_t max_definition_lines_bytes = 1u << 20;
-// Returns the values in the order of the definition. Returns none if the text is not a JSON object,
-// and the whole definition as one line if the lines would be longer than
-// max_definition_lines_bytes.
+// Returns the values in the order of the definition. If the lines would exceed
+// max_definition_lines_bytes, returns the whole definition as one line. Returns no lines if the
+// text is not a JSON object.
 std::vector<DefinitionLine> definition_lines(std::string_view definition);
 
-// The values that only one of two definitions has, ordered by path.
+// The values that are in only one of two definitions, ordered by path.
 struct DefinitionDiff {
   std::vector<DefinitionLine> removed, added;
 };
 DefinitionDiff compare_definitions(std::string_view approved, std::string_view current);
 
-// Describes what a new definition changes, in indented lines: the differences, or the current
-// definition and what is known about the approved definition. For an approved or new tool, returns
-// the definition.
+// Returns indented lines that describe what has changed. If a definition is not stored, returns the
+// current definition and what is known about the approved one. If nothing has changed or the tool
+// is new, returns the definition.
 std::string describe_definitions(const StoredPin &pin);
-// The differences as a JSON array of {"change": "removed" or "added", "path", "value"}; null if one
-// of the definitions is not stored.
+// Returns the differences as a JSON array of {"change": "removed" or "added", "path", "value"}, or
+// null if one of the definitions is not stored.
 std::string differences_json(const StoredPin &pin);
 
 }  // namespace bulkhead::program

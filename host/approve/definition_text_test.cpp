@@ -1,4 +1,4 @@
-// Tests of the differences between tool definitions.
+// Tests how the differences between tool definitions are found and shown.
 #include "approve/definition_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ bool has_part(const std::string &text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("every value of a definition is a line with its path") {
+TEST_CASE("each value of a definition becomes a line with its path") {
   CHECK(definition_lines(R"({"a":{"b c":[1,{"d":"x"}],"e":{}},"f":[],"g":null,"h.i":"\u001b"})") ==
         DefinitionValues{{R"(a."b c"[0])", "1"},
                          {R"(a."b c"[1].d)", R"("x")"},
@@ -46,7 +46,7 @@ TEST_CASE("every value of a definition is a line with its path") {
   for (const char *text : {"", "[1]", "{", R"({"a":})"}) CHECK(definition_lines(text).empty());
 }
 
-TEST_CASE("a definition whose paths are too long is one line") {
+TEST_CASE("a definition whose paths are too long becomes one line") {
   std::string text = "{\"" + std::string(16'000, 'k') + "\":[1";
   for (int i = 0; i < 1'000; ++i) text += ",1";
   const DefinitionValues lines = definition_lines(text + "]}");
@@ -58,7 +58,7 @@ TEST_CASE("a definition whose paths are too long is one line") {
   CHECK(diff.added.size() == 1);
 }
 
-TEST_CASE("a new parameter and changed annotations are differences") {
+TEST_CASE("new parameters and changed annotations are differences") {
   const DefinitionDiff diff = compare_definitions(approved_json, current_json);
   CHECK(diff.removed == DefinitionValues{{"annotations.readOnlyHint", "true"}});
   CHECK(diff.added ==
@@ -86,7 +86,7 @@ TEST_CASE("a difference at the end of a long value is shown") {
   CHECK(has_part(describe_definitions(pin), "x2\"\n"));
 }
 
-TEST_CASE("a duplicate member is a difference; the order of members is reported") {
+TEST_CASE("a duplicate member is a difference, and a changed order of members is reported") {
   const DefinitionDiff twice = compare_definitions(R"({"a":1})", R"({"a":1,"a":1})");
   CHECK(twice.removed.empty());
   CHECK(twice.added == DefinitionValues{{"a", "1"}});

@@ -31,7 +31,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Returns 0 or an error number.
+// Returns 0 or an errno value.
 int start(const std::string &body, pid_t *pid) {
   const char *const argv[] = {"notify-send", "--app-name=Bulkhead",
                               "--",          "Bulkhead: a call requires approval",

@@ -1,5 +1,5 @@
-// Desktop notifications for pending approvals, shown with notify-send. A notification contains the
-// tool, server, client and rule, but never the arguments.
+// Shows desktop notifications for pending approval requests with notify-send. A notification
+// contains the tool, server, client and rule, but never the arguments.
 //
 // Used on one thread.
 #pragma once
@@ -14,14 +14,14 @@
 
 namespace bulkhead::program {
 
-// Returns the text of a notification. Notification servers interpret markup, so its characters are
+// Returns the text of a notification. Characters that notification servers interpret as markup are
 // escaped.
 std::string notification_text(const SeenQuestion &question);
 
 class Notifier {
  public:
-  static constexpr std::size_t max_running =
-      4;  // notify-send processes; if there are more, notifications are skipped
+  // Limit for running notify-send processes. Further notifications are skipped.
+  static constexpr std::size_t max_running = 4;
   static constexpr std::size_t max_known = 10'000;
 
   Notifier() = default;
@@ -29,9 +29,9 @@ class Notifier {
   Notifier(const Notifier &) = delete;
   Notifier &operator=(const Notifier &) = delete;
 
-  // Shows a notification for each question that is new since the last call. Never waits for
-  // notify-send. Returns an error the first time that notify-send cannot be started, and an empty
-  // string otherwise.
+  // Shows a notification for each request that was not passed to the previous call. Does not wait
+  // for notify-send. If notify-send cannot be started, returns an error the first time. Otherwise
+  // returns an empty string.
   std::string show(const std::vector<SeenQuestion> &questions);
 
  private:

@@ -1,4 +1,4 @@
-// Declares a command of the command line: its name, its help and the function that it runs.
+// Declares a subcommand with its name, its help text and the function that runs it.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,8 +10,8 @@ namespace bulkhead::program {
 
 using RunCommand = int (*)(const Arguments &);
 
-// The command line selects `run` unless a subcommand has already set to.run: CLI11 calls the
-// innermost command's callback first.
+// CLI11 calls the callback of the innermost subcommand first, so the first callback sets to.run and
+// the callbacks of its parents do not change it.
 inline CLI::App *add_command(CLI::App &parent, Arguments &to, const std::string &name,
                              const std::string &help, RunCommand run) {
   CLI::App *command = parent.add_subcommand(name, help);

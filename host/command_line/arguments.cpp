@@ -63,7 +63,7 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Rejects invalid addresses before anything starts. Empty strings are rejected by empty_option().
+// Rejects an invalid address before anything is started. empty_option() rejects an empty address.
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -270,7 +270,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// Used only for help and completion; the relay has its own parser for this command.
+// Declares `relay` only for help and completion. The relay parses its own command line.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway on its host");
@@ -316,7 +316,7 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
   auto *check = add_command(*policy, to, "check", "Validate policy rules", run_policy_check);
-  // Equivalent to --config; the two cannot be combined.
+  // The positional argument and --config set the same value and exclude each other.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
@@ -460,7 +460,7 @@ void build(CLI::App &app, Arguments &to) {
       "running.");
 }
 
-// Returns the option whose value is an empty string, or an empty string if there is none.
+// Returns the name of an option with an empty value, or an empty string if there is none.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional() || option->get_type_size() == 0) continue;
@@ -498,8 +498,8 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// Replaces CLI11's message, which states only that a subcommand is required. Names the first
-// unknown word before any option.
+// Returns an error message for the first unknown command, or an empty string. It replaces CLI11's
+// message, which only states that a subcommand is required.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;
   std::string name = "bulkhead";
@@ -521,7 +521,7 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
   return {};
 }
 
-// For an unknown option, suggests similar options of the command.
+// If an unknown option was specified, returns a line that suggests similar options of the command.
 std::string suggested_options(const CLI::App &app) {
   const CLI::App *command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -563,7 +563,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
-    // An unset variable in a script must not silently select the default.
+    // In a script, an unset variable must not silently select the default.
     Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }

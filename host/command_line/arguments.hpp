@@ -1,4 +1,4 @@
-// The command line, parsed into plain values.
+// Parses the command line.
 #pragma once
 
 #include <cstdint>
@@ -13,55 +13,57 @@
 namespace bulkhead::program {
 
 struct Arguments {
-  int (*run)(const Arguments &arguments) = nullptr;  // the command; returns the exit code
+  int (*run)(const Arguments &arguments) = nullptr;  // runs the command and returns the exit code
   enum class Serves : std::uint8_t { nothing, http, stdio };
-  Serves serves = Serves::nothing;       // serve: http; stdio: stdio; others: nothing
-  std::string config;                    // empty: the default file, otherwise the builtin profile
-  std::vector<std::string> plugin_dirs;  // empty: the folder of this program
-  std::string log_level = "info";        // of the log file
+  Serves serves = Serves::nothing;  // the command: http for serve, stdio for stdio
+  // Empty: the default file, or the builtin profile if that file does not exist.
+  std::string config;
+  std::vector<std::string> plugin_dirs;  // empty: the directory of the installed plugins
+  std::string log_level = "info";        // level of the log file
   bool verbose = false;                  // also print log lines to standard error
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
-  bool no_listen = false;                // serve: only for `bulkhead stdio` and short commands
+  // serve: listen on no address; serve only local clients (`bulkhead stdio`, `tools`, `call`)
+  bool no_listen = false;
   bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
   std::string server;  // tools, resources, prompts
-  std::string name, call_arguments;  // call; mcp: a server's name
+  std::string name, call_arguments;  // name: call; mcp: the server's name
   std::string write_to;              // import
   std::string policy_file;           // policy explain, policy test; "-": standard input
-  std::string project;               // a project file; if empty, the file in the working folder
+  std::string project;               // empty: the project file in the working directory
   bool no_project = false;           // ignore project files
   std::vector<std::string> names;  // approve, revoke: servers (empty: all in the file); pins: tools
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins
-  std::string question;                   // approvals allow, deny, revoke: an id or its prefix
-  bool for_tool = false;                  // approvals allow
-  bool for_session = false;               // approvals allow
-  std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
+  std::string question;      // approvals allow, deny, revoke: the request's ID or a prefix of it
+  bool for_tool = false;     // approvals allow
+  bool for_session = false;  // approvals allow
+  std::uint32_t for_minutes = 0;          // approvals allow; 0 if not specified
   bool notify = false;                    // approvals watch
   std::string codec = "auto", lock_path;  // aggregator
-  int parent_pid = -1;   // serve: -1: none; aggregator: -1: the parent process, 0: none
+  int parent_pid = -1;   // serve: -1 for none; aggregator: -1 for the parent process, 0 for none
   bool no_warm = false;  // import, mcp add: do not start the servers now
-  bool folder = false;   // import: include the files of the working folder
+  bool folder = false;   // import: also import the files in the working directory
   bool force = false, json = false, origin = false;
   McpArguments mcp;         // mcp
   RecordArguments records;  // inspect, timeline, calls, audit verify
 };
 
-// The description of a command for completion.
+// A command with its options and subcommands, for completion.
 struct CommandTree {
   struct Option {
-    std::vector<std::string> names;  // "--config", "-c"
+    std::vector<std::string> names;  // for example "--config" and "-c"
     bool takes_value = false, takes_file = false;
-    std::vector<std::string> values;  // the allowed values, if there is a list
+    std::vector<std::string> values;  // the allowed values; empty if any value is allowed
   };
   std::string name;
   std::vector<Option> options;
   std::vector<CommandTree> commands;
 };
 
-// Returns the arguments, or an exit code if the program is finished. (--help and --version are
-// printed to standard output, usage errors to standard error.)
+// Returns the arguments, or an exit code if there is no command to run. --help and --version print
+// to standard output, usage errors to standard error.
 std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv);
 
 CommandTree command_tree();

@@ -1,4 +1,4 @@
-// One function per command. Each returns the exit code of the process.
+// Declares one function per command. Each returns the exit code of the process.
 #pragma once
 
 #include "command_line/arguments.hpp"

@@ -14,7 +14,7 @@ std::string words_of(const CommandTree &tree) {
   return out;
 }
 
-// Adds one `case` label for each command path, such as "serve" or "profile show".
+// Adds a `case` label for each command path, such as "serve" or "profile show".
 void add_cases(const CommandTree &tree, const std::string &path, std::string *words,
                std::string *values) {
   *words += "    '" + path + "') words='" + words_of(tree) + "' ;;\n";

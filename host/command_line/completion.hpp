@@ -1,4 +1,4 @@
-// A bash completion script, generated from the command line's definition.
+// Generates a bash completion script from the definition of the command line.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@ using namespace bulkhead::program;
 
 namespace {
 
-// Returns the completions that bash offers for these words, of which the last is incomplete.
+// Returns the completions that bash offers for the last of these words.
 std::string complete(const std::string &words) {
   setenv("BULKHEAD_COMPLETION", bash_completion(command_tree()).c_str(), 1);
   const std::string script =

@@ -1,4 +1,4 @@
-// The command `call`: calls one tool.
+// Implements `call`, which calls one tool.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string read_stdin(std::size_t max_bytes) {
   return out;
 }
 
-// Appends one content item. Text is appended unchanged; other content is described by its type.
+// Appends a content item. Text is appended unchanged, and other content is described.
 void add_content(std::string *out, std::string_view item) {
   const std::string type = member_text(item, "type");
   if (type == "text") {
@@ -64,8 +64,8 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// If names have prefixes, the tool's name determines its server, so the other servers need not
-// start.
+// If names have prefixes, the tool's name determines its server. The other servers are removed from
+// the profile, so they are not started.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);
@@ -94,8 +94,8 @@ void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
   complain(similar.empty() ? "`bulkhead tools` lists the tools" : similar);
 }
 
-// If the tool is unknown and no configuration was found, the user probably means the configuration
-// of a running gateway.
+// If the tool is unknown and no configuration was found, the user probably expects the tools of
+// another configuration.
 void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
   const std::string_view code = mcp::member(failure.error_json, "code");
   if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
@@ -103,8 +103,8 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
       "no configuration was found, so only the builtin servers are available; use --config FILE");
 }
 
-// Adds a hint if the result quotes an error about a read-only file system, because the sandbox may
-// have prevented the write.
+// Prints a hint if the result mentions a read-only file system, because the sandbox may have
+// prevented the write.
 void hint_at_sandbox(std::string_view result) {
   const bool read_only =
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;
@@ -149,7 +149,7 @@ int run_call(const Arguments &arguments) {
     return complain("the arguments must be one JSON object, such as '{\"path\":\"README.md\"}'",
                     exit_usage);
   }
-  constexpr std::uint64_t margin_ms = 5'000;  // the gateway's own time-out answers first
+  constexpr std::uint64_t margin_ms = 5'000;  // the timeout of the gateway expires first
   const std::uint64_t timeout_ms =
       limits.timeout_ceiling_ms + limits.approval_timeout_ms + margin_ms;
   if (auto gateway = gateway_to_use(arguments, loaded->profile)) {

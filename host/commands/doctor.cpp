@@ -1,5 +1,5 @@
-// The command `doctor`: checks the machine, the configuration, running gateways and servers, and
-// explains how to correct each fault. `bulkhead-relay doctor` does the same inside a guest.
+// Implements `doctor`, which checks the machine, the configuration, running gateways and servers,
+// and explains how to correct each error. `bulkhead-relay doctor` does the same inside a guest.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,8 +32,9 @@ namespace {
 
 using bh::json::member_text;
 
-constexpr std::size_t longest_name = 64;      // tool name; many clients reject longer names
-constexpr std::size_t good_description = 10;  // bytes; shorter descriptions are not useful
+constexpr std::size_t longest_name = 64;  // of a tool; many clients reject longer names
+// in bytes; shorter tool descriptions cause a warning
+constexpr std::size_t good_description = 10;
 constexpr std::size_t named_at_most = 5;
 
 class Doctor {
@@ -203,7 +204,7 @@ class Doctor {
     return std::move(loaded->profile);
   }
 
-  // Returns true for a note about a disabled server, which disabled_servers() reports.
+  // Returns true for a note about a disabled server. disabled_servers() reports these servers.
   static bool is_about_disabled(const Profile &profile, const std::string &note) {
     return std::any_of(profile.servers.begin(), profile.servers.end(),
                        [&](const ServerDef &server) {
@@ -213,7 +214,7 @@ class Doctor {
                        });
   }
 
-  // Reports the servers that are disabled although the profile does not disable them.
+  // Reports the servers that are disabled for a reason other than `disabled` in the profile.
   void disabled_servers(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       const std::string &reason = server.disabled_reason;
@@ -264,7 +265,7 @@ class Doctor {
              "do not need its files.");
   }
 
-  // Reports sandbox paths that are configured for servers but not available to them.
+  // Reports the paths that the profile allows for servers but that are not available to them.
   void grants(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {
@@ -316,7 +317,7 @@ class Doctor {
       return good("server " + server.name + ": " + counted(server.tools, "tool"));
     }
     if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
-    if (server.state == ServerState::disabled) return;  // see disabled_servers()
+    if (server.state == ServerState::disabled) return;  // reported by disabled_servers()
     const std::string log = state_dir_ + "/log/servers/" + server.name + ".log";
     const bool has_log = ::access(log.c_str(), R_OK) == 0;
     bad("server " + server.name + ": " + printable(server.reason),
@@ -325,7 +326,7 @@ class Doctor {
             "docs/profile.md describes time-outs and sandboxes.");
   }
 
-  // Reports servers, here or in running gateways, whose roots/list request got an error.
+  // Reports the servers whose roots/list request failed, both here and in running gateways.
   void roots() {
     for (const std::string &server : roots_off_) {
       doubtful("server " + printable(server) +
@@ -403,7 +404,7 @@ class Doctor {
   const Arguments &arguments_;
   Findings findings_;
   std::string state_dir_;
-  std::set<std::string> roots_off_;  // servers that requested roots
+  std::set<std::string> roots_off_;  // servers that have requested roots
   std::vector<std::string> served_;  // endpoints of running gateways
 };
 

@@ -1,4 +1,4 @@
-// A profile that a command edits: read under a lock, loaded as a draft, then written.
+// Reads, checks and writes a profile that a command edits.
 #pragma once
 
 #include <expected>
@@ -17,7 +17,8 @@ namespace bulkhead::program {
 // Returns the arguments with this profile and without a project file.
 Arguments looking_at(const Arguments &arguments, const std::string &file);
 
-// The new text of a profile, in a temporary file beside it, so that it is loaded like the profile.
+// The new text of a profile, in a temporary file in the same directory, so that relative paths have
+// the same meaning.
 class DraftProfile {
  public:
   DraftProfile(const std::string &path, std::string_view text);
@@ -25,7 +26,7 @@ class DraftProfile {
   DraftProfile(const DraftProfile &) = delete;
   DraftProfile &operator=(const DraftProfile &) = delete;
 
-  // Errors name the profile's path.
+  // Error messages contain the path of the profile, not of the temporary file.
   std::expected<LoadedProfile, std::vector<std::string>> load(const Arguments &arguments) const;
 
  private:
@@ -34,16 +35,17 @@ class DraftProfile {
   Result<void> written_;
 };
 
-// A profile that is being edited, under a lock that excludes other editing commands of this user.
+// A profile while it is edited. The lock excludes other commands of this user that edit it.
 struct EditedProfile {
   OwnedFd lock;
   ProfileLayer layer;
   bool is_new = false;
 };
-// Waits at most five seconds for the lock. A missing file is a new, empty profile.
+// Opens a profile for editing, and waits up to five seconds for the lock. If the file does not
+// exist, the profile is new and empty.
 Result<EditedProfile> open_profile(const std::string &path);
 
-// Both print that the profile was not changed, with the reason, and return exit_failed.
+// Both functions print that the profile was not changed and the reason, and return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);
 // If a gateway with this profile is running, prints how to apply the change.

@@ -1,5 +1,5 @@
-// The command `import`: shows the servers that other programs have configured, or adds them to a
-// profile.
+// Implements `import`, which shows the servers in the configurations of other programs or adds them
+// to a profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ using State = MergedServer::State;
 struct Import {
   std::vector<FoundConfig> found;
   std::vector<ImportedServer> imported;
-  std::vector<std::string> secrets;   // variables to set
-  std::vector<MergedServer> servers;  // with --write
+  std::vector<std::string> secrets;   // variables that the user must set
+  std::vector<MergedServer> servers;  // set with --write
 };
 
-// A client's file whose servers the gateway now starts as well.
+// A configuration of another client whose servers the gateway will also start.
 struct StartedTwice {
   const FoundConfig *config;
-  std::vector<std::string> servers;  // their names in the file
+  std::vector<std::string> servers;  // server names in that configuration
 };
 
 std::vector<StartedTwice> started_twice(const Import &import) {
@@ -50,7 +50,6 @@ std::vector<StartedTwice> started_twice(const Import &import) {
   return out;
 }
 
-// Joins the texts with commas.
 std::string listed(const std::vector<std::string> &texts) {
   std::string out;
   for (const std::string &text : texts) out += (out.empty() ? "" : ", ") + printable(text);
@@ -116,7 +115,6 @@ std::vector<std::string> names_in(const Import &import, State state) {
   return out;
 }
 
-// Describes the result for each server.
 std::string about_servers(const Import &import) {
   std::string out;
   const auto line = [&](std::string_view text, State state) {
@@ -155,8 +153,8 @@ std::string about_twice(const Import &import) {
          "(`bulkhead serve` prints the entry for it), and restart the client.\n";
 }
 
-// Returns the addresses of the profile's transports. Entries with one of these addresses are this
-// gateway.
+// Returns the listen addresses of the profile's transports. A server with one of these addresses is
+// this gateway itself.
 std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
   Arguments look = arguments;
   look.no_project = true;
@@ -169,7 +167,8 @@ std::vector<std::string> listens_of(const Arguments &arguments, const std::strin
   return out;
 }
 
-// Adds the servers to the profile. Returns exit_ok, or another code after printing the error.
+// Adds the servers to the profile. If this fails, prints the error and returns an exit code other
+// than exit_ok.
 int write_to(const std::string &path, const Arguments &arguments,
              const std::vector<std::string> &listens, Import *import) {
   auto edited = open_profile(path);
@@ -186,7 +185,7 @@ int write_to(const std::string &path, const Arguments &arguments,
     }
   }
   if (edited->is_new) {
-    // A new TOML file also lists the omitted servers, as comments.
+    // A new TOML file also contains the omitted servers as comments.
     const bool json = path.ends_with(".json");
     const std::string text = json ? merge->text : import_profile(import->found, nullptr, listens);
     auto done = write_profile(path, text, Existing::keep);
@@ -199,7 +198,6 @@ int write_to(const std::string &path, const Arguments &arguments,
   return done ? exit_ok : profile_unchanged(path, done.error());
 }
 
-// Starts the added servers once.
 void warm_written(const Arguments &arguments, const std::string &path,
                   std::vector<std::string> names) {
   Arguments warm = looking_at(arguments, path);
@@ -237,7 +235,8 @@ int run_import(const Arguments &arguments) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
-  // A file in the folder may come from a repository, so the user must review it first.
+  // Files in the working directory may come from a repository, so the user must review the servers
+  // first.
   const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
   if (!written.empty() && !warms) {
     out +=

@@ -1,4 +1,4 @@
-// The commands `tools`, `resources` and `prompts`: list the items of servers.
+// Implements `tools`, `resources` and `prompts`, which list the items of servers.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -67,7 +67,7 @@ struct Unready {
   bool all = true;   // no server is ready
 };
 
-// Reports servers that are not ready on standard error.
+// Prints the servers that are not ready to standard error.
 Unready report_unready(const HostStatus &status) {
   Unready out;
   for (const auto &server : status.servers) {
@@ -75,7 +75,7 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // A server that the profile disables is not reported. A server that lacks approval is.
+    // A server that the profile disables is not reported. A server that is not approved is.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
@@ -87,14 +87,15 @@ Unready report_unready(const HostStatus &status) {
   return out;
 }
 
-// Returns the lists, or nullopt after printing the error.
+// Returns the lists. On error, prints the error and returns nullopt.
 std::optional<std::vector<Listed>> all_lists(LocalSession &session,
                                              std::initializer_list<ListKind> asked) {
   if (auto opened = session.open(); !opened) return complained(opened.error().text);
   std::vector<Listed> lists;
   for (const ListKind &kind : asked) {
     auto items = session.list(kind.method, kind.key);
-    // -32601 means that no server has items of this type, or that the profile does not expose them.
+    // -32601 means that no server supports this kind of item, or that the profile does not expose
+    // it.
     if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
     if (!items) return complained(items.error().text);
     lists.push_back({kind, std::move(*items)});

@@ -23,7 +23,7 @@ std::string shown_name(std::string_view text) {
   return "\"" + printable(text) + "\"";
 }
 
-// A server of the profile, or the id of a tools plugin, whose tools are not stored.
+// A server or tools plugin of the profile, with its tools if they are known.
 struct KnownTools {
   std::string server;
   std::optional<std::set<std::string>> tools;  // original names; nullopt if no list is stored
@@ -57,8 +57,8 @@ std::vector<KnownTools> listings_of(const Profile &profile) {
   return out;
 }
 
-// Returns the original name if this server can have a tool with the listed name. Without a stored
-// list, a shortened name cannot be resolved.
+// Returns the original name if the server can have a tool with this listed name. A shortened name
+// can only be resolved with a stored list.
 std::optional<std::string> original_name(const KnownTools &listing, const Names &names,
                                          std::string_view listed) {
   if (listing.tools) {
@@ -77,7 +77,7 @@ struct ResolvedTool {
   std::string server, name;
 };
 
-// Finds the server of a listed name. A server that lists the tool is preferred.
+// Finds the server of a listed name. A server whose stored list contains the tool is preferred.
 Result<ResolvedTool> find_listing_server(const std::vector<KnownTools> &all, const Names &names,
                                          std::string_view listed) {
   std::vector<ResolvedTool> listing_it, possible;
@@ -97,7 +97,7 @@ Result<ResolvedTool> find_listing_server(const std::vector<KnownTools> &all, con
                                 shown_name(found[1].server) + "; add \"server\" to the call");
 }
 
-// Copies the call with this server and name.
+// Returns the call with a different server and name.
 std::string with_names(std::string_view call, const ResolvedTool &to) {
   std::string out = "{", scratch;
   append_member(&out, "server", to.server);

@@ -1,4 +1,4 @@
-// Tests resolving listed names of tools as the gateway does.
+// Tests that listed tool names are resolved as in the gateway.
 #include "commands/listed_call.hpp"
 
 #include <catch2/catch.hpp>
@@ -56,7 +56,7 @@ TEST_CASE("a listed name is resolved with and without a server") {
       R"({"name":"memory__delete_entities","arguments":{"a":[1]},"session":2})", profile);
   CHECK(mcp::member(out->call, "arguments") == R"({"a":[1]})");
   CHECK(mcp::member(out->call, "session") == "2");
-  // The list of `files` is unknown.
+  // There is no stored list for `files`.
   CHECK(resolved(profile, R"({"name":"files__read"})") == Seen{"files", "read", 1});
   CHECK(resolved(profile, R"({"server":"files","name":"read"})") == Seen{"files", "read", 0});
 }
@@ -68,7 +68,7 @@ TEST_CASE("an original name that looks like a listed name is kept") {
   CHECK(resolved(profile, R"({"name":"memory__memory__odd"})") == Seen{"memory", "memory__odd", 1});
 }
 
-TEST_CASE("unknown servers and tools are notes; a name of no server is an error") {
+TEST_CASE("unknown servers and tools become notes, and a name of no server is an error") {
   const Profile profile = memory_profile();
   CHECK(resolved(profile, R"({"server":"memory","name":"delete"})") == Seen{"memory", "delete", 1});
   CHECK(resolved(profile, R"({"name":"memory__delete"})") == Seen{"memory", "delete", 2});
@@ -80,7 +80,7 @@ TEST_CASE("unknown servers and tools are notes; a name of no server is an error"
   }
 }
 
-TEST_CASE("the naming of the profile is used: separator, no prefix, aliases, shortened names") {
+TEST_CASE("the profile's naming is used: separator, no prefix, aliases, shortened names") {
   Profile profile = memory_profile();
   profile.naming.separator = "-";
   CHECK(resolved(profile, R"({"name":"memory-delete_entities"})") ==
@@ -103,7 +103,8 @@ TEST_CASE("the naming of the profile is used: separator, no prefix, aliases, sho
         Seen{"memory", "delete_entities", 1});
 }
 
-TEST_CASE("a name that several servers can have requires the server, unless one lists it") {
+TEST_CASE(
+    "a name that several servers can have requires a server name, unless one server lists it") {
   Profile profile;
   profile.servers = {server_with("a"), server_with("a__b")};
   const std::string call = R"({"name":"a__b__t"})";

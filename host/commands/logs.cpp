@@ -1,4 +1,4 @@
-// The command `logs`: shows a server's standard error from its log file.
+// Implements `logs`, which shows a server's standard error from its log file.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,20 +21,21 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t usual_lines = 100;
-constexpr off_t max_tail_bytes = 4 << 20;  // read from one file for the last lines
+// limit for the bytes that are read from one file to find the last lines
+constexpr off_t max_tail_bytes = 4 << 20;
 constexpr std::size_t read_bytes = 64 << 10, max_line_bytes = 64 << 10;
 constexpr useconds_t log_poll_us = 250'000;
 
-// A server's log file. When it is full, its writer renames it to PATH.1. The text comes from the
-// server, so control characters are made visible.
+// Reads the log file of a server. When the file is full, the gateway renames it to PATH.1. The text
+// comes from the server, so control characters are replaced.
 class LogFile {
  public:
   explicit LogFile(std::string path) : path_(std::move(path)) {}
 
   bool exists() const { return ::access(path_.c_str(), R_OK) == 0; }
 
-  // Returns the last lines. If PATH has too few, lines from the end of PATH.1 precede them. Later
-  // reads continue after these lines.
+  // Returns the last lines, including lines of PATH.1 if PATH has too few. The next call of more()
+  // continues after them.
   std::string last(std::uint64_t lines) {
     std::string text;
     if (open()) text = rest_of(fd_.get(), from_end(fd_.get()), &offset_);
@@ -51,7 +52,7 @@ class LogFile {
     return shown(text);
   }
 
-  // Returns the complete lines that were written since the last read.
+  // Returns the complete lines that were written since the last call.
   std::string more() {
     std::string text;
     if (fd_) text = rest_of(fd_.get(), offset_, &offset_);
@@ -60,7 +61,8 @@ class LogFile {
     const bool same = fd_ && ::fstat(fd_.get(), &mine) == 0 && there && mine.st_ino == now.st_ino &&
                       mine.st_dev == now.st_dev;
     if (same && now.st_size < offset_) offset_ = 0;  // the file was truncated
-    if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);  // rest of old file
+    // the rest of the renamed file
+    if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);
     if (there && !same && open()) text += rest_of(fd_.get(), 0, &offset_);
     quiet_polls_ = text.empty() ? quiet_polls_ + 1 : 0;
     return quiet_polls_ == line_polls ? rest() : shown(text);
@@ -72,7 +74,8 @@ class LogFile {
   }
 
  private:
-  static constexpr int line_polls = 4;  // an unchanged line counts as complete after a second
+  // an incomplete line that does not change for this many polls (one second) is shown
+  static constexpr int line_polls = 4;
 
   static int open_file(const std::string &path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -98,8 +101,8 @@ class LogFile {
     }
   }
 
-  // Returns the complete lines of `text`. The first line begins with the incomplete line of the
-  // last call.
+  // Returns the complete lines, beginning with the incomplete line of the last call, and keeps the
+  // new incomplete line.
   std::string shown(std::string_view text) {
     std::string out;
     partial_ += text;
@@ -118,7 +121,7 @@ class LogFile {
   int quiet_polls_ = 0;
 };
 
-// Explains why there is no log.
+// Prints why there is no log.
 int no_log(const std::vector<ServerDef> &servers, const std::string &name) {
   std::vector<std::string> names;
   for (const ServerDef &def : servers) {
@@ -147,8 +150,8 @@ int run_logs(const Arguments &arguments) {
   const bool known = std::any_of(servers.begin(), servers.end(), [&](const ServerDef &def) {
     return def.name == arguments.name && def.url.empty();
   });
-  // A server that was removed from the profile may still have a log. A name with a slash is never
-  // used as a path.
+  // A server that was removed from the profile may still have a log. A name with a slash must not
+  // be used as a path.
   const bool is_name = arguments.name.find('/') == std::string::npos;
   LogFile log(loaded->profile.state_dir + "/log/servers/" + arguments.name + ".log");
   const bool follow = arguments.records.follow;

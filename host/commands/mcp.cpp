@@ -1,4 +1,4 @@
-// The command `mcp`: lists and edits the servers of a profile.
+// Implements `mcp`, which lists and edits the servers of a profile.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -93,7 +93,7 @@ bool is_url(const std::string &text) {
   return text.starts_with("http://") || text.starts_with("https://");
 }
 
-// Returns the usage error, or an empty string if the arguments define one server.
+// Reads the definition of a server from the arguments. Returns a usage error, or an empty string.
 std::string read_server(const Arguments &arguments, NewServer *out) {
   const McpArguments &from = arguments.mcp;
   out->name = arguments.name;
@@ -144,7 +144,8 @@ int warm(const Arguments &arguments, const std::string &path) {
   return exit_ok;
 }
 
-// Adds the server to the file. Returns the server as loaded, or nullopt after printing an error.
+// Adds the server to the file and returns its loaded definition. On error, prints the error and
+// returns nullopt.
 std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
                                 const NewServer &server) {
   auto edited = open_profile(path);
@@ -200,7 +201,7 @@ int add(const Arguments &arguments, const std::string &path) {
 
 // ---- remove, enable, disable -----------------------------------------------------------------
 
-// Reports that the file does not define the server, and which layer defines it.
+// Prints that the file does not define the server, and where it is defined.
 int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
@@ -217,7 +218,8 @@ int not_there(const Arguments &arguments, const std::string &path) {
 
 using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view name);
 
-// `done` and `place` are parts of the message: "Removed server" NAME "from" FILE.
+// Edits a server. `done` and `place` are parts of the message, for example "Removed server" and
+// "from" in "Removed server NAME from FILE".
 int edit(const Arguments &arguments, Edit change, std::string_view done, std::string_view place) {
   const std::string path = profile_of(arguments);
   auto edited = open_profile(path);
@@ -230,7 +232,8 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
     return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
-  // A profile with other errors can still be edited if the change does not add errors.
+  // A profile that already has errors can still be edited. Otherwise the change must not introduce
+  // errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
     return profile_unchanged(path, loaded.error());

@@ -1,4 +1,5 @@
-// The command `pins`: lists and approves tool definitions that changed since approval.
+// Implements `pins`, which lists and approves tool definitions that have changed since their
+// approval.
 #include <time.h>
 
 #include <algorithm>
@@ -65,8 +66,8 @@ std::string json_of(const StoredPin &stored) {
   return out + '}';
 }
 
-// For `pins show --json`: also the definitions, as JSON texts (null: not stored), and the
-// differences.
+// Returns the JSON for `pins show --json`, which also contains the definitions (as JSON texts, or
+// null if not stored) and their differences.
 std::string shown_json_of(const StoredPin &stored) {
   std::string out = json_of(stored);
   out.pop_back();
@@ -82,7 +83,7 @@ std::string shown_json_of(const StoredPin &stored) {
   return out + '}';
 }
 
-// `definition` is empty if it is not stored; then only the description is checked.
+// If `definition` is empty (not stored), only the description is checked for suspicious text.
 std::string described(std::string_view what, const std::string &hash, const std::string &text,
                       const std::string &definition) {
   if (hash.empty()) return "";
@@ -129,7 +130,7 @@ class PinsCommand {
               verbatim(arguments_.hash),
           exit_usage);
     }
-    // A running gateway stores its observations before it responds.
+    // Before a running gateway sends its status, it stores the definitions that it has received.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
@@ -147,7 +148,7 @@ class PinsCommand {
   }
 
  private:
-  // Returns true if the pin belongs to this profile and matches the arguments.
+  // Returns true if the pin belongs to this profile and the arguments select it.
   bool meant(const StoredPin &pin) const {
     const auto at = terms_.files.find(pin.pin.server);
     if (at == terms_.files.end() || at->second != pin.file) return false;
@@ -205,7 +206,8 @@ class PinsCommand {
     std::string text;
     bool other = false;
     const auto done = store.update([&](std::vector<StoredPin> &all) {
-      std::vector<std::pair<std::string, std::string>> former;  // file and tool of renamed tools
+      // defining file and old name of each renamed tool
+      std::vector<std::pair<std::string, std::string>> former;
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;
         if (!pin.pin.seen.starts_with(arguments_.hash)) {
@@ -246,14 +248,14 @@ class PinsCommand {
     return finish("deleted " + counted(gone, "pin") + "\n");
   }
 
-  // Applies the stored pins: reloads the running gateways that have this server.
+  // Reloads the running gateways that have this server, so that they use the stored pins.
   int finish(std::string text) const {
     bool applied = true;
     for (const FoundGateway &gateway :
          ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
       if (!has_server(gateway)) continue;
       const auto done = ask_gateway(gateway.socket, "POST", "/reload-config", reload_wait_ms);
-      if (!done) continue;  // the gateway has ended
+      if (!done) continue;  // the gateway has exited
       const bool answered = done->error.empty() && mcp::valid_json(done->answer);
       text += answered ? describe_reload(*done) : gateway.socket + ": " + done->error + "\n";
       applied = applied && answered && done->status == 200;
@@ -285,7 +287,7 @@ class PinsCommand {
   }
 
   const Arguments &arguments_;
-  std::string file_;  // empty: no file
+  std::string file_;  // the profile's file; empty if there is none
   Profile profile_;
   PinTerms terms_;
 };

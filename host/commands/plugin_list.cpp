@@ -1,4 +1,4 @@
-// The command `plugin list`: lists the installed plugins and the plugins that the profile uses.
+// Implements `plugin list`, which lists the installed plugins and those that the profile uses.
 #include <map>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -14,7 +14,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Maps each plugin to its uses: "transports.http", "type stdio".
+// Returns the uses of each plugin, for example "transports.http" or "type stdio".
 std::map<std::string, std::string> uses_of(const Profile &profile) {
   std::map<std::string, std::string> out;
   const auto add = [&](const std::string &plugin, const std::string &what) {
@@ -38,7 +38,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// Finds the uses of a plugin: by its path in the profile, or by its name.
+// Returns the uses of a plugin, which the profile may refer to by path or by name.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;
@@ -72,7 +72,7 @@ std::string as_table(const std::vector<FoundPlugin> &found,
   for (const auto &plugin : found) {
     std::string provides;
     for (const auto &id : plugin.manifest.provides) provides += (provides.empty() ? "" : " ") + id;
-    // A plugin that is configured by path may have the same name as a plugin in a folder.
+    // A plugin that the profile refers to by path may have the same name as an installed plugin.
     const bool by_path = uses.contains(plugin.path);
     const std::string name = name_of(plugin) + (by_path ? " (" + tilde(plugin.path) + ")" : "");
     table.add({printable(name), printable(plugin.manifest.version), printable(provides),

@@ -1,5 +1,5 @@
-// The commands `policy check`, `explain` and `test`: evaluate the rules of a profile without a
-// gateway.
+// Implements `policy check`, `policy explain` and `policy test`, which evaluate the rules of a
+// profile without a gateway.
 #include <unistd.h>
 
 #include <cerrno>
@@ -86,7 +86,7 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
-// Adds the notes about the call and the running gateways to an explanation.
+// Adds notes about the call and the running gateways to an explanation.
 std::string with_context(std::string explanation, const std::vector<std::string> &notes,
                          const std::vector<RunningPolicy> &running) {
   if (!explanation.ends_with('}')) return explanation;
@@ -96,8 +96,8 @@ std::string with_context(std::string explanation, const std::vector<std::string>
   return explanation + '}';
 }
 
-// Runs one line of a file of test cases. Returns a description of the failure, or an empty string
-// if the case passed.
+// Runs the test case in one line of a test file. Returns why it failed, or an empty string if it
+// passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a test case must be a JSON object";
   const std::string_view call = mcp::member(line, "call");
@@ -112,7 +112,7 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
     const std::string wanted = member_text(line, decision), by = member_text(line, rule);
     if (wanted.empty() && by.empty()) return "";
     if (answer.empty()) return "the call has no \"result\"";
-    // A test case may name only the last segment of a rule id.
+    // A test case may specify only the last segment of a rule ID.
     const std::string is = member_text(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
     if ((wanted.empty() || member_text(answer, "decision") == wanted) && same_rule) return "";

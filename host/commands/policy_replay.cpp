@@ -1,5 +1,5 @@
-// The command `policy replay`: evaluates each recorded call with the current rules, like `policy
-// explain`. No tool is called.
+// Implements `policy replay`, which evaluates recorded calls with the current rules and reports the
+// decisions that differ. Calls no tools.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ using bh::json::Raw;
 
 constexpr std::uint64_t rows_at_once = 500;
 constexpr std::uint64_t max_calls = 1'000'000;
-constexpr int request_cut = 4, response_cut = 8, not_sent = 16;  // bits of mcp_calls.flags
+constexpr int request_cut = 4, response_cut = 8, not_sent = 16;  // flags in mcp_calls.flags
 
 constexpr std::string_view columns =
     "id, timestamp, server_name, method, target, request_preview, response_preview, outcome, "
@@ -52,7 +52,7 @@ struct Changed {
   std::string timestamp, id, call, then, then_rule, now, now_rule, reason;
 };
 
-// Adds the members of params other than arguments and _meta.
+// Adds the members of `params` other than arguments and _meta.
 void add_beside(std::string *call, std::string_view method, std::string_view params) {
   std::string message = R"({"jsonrpc":"2.0","id":1,"method":)";
   bh::json::append_quoted(&message, method);
@@ -71,7 +71,8 @@ void add_known(std::string *json, std::string_view name, std::string_view value)
   if (!value.empty()) append_member(json, name, value);
 }
 
-// The gateway also rejects calls itself, without a rule or under one of these names.
+// Returns true if a rule of a policy made the recorded decision. The gateway's own decisions have
+// no rule or one of these names.
 bool is_by_rule(std::string_view rule) {
   return !rule.empty() && rule != "tool-pin" && rule != "policy-failed" && rule != "policy-timeout";
 }
@@ -80,7 +81,7 @@ class Replay {
  public:
   explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
-  // Evaluates all calls in one file that were made since the given time.
+  // Evaluates the calls in a file that were made since this time.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
     if (stopped_) return {};
     auto reader = RecordReader::open({file});
@@ -205,7 +206,8 @@ class Replay {
     return {};
   }
 
-  // If the request is not rejected, the decision about the response is final.
+  // Compares the recorded decision with the current one. If the request is not rejected, the
+  // decision about the response applies.
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");
@@ -224,7 +226,7 @@ class Replay {
 
   const ProfilePolicies &policies_;
   std::uint64_t looked_at_ = 0;
-  bool stopped_ = false;  // stopped at max_calls
+  bool stopped_ = false;  // max_calls calls were evaluated
   std::vector<Changed> changed_;
   std::map<std::string, std::uint64_t> left_out_, calls_of_;
 };

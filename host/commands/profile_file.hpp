@@ -1,4 +1,4 @@
-// Writes a profile's file.
+// Writes the file of a profile.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace bulkhead::program {
 
-// Replaces the file atomically and creates its folder. An existing file keeps its mode; a new file
-// is private to the user. Returns BH_E_DENIED if the file exists and `existing` is keep.
+// Replaces the file atomically. Creates its directory if necessary. A replaced file keeps its mode,
+// and a new file is private. Returns BH_E_DENIED if the file exists and `existing` is keep.
 Result<void> write_profile(const std::string &path, std::string_view text, Existing existing);
 
-// Returns the folder part of the path, or "." if it has none.
+// Returns the directory of the path, or "." if the path has no slash.
 std::string folder_of(const std::string &path);
-// Returns the last path segment.
+// Returns the last segment of the path.
 std::string name_of(const std::string &path);
 
 }  // namespace bulkhead::program

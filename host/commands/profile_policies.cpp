@@ -22,7 +22,8 @@ using bh::json::append_member;
 using bh::json::member_text;
 using bh::json::Raw;
 
-// Copies an object without the member `name`, or with a new value for it.
+// Returns a copy of the object with a new value for the member `name`. An empty value removes the
+// member.
 std::string with_member(std::string_view object, std::string_view name, std::string_view json) {
   std::string out = "{", scratch;
   mcp::for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -33,7 +34,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// One of several policies. Its explanation contains its decision.
+// A policy engine for PolicyStack. It takes its decisions from the explanations of one policy.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -125,7 +126,7 @@ const bh_policy &Explained::table() {
   return table;
 }
 
-// All policies combined, for one call.
+// Evaluates a call with all policies.
 class Together {
  public:
   Together(const std::vector<std::unique_ptr<LonePolicy>> &policies, std::string_view call)
@@ -136,7 +137,8 @@ class Together {
       parts_.emplace_back(*policy, call);
       engines.push_back({&Explained::table(), &parts_.back()});
     }
-    stack_.use(std::move(engines), ~std::uint64_t{0});  // keeps nothing, since there is no response
+    // no state is kept for a response, because there is none
+    stack_.use(std::move(engines), ~std::uint64_t{0});
     gate_.use(&PolicyStack::table(), &stack_);
   }
 
@@ -158,7 +160,8 @@ class Together {
   }
 
  private:
-  // Has only the members that select the policies; each policy reads the others from the call.
+  // Contains only the members that determine which policies are called. The policies read the
+  // others from the call.
   bh_policy_request request_of() const {
     bh_policy_request request{};
     request.size = sizeof request;
@@ -236,7 +239,7 @@ bool ProfilePolicies::load() {
   }
   if (!mistakes.empty()) report_config_errors(mistakes);
   profile_ = std::move(loaded->profile);
-  // Without the folder, load_stored_lists() would create it.
+  // If the directory does not exist, load_stored_lists() would create it.
   const ListStore lists(profile_.state_dir);
   if (::access(lists.folder().c_str(), R_OK) == 0) load_stored_lists(&profile_);
   return mistakes.empty();

@@ -1,5 +1,5 @@
-// The policies of a profile, loaded without a gateway. Reports each policy's decision about a call
-// and the combined decision, which PolicyStack computes as in a gateway.
+// Loads the policies of a profile without a gateway, and reports their decisions about a call.
+// PolicyStack combines the decisions as in a gateway.
 //
 // Used on one thread.
 #pragma once
@@ -19,17 +19,18 @@ class ProfilePolicies {
  public:
   explicit ProfilePolicies(const Arguments &arguments) : arguments_(arguments) {}
 
-  // Returns false after printing the errors.
+  // Prints the errors and returns false if a policy cannot be loaded.
   bool load();
-  // Returns the result of bh_explain.explain() for `call`. With several policies, "request" and
-  // "response" are the combined decisions. "policies" then has an object for each policy in order:
-  // "policy" (its id), "plugin", and its own "request" and "response", or "not_explained" with the
-  // reason. A decision that depends on a policy without explanations is "unknown".
+  // If there is one policy, returns the result of its bh_explain.explain(). If there are several,
+  // "request" and "response" are the combined decisions, and "policies" contains an object for each
+  // policy in order: "policy" (its ID), "plugin", and either its own "request" and "response" or
+  // the reason as "not_explained". A decision that depends on a policy that cannot explain it is
+  // "unknown".
   Result<std::string> explain(std::string_view call) const;
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }
   const PolicyMark &mark() const { return mark_; }
-  // The profile, with the lists of tools that a gateway stored, as far as they can be read.
+  // Returns the profile with the stored tool lists that can be read.
   const Profile &profile() const { return profile_; }
 
  private:

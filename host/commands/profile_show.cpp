@@ -1,4 +1,4 @@
-// The command `profile show`: prints the effective configuration.
+// Implements `profile show`, which prints the effective configuration.
 #include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"

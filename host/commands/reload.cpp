@@ -1,4 +1,4 @@
-// The command `reload`: makes running gateways reload their configuration.
+// Implements `reload`, which makes running gateways reload their configuration.
 #include "commands/reload_text.hpp"
 
 #include "command_line/commands.hpp"
@@ -17,8 +17,8 @@ std::string shown_text(std::string_view value) {
   return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : "";
 }
 
-// Adds a line such as "  added: a, b" if `member` is an array of strings, or of objects with a name
-// and a reason.
+// Adds a line such as "  added: a, b" if the member is an array of strings or of objects with a
+// name and a reason.
 void add_line(std::string_view json, std::string_view member, std::string_view what,
               std::string *out) {
   std::string line;
@@ -35,7 +35,7 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
 
 enum class Extent : std::uint8_t { none, part, all };
 
-// Returns how much of its configuration a gateway has applied.
+// Returns how much of its new configuration the gateway has applied.
 Extent extent_of(const FoundGateway &gateway) {
   if (gateway.status != 200) return Extent::none;
   const std::string applied = shown_text(mcp::member(gateway.answer, "applied"));
@@ -85,7 +85,7 @@ std::string describe_reload(const FoundGateway &gateway) {
 
 namespace {
 
-// Prints the responses. The exit code shows how much of the change is in force.
+// Prints the responses. The exit code states whether all, some or none of the changes took effect.
 int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);

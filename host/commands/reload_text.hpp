@@ -1,4 +1,4 @@
-// Formats a gateway's response to POST /reload-config for users.
+// Formats a gateway's response to POST /reload-config for the user.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::program {
 
-// Returns "SOCKET: reloaded", followed by one line for each type of change or error.
+// Returns "SOCKET: reloaded", followed by a line for each kind of change or error.
 std::string describe_reload(const FoundGateway &gateway);
 
 }  // namespace bulkhead::program

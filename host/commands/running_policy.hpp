@@ -1,4 +1,4 @@
-// Compares the policies and rules that running gateways have in force with the profile's files.
+// Compares the policies that are in force in running gateways with those in the profile.
 //
 // Used on one thread. Sends requests to the service sockets of this user.
 #pragma once
@@ -13,17 +13,17 @@ namespace bulkhead::program {
 
 struct RunningPolicy {
   std::uint64_t pid = 0;
-  PolicyMark mark;    // of the policies in force
-  bool same = false;  // the files have the same policies
+  PolicyMark mark;    // identifies the policies in force
+  bool same = false;  // the profile has the same policies
 };
 
-// Returns the gateways that respond and were started with the profile `file` (empty: without a
-// profile). `mark` identifies the policies in the files.
+// Returns the gateways that respond and were started with the profile `file`. An empty `file` means
+// gateways without a profile file. `mark` identifies the policies in the profile.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 
-// Returns one line of text for each gateway.
+// Returns a line for each gateway.
 std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark);
-// Returns a JSON array with an object for each gateway: "pid", "generation", "rules", "digest",
+// Returns a JSON array with an object for each gateway: "pid", "generation", "rules", "digest" and
 // "same".
 std::string running_json(const std::vector<RunningPolicy> &running);
 

@@ -1,4 +1,4 @@
-// The command `status`: shows the running gateways of this user.
+// Implements `status`, which shows the running gateways of this user.
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"

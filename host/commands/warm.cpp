@@ -1,4 +1,5 @@
-// The command `warm`: starts each server once to fill its private cache and store its lists.
+// Implements `warm`, which starts each server once to fill its private cache and to store its
+// lists.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -20,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t download_ms = 600'000;
 
-// Keeps only the named servers in the profile. Returns the first unknown name, or an empty string.
+// Removes all other servers from the profile. Returns the first name that the profile does not
+// contain, or an empty string.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
   profile.telemetry.clear();  // there are no client calls to record
@@ -36,12 +38,14 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Call this after load_stored_lists(): the new lists must be stored for the gateway's definitions.
+// Prepares the servers for a start with one client, and returns the stored lists.
+// load_stored_lists() must be called first, so that new lists are stored for the unmodified
+// definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {
     known[def.name] = def.kept;
-    def.kept.lists.clear();  // so that every list is reported as new
+    def.kept.lists.clear();  // every list is then reported as new
     def.lazy = false;
     def.session = SessionScope::shared;  // there is only one client
     if (downloads_first(def.command)) {
@@ -51,7 +55,7 @@ std::map<std::string, KeptLists> prepare(Profile &profile) {
   return known;
 }
 
-// Copies packages from the user's npm cache, by digest, so that servers need not download them.
+// Copies packages from the user's npm cache, so that servers need not download them.
 std::map<std::string, NpmCopied> fill_caches(const Profile &profile) {
   std::map<std::string, NpmCopied> out;
   const char *named = std::getenv("npm_config_cache");

@@ -1,4 +1,4 @@
-// Exit codes of commands, and error messages on standard error.
+// Exit codes of the commands, and functions that print error messages to standard error.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ enum ExitCode : int {
   exit_failed = 1,
   exit_usage = 2,
   exit_not_running = 3,
-  exit_in_part = 4  // reload: some changes are in force, others require a restart
+  exit_in_part = 4  // reload: some changes took effect, others require a restart
 };
 
-// Prints configuration errors, one per line, and returns exit_failed.
+// Prints the configuration errors, one per line. Returns exit_failed.
 int report_config_errors(const std::vector<std::string> &lines);
 // Prints "bulkhead: text" and returns `code`.
 int complain(std::string_view text, int code = exit_failed);

@@ -19,7 +19,7 @@ bool write_all(int fd, std::string_view text) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {  // another program made the descriptor non-blocking
+    } else if (errno == EAGAIN) {  // another program has made the descriptor non-blocking
       pollfd wait{fd, POLLOUT, 0};
       if (::poll(&wait, 1, 1000) <= 0) return false;
     } else if (errno != EINTR) {
@@ -29,7 +29,8 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A pipe or terminal that is writable accepts PIPE_BUF bytes without blocking.
+// Writes at most PIPE_BUF bytes at a time: a writable pipe or terminal accepts this amount without
+// blocking.
 void offer_all(int fd, std::string_view text) {
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};

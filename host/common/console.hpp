@@ -1,6 +1,7 @@
-// Standard error, shared by log lines and one progress line at the bottom of a terminal.
+// Writes log lines and a progress line to standard error.
 //
-// Thread-safe. The progress line is cleared before other text is written, and redrawn afterwards.
+// If standard error is a terminal, the progress line is its last line. It is cleared before other
+// text is written and redrawn afterwards. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -11,20 +12,21 @@ namespace bulkhead::program {
 
 class Console {
  public:
-  // Returns the only instance.
+  // Returns the instance that the whole process shares.
   static Console &get();
 
   bool is_terminal() const noexcept { return is_terminal_; }
-  // Returns the terminal's width in columns, or 80 if it is unknown.
+  // Returns the width of the terminal in columns, or 80 if the width is unknown.
   static std::size_t width() noexcept;
 
-  // Writes text, which must be printable (see text.hpp) and end with a newline.
+  // Writes `text`, which must end with a newline and contain no control characters (see
+  // printable()).
   void write(std::string_view text);
-  // Writes text without blocking, for threads that serve requests. Text that standard error does
-  // not accept immediately is lost.
+  // Writes `text` without blocking, for threads that serve requests. If standard error cannot
+  // accept all of the text immediately, the rest is dropped.
   void offer(std::string_view text);
-  // Shows a progress line, which the next call replaces. An empty line removes it. Does nothing if
-  // standard error is not a terminal or does not accept text immediately.
+  // Replaces the progress line; an empty string removes it. Does nothing if standard error is not a
+  // terminal or cannot accept the text immediately.
   void progress(std::string_view line);
 
  private:
@@ -35,7 +37,7 @@ class Console {
   std::string progress_;
 };
 
-// Writes all text to standard output. Returns false if the reader has closed it.
+// Writes the whole text to standard output. Returns false if the reader has closed it.
 bool write_stdout(std::string_view text);
 bool stdout_is_terminal() noexcept;
 

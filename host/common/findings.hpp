@@ -1,4 +1,4 @@
-// The findings of `doctor`, in order.
+// Collects the findings of `doctor` in the order in which they were made.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace bulkhead::program {
 struct Finding {
   enum class Kind : std::uint8_t { good, doubtful, bad };
   Kind kind;
-  std::string text, advice;  // advice: what to do, or empty
+  std::string text, advice;  // advice: what the user should do; may be empty
 };
 
 class Findings {

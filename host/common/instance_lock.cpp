@@ -20,14 +20,14 @@ bool is_file_at(int fd, const std::string &path) {
 
 void stamp(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
-  // The text is only informational; the lock does not depend on it.
+  // Errors are ignored: the text is informational, and the lock does not depend on it.
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) < 0) return;
 }
 
 }  // namespace
 
 Result<OwnedFd> acquire_instance_lock(const std::string &path) {
-  // Retries if another process replaced the file between open() and the lock.
+  // Retries if another process replaces the file between open() and flock().
   constexpr int attempts = 10;
   for (int i = 0; i < attempts; ++i) {
     OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));

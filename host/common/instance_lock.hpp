@@ -1,4 +1,4 @@
-// A lock file that only one process can hold at a time.
+// Locks a file that only one process can hold at a time.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@
 
 namespace bulkhead::program {
 
-// Locks the file and writes the process id to it for information. The kernel holds the lock on the
-// open file, so a file left by a terminated process is not locked. The lock is held until the
-// descriptor is closed. Returns an empty descriptor if another process holds the lock, and an error
-// if the file cannot be created or is not a regular file.
+// Locks the file until the returned descriptor is closed, and writes the process ID to the file for
+// information.
+//
+// Returns an empty descriptor if another process holds the lock, and an error if the file cannot be
+// created or is not a regular file. The lock belongs to the open file, so the kernel releases it
+// when the process terminates, even if the file remains.
 Result<OwnedFd> acquire_instance_lock(const std::string &path);
 
 }  // namespace bulkhead::program

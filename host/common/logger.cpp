@@ -80,7 +80,7 @@ bool Logger::open_file() {
 void Logger::rotate_if_full() {
   struct stat mine{};
   if (::fstat(fd_, &mine) != 0 || static_cast<std::uint64_t>(mine.st_size) < max_file_bytes) return;
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) return;  // another gateway is rotating
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) return;  // another gateway is rotating the file
   struct stat now{};
   const bool still_ours = ::stat(path_.c_str(), &now) == 0 && now.st_ino == mine.st_ino;
   if (still_ours) {
@@ -99,7 +99,7 @@ void Logger::write_file(LogLevel level, std::string_view line) {
       timestamp() + " " + std::string(to_string(level)) + " " + std::string(line) + "\n";
   const std::lock_guard lock(mutex_);
   rotate_if_full();
-  // A write error cannot be reported anywhere.
+  // There is nowhere to report a write error.
   if (::write(fd_, stamped.data(), stamped.size()) < 0) return;
 }
 

@@ -1,14 +1,13 @@
-// The log file, and the log lines on standard error.
+// Writes log lines to the log file and to standard error.
 //
-// The file has mode 0600 and is rotated at max_file_bytes to .1 and .2 (three files in total).
-// Several gateways may write to the same file: each line is appended atomically, and only the
-// holder of the lock rotates the file.
+// The log file has mode 0600. When it reaches max_file_bytes, it is renamed to .1, and the previous
+// .1 to .2, so there are at most three files. Several gateways may share the file: each line is
+// appended atomically, and the file is rotated under a lock.
 //
-// A broken server fails in the same way at each retry. Therefore standard error shows identical
-// lines only once (among the last max_shown_lines different lines), unless verbose output is
-// requested.
+// A broken server fails with the same message on every retry. Unless verbose output is requested,
+// standard error therefore shows each line only once (max_shown_lines lines are remembered).
 //
-// Thread-safe. If the disk is full, log lines are lost; calls are not affected.
+// Thread-safe. Log lines that cannot be written, for example because the disk is full, are dropped.
 #pragma once
 
 #include <algorithm>
@@ -38,14 +37,14 @@ class Logger {
   Logger(const Logger &) = delete;
   Logger &operator=(const Logger &) = delete;
 
-  // Opens the log file. Without one, lines are written only to standard error.
+  // Opens the log file. Without a log file, lines are written only to standard error.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Logs only to the file, and suppresses this line on standard error from now on. Used for
-  // messages that the user sees in another form.
+  // Writes the line only to the log file, and suppresses later copies of it on standard error. Used
+  // for messages that the user sees in another form.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
-  // Holds standard error lines until release(), up to max_held_bytes; lines beyond this limit are
-  // written only to the file.
+  // hold() buffers the lines for standard error until release(). If the buffer exceeds
+  // max_held_bytes, further lines are written only to the log file.
   void hold();
   void release();
 

@@ -52,7 +52,7 @@ TEST_CASE("the log is rotated and limited") {
   TestFolder folder;
   const std::string path = folder / "a.log";
   Logger logger(LogLevel::info, LogLevel::error);
-  Logger other(LogLevel::info, LogLevel::error);  // a second gateway that uses the same file
+  Logger other(LogLevel::info, LogLevel::error);  // a second gateway with the same log file
   REQUIRE(logger.open(path));
   REQUIRE(other.open(path));
   const std::string line(8000, 'x');
@@ -69,7 +69,7 @@ TEST_CASE("the log is rotated and limited") {
 
 namespace {
 
-// Returns what this process writes to standard error while f runs.
+// Returns what `f` writes to standard error.
 template <class F>
 std::string standard_error_of(F f) {
   TestFolder folder;
@@ -139,7 +139,7 @@ TEST_CASE("if a pipe is full, lines are lost and nothing blocks") {
   CHECK(content(folder / "a.log").size() > 500'000);
 }
 
-TEST_CASE("launchers that download servers first have a longer connect time-out") {
+TEST_CASE("launchers that first download servers have a longer connect timeout") {
   CHECK(downloads_first("npx"));
   CHECK(downloads_first("/usr/bin/docker"));
   CHECK_FALSE(downloads_first("node"));
@@ -147,14 +147,14 @@ TEST_CASE("launchers that download servers first have a longer connect time-out"
   CHECK_FALSE(downloads_first(""));
 }
 
-TEST_CASE("a symbolic link is rejected as log file") {
+TEST_CASE("a log file that is a symbolic link is rejected") {
   TestFolder folder;
   std::filesystem::create_symlink("elsewhere", folder / "a.log");
   Logger logger(LogLevel::info, LogLevel::error);
   CHECK_FALSE(logger.open(folder / "a.log"));
 }
 
-TEST_CASE("make_private_dir() creates folders with mode 0700") {
+TEST_CASE("make_private_dir() creates directories with mode 0700") {
   TestFolder folder;
   REQUIRE(make_private_dir(folder / "a/b/c"));
   CHECK(mode_of(folder / "a/b/c") == 0700);

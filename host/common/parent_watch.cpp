@@ -13,7 +13,7 @@ Result<OwnedFd> watch_parent(pid_t parent) {
   if (::getppid() != parent) return OwnedFd();
   OwnedFd fd(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
   const int error = errno;
-  // The parent may have exited before pidfd_open(), and its pid may have been reused.
+  // If the parent exited before pidfd_open(), its PID may have been reused.
   if (::getppid() != parent) return OwnedFd();
   if (!fd) return fail(BH_E_IO, describe_errno("pidfd_open of the parent process", error));
   return fd;

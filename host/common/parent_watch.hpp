@@ -1,7 +1,8 @@
-// Ends a program when its parent process exits.
+// Detects that the parent process exits.
 //
-// A pidfd reports the exit immediately, even if another process keeps the parent's pipes open.
-// PR_SET_PDEATHSIG is not suitable: it is sent when the *thread* that forked exits.
+// The pidfd becomes readable as soon as the parent exits, even if another process keeps the
+// parent's pipes open. PR_SET_PDEATHSIG is not suitable, because its signal is sent when the
+// *thread* that forked exits.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +13,8 @@
 namespace bulkhead::program {
 
 // Returns a descriptor that becomes readable when the parent exits. The descriptor is empty if
-// `parent` is not, or is no longer, the parent of this process. Returns an error if the kernel call
-// failed.
+// `parent` is not the parent of this process, for example because it has already exited. Returns an
+// error if the system call fails.
 Result<OwnedFd> watch_parent(pid_t parent);
 
 }  // namespace bulkhead::program

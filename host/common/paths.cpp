@@ -15,8 +15,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns the value of an environment variable if it is an absolute path, otherwise an empty
-// string. The XDG specification requires that relative paths be ignored.
+// Returns the value of an environment variable, or an empty string if it is not an absolute path.
+// The XDG specification requires relative paths to be ignored.
 std::string absolute_env(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr && value[0] == '/' ? value : "";
@@ -28,7 +28,8 @@ std::string config_dir() {
   return base + "/bulkhead";
 }
 
-// Returns a field of this user's entry in the user database, or an empty string.
+// Returns a field of this user's entry in the user database, or an empty string if there is no
+// entry.
 std::string account(char *passwd::*member) {
   std::array<char, 16'384> buffer;
   passwd entry{};

@@ -1,4 +1,6 @@
-// Paths of the user who runs the program. Nothing is cached, so call these functions at start.
+// Returns the paths that depend on the user who runs the program.
+//
+// The results are not cached, so callers should request them once, at startup.
 #pragma once
 
 #include <string>
@@ -9,39 +11,41 @@
 
 namespace bulkhead::program {
 
-// Returns $HOME, otherwise the home folder in the user database, or "/" if neither is known.
+// Returns $HOME. If it is unset, returns the home directory from the user database, or "/" if there
+// is none.
 std::string home_dir();
-std::string user_name();  // the numeric id if unknown
+std::string user_name();  // the numeric user ID if the name is unknown
 
-// Returns $XDG_CONFIG_HOME/bulkhead/profile.toml, the file that is read without --config.
+// Returns $XDG_CONFIG_HOME/bulkhead/profile.toml, the profile that is used without --config.
 std::string default_config_file();
 
-// Returns connectors.json in the same folder, which contains the servers added with the connector
-// API.
+// Returns the path of connectors.json, which contains the servers that were added with the
+// connector API. It is in the same directory as default_config_file().
 std::string user_layer_file();
 
-// Returns $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
+// Returns $XDG_STATE_HOME/bulkhead, or ~/.local/state/bulkhead if the variable is unset.
 std::string default_state_dir();
 
-// Returns the folder of plugins installed with this program: lib/bulkhead/plugins next to its bin
-// folder.
+// Returns the directory of the plugins that are installed with this program:
+// ../lib/bulkhead/plugins, relative to the directory of the executable.
 std::string own_plugin_dir();
 
-// Returns the folders of the service sockets of running gateways, in order of preference. The
-// folders do not depend on the profile, so `bulkhead status` finds the gateways of all profiles.
+// Returns the directories in which running gateways create their service sockets, in order of
+// preference. They do not depend on the profile, so `bulkhead status` finds the gateways of all
+// profiles.
 std::vector<std::string> control_dirs();
 
-// Creates the folder and its parents (0700 each). Returns an error if the folder exists and is a
-// link, belongs to another user, or is open to others.
+// Creates the directory and its missing parents with mode 0700. Returns an error if the directory
+// exists and is a symbolic link, belongs to another user or is accessible to others.
 Result<void> make_private_dir(const std::string &path);
 
-// Returns the path without symbolic links and dots, or unchanged if it does not exist.
+// Resolves symbolic links and "." and "..". Returns the path unchanged if it does not exist.
 std::string resolved_path(const std::string &path);
 
-// Replaces the home folder with "~", for messages.
+// Replaces the home directory at the start of the path with "~", for messages.
 std::string tilde(std::string_view path);
 
-// Formats an errno value as "name: reason" without strerror(), which is not thread-safe.
+// Returns "what: reason" for an errno value. Used instead of strerror(), which is not thread-safe.
 std::string describe_errno(std::string_view what, int error);
 
 }  // namespace bulkhead::program

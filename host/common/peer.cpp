@@ -17,8 +17,8 @@ namespace {
 
 constexpr int most_ancestors = 256;
 
-// Returns the fourth field of /proc/PID/stat. The second field, the name, may contain any
-// character, even a parenthesis.
+// Returns the parent process ID, the fourth field of /proc/PID/stat. The second field is the
+// process name, which may contain any character, including ')'.
 std::optional<pid_t> parent_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -28,7 +28,7 @@ std::optional<pid_t> parent_of(pid_t pid) {
   std::string_view text(buffer.data(), static_cast<std::size_t>(n));
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos || name_end + 4 > text.size()) return std::nullopt;
-  text.remove_prefix(name_end + 4);  // ") S "
+  text.remove_prefix(name_end + 4);  // skips ") S "
   pid_t parent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parent);
   if (error != std::errc{} || end == text.data()) return std::nullopt;
@@ -48,8 +48,8 @@ bool peer_may_ask(int fd, pid_t own) {
     if (pid == own) return false;
     if (pid == 1) return true;
     const auto parent = parent_of(pid);
-    if (!parent) return false;      // the process has exited or cannot be accessed
-    if (*parent == 0) return true;  // first process of this namespace, or outside of it
+    if (!parent) return false;      // the process has exited, or its entry cannot be read
+    if (*parent == 0) return true;  // the first process of this PID namespace, or one outside
     pid = *parent;
   }
   return false;

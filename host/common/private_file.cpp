@@ -44,7 +44,7 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing) {
   const std::string path = folder + "/" + name;
-  std::string beside = path + ".XXXXXX";  // created by mkostemp: unique, mode 0600
+  std::string beside = path + ".XXXXXX";  // mkostemp() creates a unique file with mode 0600
   OwnedFd fd(::mkostemp(beside.data(), O_CLOEXEC));
   if (!fd) return fail(BH_E_IO, describe_errno(path, errno));
   bool good = true;
@@ -57,7 +57,6 @@ Result<void> write_private(const std::string &folder, const std::string &name,
     }
   }
   good = good && ::fsync(fd.get()) == 0;
-  // rename() replaces an existing file; link() fails if the file exists.
   const bool replace = existing == Existing::replace;
   good = good && (replace ? ::rename(beside.c_str(), path.c_str())
                           : ::link(beside.c_str(), path.c_str())) == 0;

@@ -1,4 +1,4 @@
-// Files that only this user can read and write, written atomically.
+// Reads, writes and locks files that only this user can access.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace bulkhead::program {
 
-// Reads the whole of a regular file that only this user can access. Returns BH_E_NOT_FOUND if it
-// does not exist, BH_E_DENIED if it belongs to another user or is accessible to others, and
-// BH_E_LIMIT if it has more than `most` bytes.
+// Reads a regular file that only this user can access. Returns BH_E_NOT_FOUND if the file does not
+// exist, BH_E_DENIED if it belongs to another user or is accessible to others, and BH_E_LIMIT if it
+// is larger than `most` bytes.
 Result<std::string> read_private(const std::string &path, std::size_t most);
 
 enum class Existing : std::uint8_t { replace, keep };
 
-// Writes folder/name atomically with mode 0600: writes a unique temporary file in the folder,
-// synchronizes it and renames it. Returns BH_E_DENIED if the file exists and `existing` is keep.
+// Writes folder/name atomically with mode 0600: writes a temporary file in the same directory,
+// calls fsync() and renames the file. Returns BH_E_DENIED if the file exists and `existing` is
+// keep.
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing = Existing::replace);
 
-// Locks the file until the result is closed. Waits at most wait_ms. Returns BH_E_UNAVAILABLE if
-// another process still holds the lock.
+// Locks the file until the returned descriptor is closed. Returns BH_E_UNAVAILABLE if another
+// process holds the lock for longer than wait_ms.
 Result<OwnedFd> lock_file(const std::string &path, std::uint64_t wait_ms);
 
 }  // namespace bulkhead::program

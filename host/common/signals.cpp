@@ -25,13 +25,13 @@ constexpr int exit_interrupted = 130;
 std::atomic<void (*)(void *)> stop_function{nullptr};
 std::atomic<void *> stop_argument{nullptr};
 std::atomic<int> asked{0};
-bool on_terminal = false;  // set before any handler is installed
-int terminal_fd = -1;      // the controlling terminal; set before any handler is installed
+bool on_terminal = false;  // set before the handlers are installed
+int terminal_fd = -1;      // the controlling terminal; set before the handlers are installed
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Files to remove if a signal ends the process immediately. The size is fixed because a signal
-// handler cannot allocate memory.
+// A file to remove if a signal terminates the process immediately. The array has a fixed size
+// because a signal handler cannot allocate memory.
 struct KilledFile {
   std::atomic<bool> used{false};
   char path[sizeof(sockaddr_un::sun_path)] = {};
@@ -53,7 +53,7 @@ void on_signal(int) {
   const int saved = errno;
   const auto stop = stop_function.load();
   if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
-  // Servers get a few seconds to end. Without a message, the user would press Ctrl-C again.
+  // Servers have a few seconds to exit. The message tells the user that Ctrl-C has taken effect.
   static constexpr std::string_view text =
       "\r\033[KStopping; press Ctrl-C again to exit immediately.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
@@ -61,7 +61,8 @@ void on_signal(int) {
   errno = saved;
 }
 
-// Returns true if the terminal has been closed since the start; SIGHUP then reports the hang-up.
+// Returns true if the terminal was closed after startup. SIGHUP then means that the user has
+// disconnected.
 bool terminal_closed() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};
@@ -108,7 +109,7 @@ void install_signal_handlers() {
   ::sigaction(SIGPIPE, &action, nullptr);
 
   action.sa_handler = on_signal;
-  action.sa_flags = 0;  // interrupted system calls return, which ends any wait
+  action.sa_flags = 0;  // interrupted system calls return EINTR, so every wait ends
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
@@ -151,7 +152,7 @@ bool stop_requested() noexcept {
 }
 
 void raise_file_limit() noexcept {
-  // A higher limit would slow down children that close every possible descriptor at start.
+  // A higher limit would slow down child processes that close every possible descriptor at startup.
   constexpr rlim_t enough = 65'536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -1,4 +1,4 @@
-// The program's signal handlers. The core library does not install any.
+// Installs the signal handlers of the program. The core library installs none.
 #pragma once
 
 #include <string>
@@ -12,33 +12,35 @@ class Reactor;
 
 namespace bulkhead::program {
 
-// Ignores SIGPIPE. SIGINT and SIGTERM stop the current host; the second of these signals ends the
-// process immediately with exit code 130. SIGHUP requests a reload if a watcher is installed and
-// the terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start (nohup),
-// it remains ignored.
+// Installs the handlers:
+// - SIGPIPE is ignored.
+// - SIGINT and SIGTERM stop the current host. The second of these signals terminates the process
+//   immediately with exit code 130.
+// - SIGHUP requests a reload. If watch_reload_signal() was not called or the terminal was closed,
+// it
+//   stops the host instead. If SIGHUP was ignored at startup (nohup), it remains ignored.
 void install_signal_handlers();
 
-// Registers a socket file, which is removed if a signal ends this process immediately. At most 64
-// files per process. unregister_file() unregisters it. Used on one thread.
+// Registers a socket file that is removed if a signal terminates this process immediately. A
+// process can register at most 64 files. Both functions must be called on the same thread.
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the function that signal handlers call; it must be async-signal-safe. If `stop` is {}, a
-// signal ends the process.
+// Sets the function that the signal handlers call to stop the program. It must be
+// async-signal-safe. If `stop` is {}, the first signal terminates the process.
 void set_signalled(bh::Callback stop) noexcept;
-// Sets the host that signals stop, or null.
+// Sets the host that a signal stops. Null for none.
 void set_signalled_host(Host *host) noexcept;
 
-// For each SIGHUP that does not report a closed terminal, calls on_signal from the loop until
-// Reactor::forget() is called for its object or the reactor is destroyed. Pending signals are
-// merged. Call this function once per process.
+// Calls `on_signal` from the loop after each SIGHUP that requests a reload. Signals that arrive
+// before the loop runs are merged. The calls stop when the reactor is destroyed or
+// Reactor::forget() is called with on_signal.arg. Call this function once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
-// Returns true if a signal has requested a stop.
 bool stop_requested() noexcept;
 
-// Raises the soft limit of open files to the hard limit, at most 65,536, because 4096 sessions and
-// 200 servers need more than the usual 1024. Children inherit the limit.
+// Raises the soft limit of open files to the hard limit, but to at most 65,536. The usual soft
+// limit of 1024 is too low for 4096 sessions and 200 servers. Child processes inherit the limit.
 void raise_file_limit() noexcept;
 
 }  // namespace bulkhead::program

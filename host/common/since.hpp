@@ -1,4 +1,4 @@
-// Times in the session database: parses --since and formats timestamps for people.
+// Parses the value of --since and formats the timestamps of the session database.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@ namespace bulkhead::program {
 inline constexpr const char *since_usage =
     "--since must be a duration such as 30s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00:00Z";
 
-// Returns the time as a UTC timestamp that can be compared with those in the session database, or
-// nullopt if the string is not a time.
+// Converts the value of --since to a UTC timestamp that can be compared with those in the session
+// database. Returns nullopt if the value is invalid.
 std::optional<std::string> since_text(std::string_view since);
 
-// Formats a timestamp from the session database ("2026-01-31T12:00:00.123Z") as "2026-01-31
-// 13:00:00.123" in local time, or with a "Z" in UTC. Other strings are returned unchanged.
+// Formats a timestamp of the session database, such as "2026-01-31T12:00:00.123Z". The result is
+// "2026-01-31 13:00:00.123" in local time, or "2026-01-31 12:00:00.123Z" if `utc` is true. Other
+// strings are returned unchanged.
 std::string shown_time(std::string_view timestamp, bool utc);
 
 }  // namespace bulkhead::program

@@ -7,7 +7,7 @@
 
 using namespace bulkhead::program;
 
-TEST_CASE("times are read with and without an offset") {
+TEST_CASE("times are parsed with and without an offset") {
   CHECK(since_text("2026-01-31T12:00:00Z") == "2026-01-31T12:00:00");
   CHECK(since_text("2026-01-31T12:00:00+05:30") == "2026-01-31T06:30:00");
   CHECK(since_text("2026-01-31 12:00:00.5z") == "2026-01-31T12:00:00");

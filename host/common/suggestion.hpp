@@ -1,4 +1,4 @@
-// "did you mean": finds known names that resemble a mistyped name.
+// Suggests known names for a mistyped name ("did you mean ...?").
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace bulkhead::program {
 
-// Returns at most three names, the most similar first: the name with the fewest different
-// characters, and names that contain every word of `typed` ("files read" in "files__file_read";
-// case is ignored).
+// Returns up to three similar names, the best match first: the name with the smallest edit
+// distance, followed by names that contain every word of `typed`. For example, "files read" matches
+// "files__file_read". Ignores case.
 std::vector<std::string> similar_names(std::string_view typed,
                                        const std::vector<std::string> &names);
 

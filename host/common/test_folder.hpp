@@ -1,4 +1,4 @@
-// A temporary folder for one test.
+// Creates a temporary directory for one test and removes it afterwards.
 #pragma once
 
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Also returns true for characters that change the text direction, because they can make a name
-// look like another name.
+// Also matches characters that change the text direction, because they can make one name look like
+// another.
 bool is_control(char32_t c) {
   return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
          c == 0x2028 || c == 0x2029;
@@ -82,7 +82,7 @@ void Table::widen(std::vector<std::size_t> *width) const {
   }
 }
 
-// Omits columns of width 0.
+// Skips columns of width 0.
 void Table::append_line(std::string *out, const Row &cells, bool is_header,
                         const std::vector<std::size_t> &width) const {
   const std::size_t begin = out->size();

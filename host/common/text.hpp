@@ -1,4 +1,5 @@
-// Text for terminals. Server text is untrusted, and terminals interpret control characters.
+// Formats text for terminals. Server text must pass through printable(), because it is untrusted
+// and terminals interpret control characters.
 #pragma once
 
 #include <cstddef>
@@ -9,35 +10,36 @@
 
 namespace bulkhead::program {
 
-// Replaces control characters (C0, DEL, C1, direction marks) and invalid UTF-8 with '?'. If
-// keep_lines is true, newlines and tabs are kept.
+// Replaces control characters (C0, DEL, C1), characters that change the text direction, and invalid
+// UTF-8 with '?'. If keep_lines is true, newlines and tabs are kept.
 std::string printable(std::string_view text, bool keep_lines = false);
 
-// Returns the first line, cut to max_columns with an ellipsis. Requires printable text.
+// Returns the first line. If it is longer than max_columns, it is truncated and ends with an
+// ellipsis. `text` must be printable.
 std::string first_line(std::string_view text, std::size_t max_columns);
 
-// Returns the width of a UTF-8 text, counting each code point as one column. This is sufficient to
-// align names.
+// Returns the display width of a UTF-8 text. Each code point counts as one column, which is
+// sufficient to align names.
 std::size_t columns(std::string_view text) noexcept;
 
-// Returns, for example, "1 tool" or "2 tools".
+// Returns the count and the noun, with a plural "s" if needed: "1 tool", "2 tools".
 std::string counted(std::uint64_t count, std::string_view noun);
 
-// Formats a duration: "840 ms", "12 s", "3 min 12 s", "2 h 5 min", "4 d 3 h".
+// Formats a duration with one or two units: "840 ms", "12 s", "3 min 12 s", "2 h 5 min", "4 d 3 h".
 std::string duration(std::uint64_t milliseconds);
 
-// A text table. Each column is as wide as its widest cell, with two spaces between columns; the
-// last column is not padded. Columns whose header begins with '>' are right-aligned.
+// Formats a table. Columns are separated by two spaces, and each is as wide as its widest cell; the
+// last column is not padded. A column is right-aligned if its header begins with '>'.
 class Table {
  public:
   explicit Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
   void add(std::vector<std::string> row);  // missing cells are empty; surplus cells are ignored
   bool empty() const noexcept { return rows_.empty(); }
-  // Returns the complete table. Empty columns are omitted.
+  // Returns the whole table without its empty columns.
   std::string str(std::string_view indent = "") const;
-  // Returns the rows added since the last call, for a table that grows while it is printed. The
-  // first call returns the headers as well. All columns are printed, and no column becomes
-  // narrower.
+  // Returns the rows that were added since the last call, for a table that is printed while it
+  // grows. The first call also returns the headers. Empty columns are printed, and columns can only
+  // become wider.
   std::string take_rows();
 
  private:

@@ -10,15 +10,15 @@ TEST_CASE("text from a server cannot control the terminal") {
   CHECK(printable("two\nlines\t\r", true) == "two\nlines\t?");
   CHECK(printable("na\xC3\xAFve") == "na\xC3\xAFve");
   CHECK(printable("\xC2\x9B"
-                  "2J") == "?2J");  // C1, an escape on some terminals
+                  "2J") == "?2J");  // C1 control character
   CHECK(printable("\xE2\x80\xAE"
                   "gpj.exe") == "?gpj.exe");              // right-to-left override
   CHECK(printable("\xC3(\xED\xA0\x80\xF5") == "?(????");  // invalid, surrogate, out of range
   CHECK(printable("\xE2\x82") == "??");
-  CHECK(printable("\xC0\x80") == "??");  // overlong
+  CHECK(printable("\xC0\x80") == "??");  // overlong encoding
 }
 
-TEST_CASE("the first line is cut at a column and never inside a character") {
+TEST_CASE("a line is truncated at a column and never inside a character") {
   CHECK(first_line("\n one \ntwo", 10) == "one");
   CHECK(first_line("abcdef", 6) == "abcdef");
   CHECK(first_line("abcdef", 5) == "abcd…");
@@ -52,7 +52,7 @@ TEST_CASE("a table aligns its columns and omits empty columns") {
         "  longer  1234\n");
 }
 
-TEST_CASE("a table that grows prints its headers once and stays aligned") {
+TEST_CASE("a growing table prints its headers once and stays aligned") {
   Table table({"NAME", ">N", "NOTE"});
   CHECK(table.take_rows() == "NAME  N  NOTE\n");
   CHECK(table.take_rows().empty());

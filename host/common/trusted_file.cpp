@@ -31,7 +31,8 @@ std::unexpected<Error> opening_failed(const std::string &path, int error) {
   return fail(BH_E_IO, describe_errno(path, error));
 }
 
-// Opens one path segment if only one of `owners` could have created it.
+// Opens one component of the path. Returns an error if a user other than `owners` could have
+// created it.
 Result<OwnedFd> step(int folder, const std::string &name, const std::string &path, bool last,
                      const std::vector<uid_t> &owners) {
   const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -39,7 +40,7 @@ Result<OwnedFd> step(int folder, const std::string &name, const std::string &pat
   if (!fd) {
     const int error = errno;
     struct stat info{};
-    // O_DIRECTORY on a link fails with ENOTDIR.
+    // Opening a symbolic link with O_DIRECTORY fails with ENOTDIR.
     if (error == ENOTDIR && ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(info.st_mode)) {
       return opening_failed(path, ELOOP);

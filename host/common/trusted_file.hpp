@@ -1,4 +1,4 @@
-// Reads files that only an administrator can have written.
+// Reads files that only trusted users, such as root, can have written.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,15 @@
 
 namespace bulkhead::program {
 
-// Reads a complete file of at most `most` bytes. The file and every folder in its path must belong
-// to one of `owners` and be writable only by their owner. (A folder with the sticky bit may also be
-// writable by others, since they cannot replace files of other users.) Links are not followed.
-// `path` must be absolute.
+// Reads a file of at most `most` bytes. The file and every directory in its path must belong to one
+// of `owners` and be writable only by that owner. (A directory with the sticky bit may also be
+// writable by others, because they cannot replace files of other users.) Symbolic links are not
+// followed.
 //
-// Returns BH_E_NOT_FOUND if there is no such file, BH_E_DENIED if others could have written it or
-// it is not a regular file, BH_E_LIMIT if it is too large, and BH_E_IO if it is not readable. The
-// error names the fault and its path.
+// Returns BH_E_INVALID if the path is not absolute or contains "..", BH_E_NOT_FOUND if the file
+// does not exist, BH_E_DENIED if others could have written it or it is not a regular file,
+// BH_E_LIMIT if it is too large, and BH_E_IO if it cannot be read. The error text names the path
+// that caused the error.
 Result<std::string> read_trusted(const std::string &path, const std::vector<uid_t> &owners,
                                  std::size_t most);
 

@@ -54,13 +54,12 @@ TEST_CASE("a file that is writable by others is rejected") {
     CHECK(has(s.why(), s.file + ": is writable by users other than its owner"));
   }
   ::chmod(s.file.c_str(), 0644);
-  // A file in a folder that is writable by others is also rejected ...
+  // A file in a directory that others can write to is also rejected ...
   ::chmod((s.folder / "etc").c_str(), 0777);
   CHECK(has(s.why(), s.folder / "etc: is writable by users other than its owner"));
-  ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit protects it
+  ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit is set
   CHECK(s.why() == "read");
   ::chmod((s.folder / "etc").c_str(), 0755);
-  // The owner is not one of the permitted owners.
   const auto other = read_trusted(s.file, {::geteuid() + 1}, 100);
   CHECK(other.error().code == BH_E_DENIED);
   CHECK(has(other.error().text, "is owned by user"));

@@ -1,4 +1,4 @@
-// The command `bulkhead aggregator`: the parent program provides the servers and calls their tools.
+// Implements `bulkhead aggregator`. The parent program provides the servers and calls their tools.
 #include <unistd.h>
 
 #include <map>
@@ -21,19 +21,19 @@
 namespace bulkhead::program {
 namespace {
 
-// These are held until the gateway ends: the instance lock, and a descriptor that watches the
-// parent.
+// The instance lock, and a descriptor that becomes readable when the parent exits. Both are held
+// until the program exits.
 struct Guards {
   OwnedFd lock, parent;
 };
 
-// Returns nullopt if another aggregator is running; this process then exits without an error. Until
-// this check, the process must not read any input, because the input belongs to the other
-// aggregator.
+// Returns nullopt if another aggregator holds the lock or the parent has exited; the program then
+// exits successfully. It must not read standard input before this check, because the input may be
+// intended for the other aggregator.
 Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   Guards guards;
-  // If the parent is process 1, its exit ends all processes, so it need not be watched. If
-  // parent_pid is 0, no parent is watched.
+  // If the parent is process 1, its exit terminates all processes anyway. --parent-pid 0 disables
+  // the watch.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
   if (parent > 1 || arguments.parent_pid > 0) {
     auto watched = watch_parent(parent);
@@ -50,8 +50,8 @@ Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   return guards;
 }
 
-// This process both connects to servers and starts them, so it needs the combined privileges of the
-// gateway's aggregator and launcher. Each started server has its own sandbox.
+// This process connects to servers and also starts servers, so it needs the privileges of both the
+// "aggregator" and the "launcher" compartment. Each server that it starts has its own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
   Confinement confinement;
   confinement.role = "aggregator";
@@ -63,9 +63,9 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins before confinement. After confinement, an ordinary user is in a user
-// namespace where root's files appear to belong to 65534. If a plugin cannot be opened, the error
-// is reported later, when it is known whether the plugin is required.
+// Opens and checks the plugins before this process is confined, because an unprivileged user is
+// then in a user namespace in which files of root appear to belong to user 65534. A plugin that
+// cannot be opened is reported later, when it is known whether it is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {

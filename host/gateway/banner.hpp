@@ -1,4 +1,4 @@
-// Text that the gateway prints at start.
+// Formats the text that the gateway prints at startup.
 #pragma once
 
 #include <string>
@@ -11,29 +11,28 @@ namespace bulkhead::program {
 
 struct BannerFacts {
   std::string version;
-  std::vector<std::string> endpoints;  // as in Host::status()
-  std::string metrics;                 // IP:PORT; empty: no metrics over TCP
-  std::string config;                  // empty: no configuration
-  std::string project;                 // the project file; empty: none
+  std::vector<std::string> endpoints;  // URLs, as in Host::status()
+  std::string metrics;                 // IP:PORT of /metrics; empty if it is not served over TCP
+  std::string config;                  // configuration file; empty if there is none
+  std::string project;                 // project file; empty if there is none
   std::string log_file, state_dir;
   bool needs_token = false;  // clients must send a bearer token
-  std::string token_file;    // contains the token; empty: it is in the configuration
+  std::string token_file;    // contains the token; empty if the token is in the configuration
 };
 
-// Determines whether the listener at this URL requires a token, and which file contains the token.
-// `config_json` is the transport's configuration. A listener that is not on loopback always
-// requires a token.
+// Sets needs_token and token_file for the listener at this URL. `config_json` is the configuration
+// of its transport. A listener that is not on loopback always requires a token.
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 
-// Returns the banner: the address, the locations of files, and a configuration block for each
-// client.
+// Returns the banner: the address, the paths of files, and a configuration block for each client.
 std::string banner(const BannerFacts &facts);
 
-// Returns the table of servers with their states and counts, and the names that are not offered.
+// Returns the table of servers with their states and counts, followed by the names that are not
+// offered.
 std::string servers_report(const HostStatus &status);
 
-// Returns, for example, "connecting: 3 of 10 ready, 1 failed, waiting for github, files".
+// Returns a line such as "connecting: 3 of 10 ready, 1 failed, waiting for github, files".
 std::string progress_line(const HostStatus &status);
 
 }  // namespace bulkhead::program

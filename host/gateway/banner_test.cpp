@@ -96,7 +96,7 @@ TEST_CASE("find_token() detects required tokens") {
   CHECK(found("http://10.1.2.3:1/mcp", R"({"token":""})") == "token F");
 }
 
-TEST_CASE("the report shows failed servers with the reason") {
+TEST_CASE("the report shows why servers failed") {
   HostStatus status;
   CHECK(servers_report(status) == "No servers are configured.\n");
   status.servers = {server("good", ServerState::ready, 26),
@@ -114,7 +114,7 @@ TEST_CASE("the report shows failed servers with the reason") {
   CHECK(has(text, "Not offered: a__b: two servers offer it\n"));
 }
 
-TEST_CASE("progress counts enabled servers and names the pending servers") {
+TEST_CASE("the progress line counts enabled servers and names the pending ones") {
   HostStatus status;
   status.servers = {server("a", ServerState::ready),      server("b", ServerState::connecting),
                     server("c", ServerState::connecting), server("d", ServerState::disabled),
@@ -122,7 +122,7 @@ TEST_CASE("progress counts enabled servers and names the pending servers") {
   CHECK(progress_line(status) == "connecting: 1 of 5 ready, 1 idle, 1 failed, waiting for b, c");
 }
 
-TEST_CASE("a status snapshot is JSON and can be shown as text") {
+TEST_CASE("a status snapshot is valid JSON and can be formatted as text") {
   HostStatus status;
   status.endpoints = {"http://127.0.0.1:8808/mcp"};
   status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
@@ -187,7 +187,7 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   }
 }
 
-TEST_CASE("the status of a gateway without faults is short") {
+TEST_CASE("the status of a healthy gateway is short") {
   HostStatus status;
   ProcessFacts process;
   process.pid = 1;

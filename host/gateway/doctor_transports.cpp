@@ -30,7 +30,7 @@ using bh::json::member_text;
 
 constexpr int connect_wait_ms = 2'000;
 
-// Returns 0 if a process accepts connections at the address, otherwise errno.
+// Returns 0 if a process accepts connections at this address, otherwise an errno value.
 int try_connect(const sockaddr *address, socklen_t size) {
   const OwnedFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno;
@@ -51,8 +51,8 @@ int try_connect(const std::string &path) {
   return try_connect(reinterpret_cast<const sockaddr *>(&address), sizeof address);
 }
 
-// `service` is the hand-off target from a transport's configuration: "unix:/path",
-// "127.0.0.1:8443", "[::1]:8443" or "localhost:8443".
+// `service` is the address of the service that receives the connections that are not MCP ("handoff"
+// in the configuration): "unix:/path", "127.0.0.1:8443", "[::1]:8443" or "localhost:8443".
 int try_service(std::string_view service) {
   if (service.starts_with("unix:")) return try_connect(std::string(service.substr(5)));
   const std::size_t colon = service.rfind(':');
@@ -76,8 +76,8 @@ int try_service(std::string_view service) {
   return try_connect(reinterpret_cast<const sockaddr *>(&v4), sizeof v4);
 }
 
-// Returns the socket file of "unix:/path" or "hybrid:/path:PORT". Connections from guests to PORT
-// arrive at /path_PORT; connections to /path go to the guest.
+// Returns the path of the socket for "unix:/path" or "hybrid:/path:PORT". In the hybrid case,
+// guests connect to PORT through /path_PORT, and the host connects to the guest through /path.
 std::string file_of(std::string_view address, bool toward_guest) {
   if (address.starts_with("unix:")) return std::string(address.substr(5));
   const std::string_view rest = address.substr(std::string_view("hybrid:").size());
@@ -151,7 +151,7 @@ class GuestSockets {
         "Stop that program, or choose another path: a gateway does not replace a socket in use.");
   }
 
-  // Returns false if no socket can be created at this path.
+  // Returns false, and adds a finding, if no socket can be created at this path.
   bool folder(const std::string &path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string in = parent.empty() ? "." : parent.string();
@@ -203,7 +203,7 @@ class GuestSockets {
   bool others_ = false;
 };
 
-// Loads and configures the plugin like `serve`, without starting it.
+// Loads and configures the plugin as `serve` does, but does not start it.
 bool configurable(const Profile &profile, const PluginUse &use, Findings *findings) {
   Profile alone = profile;
   for (auto *uses : {&alone.tools, &alone.policies, &alone.telemetry, &alone.services}) {

@@ -1,5 +1,5 @@
-// The transport checks of doctor: whether transports can be configured and whether guest sockets
-// can be created and reached. Addresses are never bound, and connections are closed immediately.
+// Checks for `doctor` whether transports can be configured, and whether the sockets for guests can
+// be created and reached. Binds no addresses and closes connections immediately.
 #pragma once
 
 #include <string>

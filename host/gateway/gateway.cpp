@@ -1,4 +1,4 @@
-// The commands `serve` and `stdio`: run a gateway until it is stopped.
+// Implements `serve` and `stdio`: runs a gateway until it is stopped.
 #include <unistd.h>
 
 #include <memory>
@@ -25,7 +25,7 @@
 namespace bulkhead::program {
 namespace {
 
-// A gateway in a single process.
+// A gateway that runs in a single process.
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
@@ -42,11 +42,12 @@ class Gateway {
       front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_failed);
     });
-    // Called while a change is in progress; evaluated later.
+    // The host calls this during a change, so on_status() defers its work.
     options.on_status = [this] { on_status(); };
-    // stdio has one client. Its servers are started when the client's capabilities are known.
+    // `stdio` has one client. Servers are started once the client's capabilities are known.
     options.eager = front_.is_serve();
-    options.sealing_key = random_key();  // for sessions that are evicted to make room
+    // seals session IDs, so that evicted sessions can be resumed
+    options.sealing_key = random_key();
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
@@ -152,8 +153,8 @@ class Gateway {
     return backend;
   }
 
-  // If there are 200 servers, one loop iteration may bring many changes. They are evaluated once,
-  // after the iteration.
+  // With many servers, one loop iteration may bring many changes. They are evaluated once, after
+  // the iteration.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
@@ -168,14 +169,14 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
-  // Declared before host_, because its threads may write to these members until it is destroyed.
+  // Declared before host_, whose pool threads use these members until it is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<ServiceApi> api_;
-  OwnedFd metrics_listener_;  // held until the metrics server uses it
+  OwnedFd metrics_listener_;  // held until the metrics server takes it
   std::optional<MetricsServer> metrics_;
   bool started_ = false, report_pending_ = false;
 };
@@ -187,7 +188,7 @@ int run_gateway(Arguments arguments, Arguments::Serves serves) {
   if (serves == Arguments::Serves::stdio && !arguments.single_process) {
     if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
       const Limits limits = loaded->profile.limits;
-      loaded->profile = {};  // contains credentials
+      loaded->profile = {};  // it contains credentials that are not needed
       return run_joined_stdio(arguments, *std::move(gateway), limits);
     }
   }

@@ -19,7 +19,8 @@
 namespace bulkhead::program {
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.serves == Arguments::Serves::http),
-      config_(resolved_path(loaded.file)),  // absolute, because `status` may run in another folder
+      // absolute, because `status` may run in another directory
+      config_(resolved_path(loaded.file)),
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
@@ -36,7 +37,7 @@ GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &load
 void GatewayFront::begin() {
   open_log();
   raise_file_limit();
-  if (is_serve_) logger_.hold();  // the banner is printed first
+  if (is_serve_) logger_.hold();  // the banner comes first
   for (const std::string &note : notes_) logger_.log(LogLevel::warn, "profile", note);
 }
 
@@ -49,7 +50,7 @@ void GatewayFront::open_log() {
 }
 
 void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
-  // During startup, failed servers are shown in the table with the reason.
+  // Failed servers are shown in the table after startup, together with the reason.
   if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
     logger_.log_to_file(level, component, text);
   } else {
@@ -120,7 +121,7 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
 
 namespace {
 
-// Returns the pid of a gateway of this user that is listening on this address, or an empty string.
+// Returns the process ID of the user's gateway that listens on this address, or an empty string.
 std::string gateway_listening_on(std::string_view address) {
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
@@ -146,7 +147,8 @@ std::string gateway_listening_on(std::string_view address) {
 }  // namespace
 
 int GatewayFront::give_up(Error error) {
-  // "cannot listen on ADDRESS: the address is already in use by another program; ..."
+  // The text is "cannot listen on ADDRESS: the address is already in use by another program; stop
+  // it, or ...".
   constexpr std::string_view begin = "cannot listen on ",
                              taken = ": the address is already in use ",
                              by_another = "by another program; stop it, or";

@@ -1,7 +1,7 @@
-// Output and logging of serve and stdio, for single-process and supervised gateways: the log file,
-// the banner, startup progress, and the process part of the status.
+// Implements the user interface of `serve` and `stdio`: the log file, the banner, the startup
+// progress and the process facts in the status. Used by single-process and supervised gateways.
 //
-// Used on the gateway's thread, except log().
+// Only log() is thread-safe. All other functions are called on the gateway's thread.
 #pragma once
 
 #include <atomic>
@@ -27,27 +27,26 @@ class GatewayFront {
   bool is_serve() const noexcept { return is_serve_; }
   LogLevel log_level() const { return logger_.level(); }
 
-  // Opens the log and raises the limit of open files. Log lines are held until the banner is
-  // printed.
+  // Opens the log file and raises the limit of open files. Log lines for standard error are held
+  // until the banner is printed.
   void begin();
-  // Thread-safe.
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Returns null if no socket could be opened; the log has the reason.
+  // Returns null if the socket cannot be created; the reason is logged.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // If --parent-pid is set, calls `gone` when that process exits. `owner` is the owner of the
-  // watch, see Reactor.
+  // Calls `gone` when the process in --parent-pid exits. Does nothing without --parent-pid. `owner`
+  // owns the watch (see Reactor).
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
-  // Opens the listener of gateway.metrics_listen. Returns an empty descriptor if none is
-  // configured. For stdio, or if --no-listen is set, an address in use causes only a warning,
-  // because several such gateways may run.
+  // Opens the listener for gateway.metrics_listen. Returns an empty descriptor if no address is
+  // configured. For `stdio` and --no-listen, several gateways may have the same configuration, so
+  // an address in use causes only a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // Prints the banner, followed by the held log lines. Call it once the gateway is listening.
+  // Prints the banner, followed by the held log lines. Called once the gateway is listening.
   void show_banner(const HostStatus &status);
-  // Shows startup progress. When `settled` is set, shows the server table once; subsequent calls do
-  // nothing.
+  // Shows startup progress. The first call with `settled` shows the table of servers, and later
+  // calls do nothing.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
-  // Reports why the gateway cannot start or why it ended. Returns an exit code.
+  // Reports why the gateway cannot start or had to stop. Returns the exit code.
   int give_up(Error error);
 
   ProcessFacts process_facts(std::string socket) const;
@@ -57,12 +56,12 @@ class GatewayFront {
 
   const bool is_serve_;
   const std::string config_, project_, state_dir_;
-  std::string metrics_;                // the TCP address of /metrics
+  std::string metrics_;                // TCP address of /metrics
   std::string http_id_, http_config_;  // of the first HTTP transport
   const std::vector<std::string> notes_;
   const int parent_pid_;
   const bool no_listen_;
-  OwnedFd parent_;  // readable when the parent has exited
+  OwnedFd parent_;  // becomes readable when the parent exits
   const std::uint64_t started_ms_;
   Logger logger_;
   std::atomic<bool> reported_{false};

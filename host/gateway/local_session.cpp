@@ -47,7 +47,7 @@ void LocalSession::on_message(std::string_view message) {
   mcp::ScanError error;
   if (!mcp::scan(message, &scan, &error)) return;
   if (scan.kind == mcp::Kind::request) {
-    // This client declares no capabilities, so the only request that servers may send is ping.
+    // The only request that servers may send is ping, because this client declares no capabilities.
     std::string reply = R"({"jsonrpc":"2.0","id":)" + std::string(scan.id.in(message));
     reply += scan.method == mcp::Method::ping
                  ? R"(,"result":{}})"

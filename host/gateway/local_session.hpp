@@ -1,7 +1,7 @@
-// An MCP client inside the program, for commands that send a few requests and exit.
+// An MCP client inside this program, for commands that send a few requests and exit.
 //
-// Used on one thread. Requests are sent one after another. Each call returns when the answer
-// arrives, the request times out, or a signal requests a stop.
+// Used on one thread, with one request at a time. A call returns when the response arrives, the
+// request times out, or a signal requests a stop.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class LocalSession {
  public:
   struct Failure {
     std::string text;        // one line for the user
-    std::string error_json;  // the server's error object, if it sent one
+    std::string error_json;  // the server's error object; empty if it sent none
   };
-  using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
+  using Answer = std::expected<std::string, Failure>;  // the JSON of `result`
 
   explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
-  // Creates a client of the host in this process. The host's loop runs while a request waits.
+  // Creates a client of the host in this process. The host's loop runs while a request is pending.
   explicit LocalSession(Host &host);
 
-  // Sends initialize and notifications/initialized.
+  // Sends `initialize` and `notifications/initialized`.
   std::expected<void, Failure> open();
   // `params` is a JSON object.
   Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
-  // Requests all pages of a list; returns the bytes of each item.
+  // Requests all pages of a list, and returns the JSON of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,
                                                         std::string_view key);
 
@@ -44,7 +44,7 @@ class LocalSession {
 
   const std::unique_ptr<SessionWire> wire_;
   std::uint64_t next_id_ = 0;
-  std::string waiting_for_;  // the token of the awaited id
+  std::string waiting_for_;  // the JSON of the pending request's ID
   bool answered_ = false;
   Answer answer_;
 };

@@ -16,7 +16,7 @@ LogLevel level_named(std::string_view name) noexcept {
   return LogLevel::info;
 }
 
-// A short command shows errors (with --verbose, all log lines) but writes no log file.
+// Commands show errors (all log lines with --verbose) but write no log file.
 ShortRun::ShortRun(const Arguments &arguments)
     : logger_(LogLevel::error,
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::error) {}
@@ -25,7 +25,7 @@ ShortRun::~ShortRun() {
   Console::get().progress("");
   if (host_ == nullptr) return;
   host_->request_stop();
-  host_->run();  // stops the servers within the profile's limits
+  host_->run();  // stops the servers within the limits of the profile
   set_signalled_host(nullptr);
 }
 
@@ -48,7 +48,7 @@ Result<void> ShortRun::start(Profile profile) {
     settle_ms_ = std::max(settle_ms_, def.connect_timeout_ms.value_or(0));
   }
   settle_ms_ += margin_ms;
-  // The user waits for this shutdown, and a server that reads its input ends quickly anyway.
+  // The user waits for the shutdown, and most servers exit quickly when their input is closed.
   constexpr std::uint64_t end_ms = 1'000;
   profile.limits.shutdown_grace_ms = std::min(profile.limits.shutdown_grace_ms, end_ms);
   HostOptions options;
@@ -60,7 +60,7 @@ Result<void> ShortRun::start(Profile profile) {
       "this command runs its own gateway, which has no approval surface; start a gateway with the "
       "same configuration (bulkhead serve) to use its servers";
   options.on_list = on_list_;
-  options.on_status = [this] {  // called while a change is in progress; evaluated later
+  options.on_status = [this] {  // called during a change, so the work is deferred
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;
     progress_pending_ = true;
     host_->reactor().defer(this, bh::callback<&ShortRun::show_progress>(this));

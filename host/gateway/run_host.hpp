@@ -1,5 +1,5 @@
-// A host for commands that send a few requests and exit. It has no transports; its client is a
-// LocalSession.
+// Runs a host for commands that send a few requests and exit. The host has no transports; its only
+// client is a LocalSession.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ namespace bulkhead::program {
 
 LogLevel level_named(std::string_view name) noexcept;
 
-// Starts the profile's servers and waits until each is ready or has failed; the destructor stops
-// them. Shows progress on a terminal.
+// Starts the servers of a profile, waits until each is ready or has failed, and stops them in the
+// destructor. Shows progress on a terminal.
 class ShortRun {
  public:
   explicit ShortRun(const Arguments &arguments);
@@ -25,16 +25,16 @@ class ShortRun {
   ShortRun(const ShortRun &) = delete;
   ShortRun &operator=(const ShortRun &) = delete;
 
-  // Removes all other servers from the profile.
+  // Removes all other servers and tools plugins from the profile.
   static void keep_only(Profile &profile, std::string_view server);
-  // Returns the names of all servers in the profile, including builtin servers.
+  // Returns the names of all servers in the profile, including tools plugins.
   static std::vector<std::string> server_names(const Profile &profile);
 
-  // Sets the receiver of servers' lists. Call it before start().
+  // Sets the callback for lists that servers return. Must be called before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
-  // The error is one line for the user.
+  // An error is one line for the user.
   Result<void> start(Profile profile);
-  // Waits no longer than the longest connect time-out in the profile plus a margin.
+  // Waits at most for the longest connect timeout in the profile, plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

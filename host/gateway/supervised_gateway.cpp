@@ -24,8 +24,8 @@
 namespace bulkhead::program {
 namespace {
 
-// The supervisor holds all secrets. They must not appear in a core file, and no other process of
-// this user may read the supervisor's memory.
+// Prevents core dumps and access by other processes of this user, because the supervisor holds all
+// secrets.
 void protect_memory() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -48,7 +48,7 @@ class SupervisedGateway {
     socket_ = front_.open_service_socket();
     if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
     if (local_clients_) local_clients_->add_to(profile_);
-    // The control compartment reads all input from this socket.
+    // All input from the service socket is parsed in the control compartment.
     if (socket_ != nullptr) {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
       if (!metrics) return front_.give_up(metrics.error());
@@ -143,9 +143,10 @@ class SupervisedGateway {
 
   void apply(Profile next, Applied done) {
     if (local_clients_) local_clients_->add_to(next);
-    // Keeps settings that cannot change at run time. The endpoint reports changes of such settings
-    // in its own part, but folders and services belong to other compartments. Only the endpoint
-    // knows whether a policy accepts new rules at run time.
+    // Keeps the current values of settings that cannot be changed at run time. The endpoint also
+    // checks this, but only for its own part, and directories and services belong to other
+    // compartments. The exception is policies: only the endpoint knows whether a policy accepts new
+    // rules at run time.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
     supervisor_->apply(plan_compartments(next, facts_),
@@ -167,26 +168,26 @@ class SupervisedGateway {
                            ? next.policy_mark.changes
                            : std::vector<std::string>();
       profile_ = std::move(next);
-      // A restarted endpoint must start with the profile that is in force.
+      // A restarted endpoint must start with the rules that are in force.
       if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
       // A restarted process must not start with a profile that the endpoint has rejected.
       return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_UNAVAILABLE) {
-      profile_ = std::move(next);  // the endpoint is restarted with this profile
+      profile_ = std::move(next);  // the endpoint is restarting with this profile
     }
     done(std::move(report));
   }
 
-  // Restores profile_ in all compartments, and reports the known result.
+  // Applies profile_ to all compartments, and then reports the result of the first attempt.
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
         plan_compartments(profile_, facts_),
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 
-  // Some policies reject a new configuration at run time; `refused` lists them ("policies.ID:
-  // ..."). Restores their running configuration in *next. Returns true if there are such policies.
+  // Restores the running configuration of policies that cannot change it at run time. `refused`
+  // contains these policies as "policies.ID: ...". Returns true if there are any.
   bool restore_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {

@@ -1,4 +1,4 @@
-// The commands `serve` and `stdio` with one process per compartment.
+// Runs `serve` or `stdio` with one process per compartment. Returns the exit code.
 #pragma once
 
 #include "command_line/arguments.hpp"

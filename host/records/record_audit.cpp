@@ -1,4 +1,4 @@
-// The command `audit verify`: verifies the integrity of the session database.
+// Implements `audit verify`, which verifies the integrity of the session database.
 #include <sodium.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string file_text(const std::string &path) {
   return out.str();
 }
 
-// Decodes 64 hex digits to 32 bytes. Returns an empty string if they are invalid.
+// Decodes a public key from 64 hex digits. Returns an empty string if the text is invalid.
 std::string key_of(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   std::string out(crypto_sign_PUBLICKEYBYTES, '\0');
@@ -45,7 +45,7 @@ std::string key_of(std::string_view text) {
   return ok && n == out.size() && text.size() == 2 * out.size() ? out : std::string();
 }
 
-// Returns the supervisor's signatures for one chain.
+// Returns the supervisor's signatures for a chain.
 std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
                                                const std::string &instance, std::uint32_t chain) {
   std::vector<KnownCheckpoint> out;
@@ -64,8 +64,8 @@ struct Chain {
   VerifyOptions options;
 };
 
-// If the command names one file, returns that file's chain. If the file is in the state folder, the
-// supervisor's signatures for its chain are checked as well.
+// Returns the chain of a file that the command names. If the file is in the state directory, the
+// supervisor's signatures for its chain are also checked.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -110,8 +110,8 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
   return out;
 }
 
-// A running gateway adds and removes files. Returns true if the files have changed since they were
-// listed; *chain then contains the new files.
+// Lists the files of a chain again, because a running gateway adds and removes files. Returns true
+// if they have changed; *chain then contains the new files.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -162,7 +162,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Returns the reason why an intact chain does not prove integrity, or an empty string if it does.
+// Returns why a chain without errors does not prove integrity, or an empty string if it does.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {
@@ -240,7 +240,7 @@ int run_audit_verify(const Arguments &arguments) {
   const bool named = found->state_dir.empty();
   std::string state_dir = found->state_dir;
   if (named) {
-    // The file is usually from this machine, so the profile's state folder is used.
+    // The file usually comes from this machine, so the profile's state directory is used.
     Arguments all = arguments;
     all.records.file.clear();
     if (const auto own = look_for_records(all)) state_dir = own->state_dir;

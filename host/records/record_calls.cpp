@@ -1,4 +1,4 @@
-// The command `calls`: shows recent calls from the session database, and new calls with --follow.
+// Implements `calls`, which shows recorded calls and, with --follow, waits for new ones.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
                       max_note_columns = 100;
 
-// The columns of a row. The JSON members have the same names. New columns are added at the end.
+// The columns of a row. The JSON members have the same names. New columns must be added at the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
@@ -45,7 +45,7 @@ enum Column {
   claimed_name
 };
 
-// Excludes messages that every client sends before and after its calls, unless they were denied or
+// Excludes the messages that every client sends in addition to calls, unless they were denied or
 // failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
@@ -109,13 +109,13 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of one file that are newer than the rows already read from its chain, but at
-  // most the newest `limit` matching rows.
+  // Reads the rows of a file that were added to its chain since the last read. If more than `limit`
+  // rows match the filter, only the newest are read.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
-    // The last id is read first, so that later polls skip rows that did not match.
+    // The last ID is read first, so that the next poll skips the rows that do not match the filter.
     std::int64_t last = read_to;
     const auto end =
         reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
@@ -138,8 +138,8 @@ class Calls {
     return {};
   }
 
-  // Writes the rows read since the last call in chronological order, at most the newest `limit`.
-  // Returns false if standard output was closed.
+  // Prints the rows read since the last call in chronological order, but only the newest `limit`
+  // rows. Returns false if standard output was closed.
   bool write(std::uint64_t limit) {
     std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
       return std::tie(a.time, a.place) < std::tie(b.time, b.place);
@@ -157,7 +157,7 @@ class Calls {
  private:
   struct Line {
     std::string time;
-    std::size_t place = 0;  // keeps the order of rows with equal times
+    std::size_t place = 0;  // keeps the order of rows with the same time
     std::vector<std::string> cells;
     std::string json;
   };
@@ -169,7 +169,7 @@ class Calls {
                              : "No calls are recorded.\n";
   }
 
-  // Returns the key of a chain, because ids ascend across its files.
+  // Returns the key of a file's chain. IDs ascend within a chain.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
@@ -178,7 +178,7 @@ class Calls {
   const std::string filter_;
   const bool hides_handshakes_;
   Table table_;
-  std::map<std::string, std::int64_t> read_to_;  // last id by chain
+  std::map<std::string, std::int64_t> read_to_;  // last ID by chain
   std::vector<Line> lines_;
 };
 
@@ -190,8 +190,8 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files contain at least `limit` rows. They are read in ascending order because ids
-  // ascend.
+  // The newest files contain at least `limit` rows. Files of a chain are read from oldest to
+  // newest, so rows come in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);
@@ -200,7 +200,7 @@ int run_calls(const Arguments &arguments) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });
   if (files.empty() && !arguments.records.follow) return complain("no session database file found");
-  // A damaged file must not hide the other files.
+  // A damaged file must not hide the rows of the others.
   std::size_t unread = 0;
   for (const auto &file : files) {
     if (auto read = calls.read(file, limit); !read) {
@@ -216,8 +216,8 @@ int run_calls(const Arguments &arguments) {
     if (!now) return complain(now.error().text);
     for (const auto &folder : now->folders) {
       for (std::size_t i = 0; i < folder.files.size(); ++i) {
-        // Reads the last two files of a chain, because a new file may have been started since the
-        // last poll.
+        // A new file may have been started since the last poll, so the last two files of each chain
+        // are read.
         const bool recent =
             i + 2 >= folder.files.size() || folder.files[i + 2].chain != folder.files[i].chain;
         if (recent) (void)calls.read(folder.files[i], RecordReader::max_rows);

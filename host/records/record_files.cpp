@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using record_store::SegmentFile;
 
-// The profile section that enables recording, ready to paste.
+// A section that enables recording, for the user to add to the profile.
 constexpr std::string_view profile_block =
     "    [telemetry.records]\n"
     "    plugin = \"telemetry-sqlite\"";

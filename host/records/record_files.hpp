@@ -1,4 +1,4 @@
-// Finds the session database files of a profile.
+// Finds the files of the session database.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@ namespace bulkhead::program {
 
 struct RecordFiles {
   std::string state_dir;  // empty if the command names a file
-  // The folder of one telemetry instance. Its files are ordered by chain and number.
+  // The directory of one telemetry instance. Its files are ordered by chain and number.
   struct Folder {
     std::string path, instance;
     std::vector<record_store::SegmentFile> files;
   };
   std::vector<Folder> folders;
-  std::string none;  // the reason why there are no files
+  std::string none;  // why there are no files; empty if there are any
 
   // Returns all files, the most recently written first.
   std::vector<record_store::SegmentFile> newest_first() const;
 };
 
-// Returns the file that the command names, or all files below the profile's state_dir. Returns an
-// error if there are none.
+// Returns the file that the command names, or all files in the profile's state directory. Returns
+// an error if there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
-// Like find_records(), but missing files are not an error.
+// Returns the same as find_records(), but without an error if there are no files.
 Result<RecordFiles> look_for_records(const Arguments &arguments);
 
-// Reports on standard error which files were not read; see RecordReader::usable().
+// Prints the files that were not read to standard error; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// The command `inspect`: runs an SQL query on the session database.
+// Implements `inspect`, which runs an SQL query on the session database.
 #include <signal.h>
 #include <unistd.h>
 
@@ -54,7 +54,8 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   return table.str();
 }
 
-// SQLite checks the time limit only between steps, and a single step may take longer.
+// Terminates the process when the time limit has expired. RecordReader checks the limit only
+// between steps of the query, and a single step may take longer.
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =

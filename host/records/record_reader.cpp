@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
-constexpr int value_bytes = 16 << 20;             // per value, and per statement text
-constexpr std::uint64_t smallest_made = 1 << 20;  // larger files contain rows, and are not checked
+constexpr int value_bytes = 16 << 20;  // limit for a value and for the text of a statement
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files contain rows and are not checked
 constexpr int steps_between_looks = 1'000;
 
 const char *action_name(int action) {
@@ -46,7 +46,7 @@ const char *action_name(int action) {
   }
 }
 
-// An SQLite authorizer that permits only reading.
+// An SQLite authorizer that only permits reading.
 struct Guard {
   int refused = 0;
   Clock::time_point end;
@@ -98,8 +98,7 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// Returns the reason why a file cannot be read together with other files, or an empty string if it
-// can.
+// Returns why a file cannot be read together with others, or an empty string if it can.
 std::string why_alone(record_store::Database &db) {
   record_store::Statement id;
   int schema = 0;
@@ -114,8 +113,8 @@ std::string why_alone(record_store::Database &db) {
          std::to_string(record_store::schema_version);
 }
 
-// Returns this table's columns in this file, adapted to the current schema. Returns an empty string
-// if the table already has the current schema.
+// Returns the columns of a table in an older file, converted to the current schema. Returns an
+// empty string if the table has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   if (std::ranges::find(record_store::tables_with_later_column, table) ==
@@ -196,7 +195,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
   return out;
 }
 
-// Makes the tables of all files available under their own names.
+// Attaches all files and makes each table contain the rows of all files.
 Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
   const std::string_view first = record_store::tables_with_later_column[0];
   if (files_ == 1 && older_columns(db_, "main", first).empty()) return {};
@@ -291,7 +290,7 @@ void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
       return;
     case SQLITE_FLOAT: {
       const std::string text = text_value(row, column);
-      // JSON cannot represent infinities.
+      // JSON cannot represent infinity.
       *out += text.find("Inf") == text.npos ? text : "null";
       return;
     }

@@ -1,5 +1,5 @@
-// Reads files of the session database as one database, over a read-only connection. SQLite's
-// authorizer rejects every statement that does anything other than read.
+// Reads files of the session database as if they were one database. The connection is read-only,
+// and SQLite's authorizer rejects every statement that does more than read.
 //
 // Used on one thread.
 #pragma once
@@ -18,27 +18,28 @@ namespace bulkhead::program {
 
 class RecordReader {
  public:
-  static constexpr std::size_t max_files = 11;  // read together; SQLite can attach ten more files
+  static constexpr std::size_t max_files = 11;  // SQLite can attach ten files to the first
   static constexpr std::uint64_t max_rows = 10'000;
   static constexpr std::size_t max_answer_bytes = 64u << 20;
   static constexpr std::uint64_t max_ms = 5'000;
 
-  // Removes files that cannot be read together with others. For a damaged file or an unsupported
-  // schema version, "PATH: reason" is added to *left_out. Files that are incomplete, or have since
-  // been removed, are dropped silently. A single file is never dropped, so that the error names it.
+  // Removes the files that cannot be read together with others. Damaged files and files with an
+  // unsupported schema version are reported as "PATH: reason" in *left_out. Files that are
+  // incomplete or have just been removed are not reported. A single file is never removed, so that
+  // the error can name it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 
-  // Opens the first max_files usable files. `all` is ordered from newest to oldest.
+  // Opens the first max_files usable files. `all` must be ordered from newest to oldest.
   static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &all);
 
   struct Answer {
     std::vector<std::string> columns;
     std::uint64_t rows = 0;
-    bool cut = false;  // there were more than max_rows rows or max_answer_bytes bytes
+    bool cut = false;  // there are more than max_rows rows or max_answer_bytes bytes
   };
-  // Runs one query and calls `row` for each of its rows. Returns an error if the string is not a
-  // single query, has an SQL error, or exceeds the time limit.
+  // Runs one query and calls `row` for each row of its result. Returns an error if the text is not
+  // a single query, if the query is invalid, or if it exceeds max_ms.
   Result<Answer> run(std::string_view sql,
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
 
@@ -55,10 +56,9 @@ class RecordReader {
   std::vector<std::string> left_out_;
 };
 
-// Appends a value as JSON; blobs become hex digits.
+// Appends a value as JSON. Blobs are converted to hex.
 void append_json_value(std::string *out, sqlite3_stmt *row, int column);
 std::string text_value(sqlite3_stmt *row, int column);
-// Returns the string as an SQL string literal.
 std::string sql_quoted(std::string_view text);
 
 }  // namespace bulkhead::program

@@ -83,7 +83,7 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("queries are answered") {
+TEST_CASE("a query returns its columns and rows") {
   const Files files(1);
   const Asked asked =
       ask(files, "SELECT count(*) AS n, 1.5, 'a\"b', NULL, x'0a0b' FROM mcp_calls;");
@@ -117,7 +117,7 @@ TEST_CASE(
         R"(1 null "00" )");
 }
 
-TEST_CASE("an incomplete newest file is skipped") {
+TEST_CASE("an incomplete file is skipped") {
   Files files(2);
   SegmentFile empty;
   empty.path = files.folder + "/" + record_store::segment_name(1, 3);
@@ -126,7 +126,7 @@ TEST_CASE("an incomplete newest file is skipped") {
   CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "6 ");
 }
 
-TEST_CASE("unreadable files are named and do not hide the others") {
+TEST_CASE("unreadable files are reported and do not hide the others") {
   Files files(4);
   std::ofstream(files.all[1].path, std::ios::trunc) << std::string(4'096, 'x');
   {
@@ -180,7 +180,7 @@ TEST_CASE("statements that do more than read are rejected") {
   CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "3 ");
 }
 
-TEST_CASE("answers are limited in rows, time and size") {
+TEST_CASE("results are limited in rows, time and size") {
   const Files files(1, 20'000);
   const Asked many = ask(files, "SELECT id FROM mcp_calls");
   CHECK(many.answer.rows == RecordReader::max_rows);

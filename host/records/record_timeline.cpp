@@ -1,4 +1,4 @@
-// The command `timeline`: shows the events of all tables in chronological order.
+// Implements `timeline`, which shows the events of all tables in chronological order.
 #include <algorithm>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t usual_rows = 200;
 
-// Each query returns timestamp, layer, ref, summary, status, duration_ms, trace_id, claimed_name.
+// Each query returns the columns timestamp, layer, ref, summary, status, duration_ms, trace_id and
+// claimed_name.
 struct Layer {
   std::string_view name, sql;
 };
@@ -71,7 +72,7 @@ std::string query(const Arguments &arguments, const std::string &since) {
     where += " AND (trace_id IS NULL OR trace_id = " + sql_quoted(wanted.trace) + ")";
   }
   const std::uint64_t limit = wanted.limit == 0 ? usual_rows : wanted.limit;
-  // Selects the newest rows, in ascending order.
+  // The inner query selects the newest rows; the outer query sorts them in ascending order.
   return "WITH e (timestamp, layer, ref, summary, status, duration_ms, trace_id, claimed_name) AS "
          "(" +
          all + ") SELECT * FROM (SELECT * FROM e WHERE " + where +

@@ -10,7 +10,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr char library_file[] = "libsqlite3.so.0";  // the same name in all versions of SQLite 3
+constexpr char library_file[] = "libsqlite3.so.0";  // all versions of SQLite 3 have this file name
 
 struct Loaded {
   void *library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);  // never unloaded
@@ -43,7 +43,7 @@ void *find(const char *name) {
   return found;
 }
 
-// Returns a function of the library. It is looked up once.
+// Returns a function of the library, which is looked up only once.
 template <auto Declared>
 auto function(const char *name) {
   static const auto found = reinterpret_cast<decltype(Declared)>(find(name));
@@ -60,7 +60,8 @@ Result<void> load_sqlite() {
 
 }  // namespace bulkhead::program
 
-// Forwards one function of sqlite3.h. If a function is missing from this list, linking fails.
+// Forwards a function of sqlite3.h to the library. If a function that the program calls is missing
+// here, linking fails.
 #define PASS_ON(result, name, parameters, ...)                     \
   result name parameters {                                         \
     return bulkhead::program::function<&name>(#name)(__VA_ARGS__); \
@@ -112,7 +113,7 @@ PASS_ON(int, sqlite3_set_authorizer, (sqlite3 * db, Authorizer authorizer, void 
 PASS_ON(int, sqlite3_step, (sqlite3_stmt * s), s)
 PASS_ON(int, sqlite3_stmt_readonly, (sqlite3_stmt * s), s)
 
-// A variadic function. Each option in use takes these two arguments.
+// This function is variadic, but all options that the program uses have these two arguments.
 int sqlite3_db_config(sqlite3 *db, int option, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, option);

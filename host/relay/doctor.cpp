@@ -26,7 +26,7 @@ using connector_vsock::AddressKind;
 
 constexpr int connect_wait_ms = 5'000;
 constexpr std::size_t oversize = 1'100'000;
-// Minimum length of a useful tool description, in bytes.
+// Minimum length of a tool description in bytes. Shorter descriptions cause a warning.
 constexpr std::size_t good_description = 10;
 
 class Doctor {
@@ -52,7 +52,7 @@ class Doctor {
  private:
   void print(std::string_view mark, std::string_view text) {
     std::string line = std::string(mark) + std::string(text);
-    // The endpoint's text may contain terminal control characters, including C1 (U+0080 to U+009F).
+    // The endpoint's text may contain control characters, including C1 (U+0080 to U+009F).
     for (std::size_t i = 0; i < line.size(); ++i) {
       const auto byte = static_cast<unsigned char>(line[i]);
       const bool c1 = i > 0 && line[i - 1] == '\xC2' && byte >= 0x80 && byte < 0xA0;
@@ -125,8 +125,7 @@ class Doctor {
            "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
   }
 
-  // Performs the handshake of a hybrid socket. Returns the reason for a failure, or an empty
-  // string.
+  // Performs the handshake of a hybrid socket. Returns why it failed, or an empty string.
   std::string dialogue(int fd) const {
     const std::string request = connector_vsock::hybrid_request(definition_);
     const std::string said = "CONNECT " + std::to_string(definition_.port);
@@ -139,7 +138,7 @@ class Doctor {
     while (connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::more) {
       pollfd ready{fd, POLLIN, 0};
       if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no response to " + said;
-      char byte = 0;  // bytes after the answer belong to the connection
+      char byte = 0;  // bytes after the response belong to the connection
       if (::recv(fd, &byte, 1, 0) != 1)
         return said + " was rejected: no process is listening on that port";
       answer += byte;
@@ -149,8 +148,8 @@ class Doctor {
     return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
   }
 
-  // Returns the response to `id` (empty: a response without id). On failure, prints a line and
-  // returns an empty string.
+  // Returns the response with this ID (empty: without an ID). On failure, prints a line and returns
+  // an empty string.
   std::string request_any(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
@@ -165,8 +164,8 @@ class Doctor {
         "its log.");
     return {};
   }
-  // Like request_any(), but accepts only responses from the endpoint: -32001 comes from the relay
-  // itself.
+  // Returns the response of the endpoint. An error -32001 comes from the relay itself and is a
+  // failure.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = request_any(message, id, what);
     const auto error = mcp::member(text, "error");

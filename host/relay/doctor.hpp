@@ -1,5 +1,6 @@
-// The command `bulkhead-relay doctor`: checks the connection from this guest to its gateway step by
-// step and explains each failure. It starts the relay like a client and sends messages through it.
+// Implements `bulkhead-relay doctor`, which checks the connection from a guest to its gateway step
+// by step and explains each failure. It starts the relay as a client would, and sends messages
+// through it.
 #pragma once
 
 #include <string>
@@ -9,9 +10,9 @@
 
 namespace bulkhead::relay {
 
-// Prints one line per check to standard output. Returns 0 if no check failed (warnings are
-// allowed), otherwise 1. `relay_command` contains the arguments that run this program as a relay,
-// starting with argv[0].
+// Prints one line per check to standard output. Returns 0 if no check has failed (there may be
+// warnings), otherwise 1. `relay_command` is the command line that runs this program as a relay,
+// including argv[0].
 int run_doctor(const connector_vsock::Definition &definition,
                const std::vector<std::string> &relay_command);
 

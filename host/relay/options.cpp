@@ -41,7 +41,7 @@ std::string help(std::string_view program) {
   line("-h, --help", "Print this help");
   line("-V, --version", "Print the version");
   out.append("\nExample, in a client's configuration:\n  { \"mcpServers\": { \"host\": { ");
-  const std::size_t space = program.find(' ');  // "bulkhead relay" is a subcommand
+  const std::size_t space = program.find(' ');  // "bulkhead relay" is a program and a subcommand
   out.append("\"command\": \"").append(program.substr(0, space)).append("\"");
   if (space != program.npos)
     out.append(", \"args\": [\"").append(program.substr(space + 1)).append("\"]");
@@ -67,7 +67,7 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
   return problem == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
-// Returns an error message, or an empty string on success.
+// Sets an option. Returns an error message, or an empty string on success.
 std::string set(Options *options, std::string_view name, std::string_view value) {
   const bool place = name == "--unix" || name == "--hybrid";
   if (place && value.empty()) return std::string(name) + " requires a path";
@@ -145,7 +145,7 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
     return wrong_usage(program, "--unix and --hybrid are mutually exclusive");
   }
-  // Hosts that share a machine use different port offsets. Each host passes its offset to its
+  // On a machine with several hosts, each host uses a different port offset and passes it to its
   // guests on the kernel command line.
   if (!port_given) out.port = standard_port + port_offset(read_command_line());
   return out;

@@ -29,7 +29,7 @@ TEST_CASE("the kernel command line can add a port offset") {
   CHECK(port_offset("  a   b  ") == 0);
 }
 
-TEST_CASE("options are parsed in both formats") {
+TEST_CASE("options are parsed as --name=value and as --name value") {
   const Options options = good({"doctor", "--cid=3", "--port", "9", "--name", "a b"});
   CHECK(options.doctor);
   CHECK(options.cid == 3);

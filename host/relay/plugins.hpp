@@ -1,4 +1,4 @@
-// The two plugins of a relay, linked statically.
+// Returns the two plugins of a relay, which are linked statically.
 #pragma once
 
 #include "bulkhead/abi/plugin.h"

@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<pipe::PipeHost *> running{nullptr};
 
-// On a signal, the relay shuts down in order and restores the flags of a shared terminal.
+// A signal stops the relay in order, so that it restores the flags of a shared terminal.
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) {
@@ -51,7 +51,7 @@ int pass_messages(std::string_view program, const Options &options, std::string 
   return done ? 0 : complain(program, done.error().text, 1);
 }
 
-// Returns the arguments without `doctor`.
+// Returns the command line without `doctor`.
 std::vector<std::string> relay_command(std::string_view program, int argc,
                                        const char *const *argv) {
   std::vector<std::string> out{std::string(program.substr(0, program.find(' ')))};

@@ -1,4 +1,4 @@
-// A relay as a child process, which doctor uses like an MCP client.
+// Runs a relay as a child process. `doctor` uses it as an MCP client would.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,11 @@ namespace bulkhead::relay {
 
 class RelayChild {
  public:
-  static constexpr int answer_wait_ms = 40'000;  // the relay itself tries to connect for 30 s
+  static constexpr int answer_wait_ms = 40'000;  // the relay tries to connect for 30 s
   static constexpr int next_wait_ms = 5'000;     // after a response has timed out
   static constexpr std::size_t max_line_bytes = 16u << 20;
 
-  // Starts this program with the given arguments.
+  // Starts this program with these arguments.
   explicit RelayChild(const std::vector<std::string> &arguments);
   ~RelayChild();
   RelayChild(const RelayChild &) = delete;
@@ -26,14 +26,14 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // Returns the response with this id as JSON. If `id` is empty, returns a response without an id
-  // or with id null. Skips messages with a method; other responses are kept for next_stray().
-  // Returns nullopt after a time-out or if the relay has exited.
+  // Returns the response with this ID as JSON. An empty `id` means a response without an ID or with
+  // a null ID. Requests and notifications are skipped, and the first other response is kept for
+  // next_stray(). Returns nullopt after a timeout or if the relay has exited.
   std::optional<std::string> answer(std::string_view id);
-  // Returns the first unexpected response since the last call, or an empty string.
+  // Returns the first response with an unexpected ID since the last call, or an empty string.
   std::string next_stray();
-  // Closes the relay's input and waits for the relay to exit. Returns its exit code, or -1 if it
-  // did not exit in time or was ended by a signal.
+  // Closes the relay's standard input and waits for the relay to exit. Returns its exit code, or -1
+  // if it was terminated by a signal or does not exit in time.
   int end();
 
  private:

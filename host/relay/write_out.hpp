@@ -1,4 +1,4 @@
-// Writes strings to the standard descriptors, without the code size of iostreams.
+// Writes strings to the standard descriptors. Used instead of iostreams to keep the program small.
 #pragma once
 
 #include <unistd.h>

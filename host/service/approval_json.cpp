@@ -15,7 +15,7 @@ using bh::json::append_member;
 
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
 
-// `scope` is the scope of an approval, or empty for a pending question.
+// `scope` is the scope of a granted approval, or empty for a pending request.
 std::string json_of(const ApprovalQuestion &q, const std::string &scope,
                     std::uint64_t now_unix_ms) {
   std::string out = "{";
@@ -36,7 +36,7 @@ std::string json_of(const ApprovalQuestion &q, const std::string &scope,
   append_member(&out, "principal", q.principal);
   append_member(&out, "transport", q.transport);
   append_member(&out, "peer", q.peer);
-  // Written as a string because it may exceed the precision of a JavaScript number.
+  // A string, because the number may exceed the precision of a JavaScript number.
   append_member(&out, "session", std::to_string(q.session));
   if (!scope.empty()) append_member(&out, "scope", scope);
   append_member(&out, "asked_unix_ms", q.asked_unix_ms);
@@ -47,7 +47,7 @@ std::string json_of(const ApprovalQuestion &q, const std::string &scope,
   return out + "}";
 }
 
-// Returns the content of a JSON string, or nullopt for any other value.
+// Returns the content of a JSON string, or nullopt if the value is not a string.
 std::optional<std::string> text_of(std::string_view value) {
   if (!value.starts_with('"')) return std::nullopt;
   std::string scratch;
@@ -68,7 +68,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Checks that all members of an object are in `known` and that each member occurs only once.
+// Returns an error if the body is not a JSON object, or has duplicate members or members that are
+// not in `known`.
 Result<void> check_object(std::string_view body, std::initializer_list<std::string_view> known) {
   if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
     return fail(BH_E_INVALID, "the body must be a JSON object without duplicate members");

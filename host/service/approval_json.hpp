@@ -1,4 +1,4 @@
-// The JSON formats of approvals in the service API.
+// Reads and writes the JSON of approval requests in the service API.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace bulkhead::program {
 
-// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. Remaining times
-// are relative to `now_unix_ms`.
+// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. `expires_in_ms`
+// of each entry is relative to `now_unix_ms`.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
 // Parses the body of POST /confirm/{id}:
-// {"decision":"allow"|"deny"|"revoke","scope":"once"|"session"|{"minutes":N}|{"tool":true}|
-// {"tool":true,"minutes":N},"surface":"terminal"|"api"}; scope and surface are optional.
-// Errors are BH_E_INVALID with the reason.
+// {"decision":"allow"|"deny"|"revoke",
+//  "scope":"once"|"session"|{"minutes":N}|{"tool":true}|{"tool":true,"minutes":N},
+//  "surface":"terminal"|"api"}
+// Scope and surface are optional. Returns BH_E_INVALID with the reason if the body is invalid.
 Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id);
 
-// Parses the body of POST /confirm/watch: {"seconds":N} or empty.
+// Parses the body of POST /confirm/watch, which is {"seconds":N} or empty.
 Result<ApprovalWatch> read_approval_watch(std::string_view body);
 
 }  // namespace bulkhead::program

@@ -7,7 +7,7 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("approval answers are validated strictly") {
+TEST_CASE("decisions about approval requests are validated strictly") {
   const auto good = [](std::string_view body) {
     const auto answer = read_approval_answer(body, "id");
     REQUIRE(answer.has_value());
@@ -73,7 +73,7 @@ TEST_CASE("a watch request has a duration") {
   }
 }
 
-TEST_CASE("questions with any content are written as valid JSON") {
+TEST_CASE("approval requests with any content are written as valid JSON") {
   ApprovalList list;
   CHECK(approvals_json(list, 0) == R"({"waiting":0,"pending":[],"granted":[]})");
   ApprovalQuestion &q = list.questions.emplace_back();
@@ -100,5 +100,5 @@ TEST_CASE("questions with any content are written as valid JSON") {
   CHECK(granted.find(R"("scope":"tool for 1 minute")") != std::string::npos);
   CHECK(granted.find(R"("expires_in_ms":60)") != std::string::npos);
   CHECK(granted.find(R"("scope":"session")") > granted.find(R"("expires_in_ms":60)"));
-  CHECK(granted.rfind("expires_in_ms") == granted.find("expires_in_ms"));  // occurs only once
+  CHECK(granted.rfind("expires_in_ms") == granted.find("expires_in_ms"));  // occurs once
 }

@@ -44,7 +44,7 @@ const ServerDef *find(const Profile &profile, std::string_view name) {
   return nullptr;
 }
 
-// The API permits fewer names than a profile does.
+// The API accepts fewer names than a profile does.
 bool is_valid_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
@@ -63,7 +63,7 @@ Result<void> write_user_layer(const std::string &text) {
   return write_private(file.parent_path().string(), file.filename().string(), text);
 }
 
-// Returns the current layer, or an empty layer if the file does not exist.
+// Returns the user layer, or an empty layer if the file does not exist.
 Result<ProfileLayer> read_user_layer() {
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (!layer.has_value() && layer.error().code == BH_E_NOT_FOUND) {
@@ -106,7 +106,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INVALID, joined_lines(next.error()));
   const ServerDef *added = find(next->profile, id);
-  if (added == nullptr) {  // the name is invalid; a note states the reason
+  if (added == nullptr) {  // the name is invalid, and a note contains the reason
     return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is invalid"
                                                             : next->profile.notes.back());
   }

@@ -1,9 +1,10 @@
-// The user layer's file, connectors.json beside the default profile: the servers that were added
-// with the connector API. The whole file is replaced, under a lock, and only if the complete
-// profile is valid with the change.
+// Adds, removes and lists the servers in the user layer, which the connector API edits.
 //
-// Thread-safe. Blocks for file access, and for up to lock_ms while another gateway changes the
-// file.
+// The user layer is the file connectors.json in the directory of the default profile. It is
+// replaced as a whole, under a lock, and only if the complete profile is valid with the change.
+//
+// Thread-safe. Blocks for file access, and for at most lock_ms while another gateway holds the
+// lock.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ namespace bulkhead::program {
 inline constexpr std::uint64_t lock_ms = 2'000;
 
 struct ConnectorChange {
-  ServiceAnswer answer;  // the error, or the response to send once `next` has been applied
-  LoadedProfile next;    // the changed profile
+  ServiceAnswer answer;  // an error, or the response to send after `next` has been applied
+  LoadedProfile next;    // the changed profile, if there is no error
 };
 
 ConnectorChange add_connector(const Arguments &arguments, Transports transports,

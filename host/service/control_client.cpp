@@ -21,7 +21,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Stores the received part of the response. Returns true if it is complete or found->error is set.
+// Parses received bytes. Returns true if the response is complete or found->error is set.
 bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGateway *found) {
   using Result = http_codec::ResponseReader::Result;
   std::string_view piece;
@@ -92,8 +92,8 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
   FoundGateway found;
   found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
-    // A gateway that rejects this process closes the connection without reading, so send() may
-    // fail. The missing response then shows the rejection.
+    // If the gateway rejects this process, it closes the connection without reading, so send() may
+    // fail. read_answer() then reports the rejection because there is no response.
     [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     read_answer(fd, wait_ms, &found);
     if (!found.error.empty()) found.status = 0, found.answer.clear();
@@ -102,7 +102,7 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
     ::unlink(local_socket_path(path).c_str());
     ::close(fd);
     return std::nullopt;
-  } else {  // EAGAIN: the accept queue is full
+  } else {  // EAGAIN: the queue of pending connections is full
     found.error = errno == EAGAIN ? "timed out" : describe_errno("connecting", errno);
   }
   ::close(fd);

@@ -1,9 +1,11 @@
-// The compartment that owns the service socket; no other process reads input from local clients. It
-// sends typed requests to the supervisor (service_protocol.hpp) as frames on the request socket. In
-// a frame, `kind` is the ServiceRequest, `exchange` a request number, and `code` the status of the
-// response.
+// Runs in the compartment that owns the service socket, the only process that parses input from
+// local clients.
 //
-// Owner: the compartment's process. Runs on the reactor thread.
+// Forwards their requests to the supervisor as typed values (service_protocol.hpp), in frames on
+// the request socket. `kind` of a frame is the ServiceRequest, `exchange` the request number, and
+// `code` the status of the response.
+//
+// Owned by the compartment's process. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -21,7 +23,7 @@ namespace bulkhead::program {
 
 class ControlCompartment final : public link::Channel::Receiver {
  public:
-  // `broken` is called when the supervisor is unreachable and this process should end.
+  // `broken` is called if the supervisor is unreachable; the process should then exit.
   ControlCompartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                      std::function<void()> broken);
 
@@ -37,14 +39,14 @@ class ControlCompartment final : public link::Channel::Receiver {
   const OwnedFd listener_;
   const std::function<void()> broken_;
   link::Channel channel_;
-  std::map<std::uint64_t, ServiceReply> waiting_;  // by request number; at most
-                                                   // max_service_questions
+  // by request number; at most max_service_questions
+  std::map<std::uint64_t, ServiceReply> waiting_;
   std::uint64_t last_ = 0;
   ServiceApi api_;
   std::optional<MetricsServer> metrics_;
 };
 
-// Used by run_compartment().
+// Called by run_compartment().
 std::shared_ptr<void> make_control_compartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                                                std::function<void()> end);
 

@@ -35,8 +35,8 @@ ControlAnswer refusal(const RequestFeed &feed) {
   }
 }
 
-// Returns the error for a request that is valid HTTP but is not accepted here. If it is accepted,
-// the status of the error is 0.
+// Returns the error response if the request is valid HTTP but not accepted here, otherwise a
+// response with status 0.
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
@@ -51,8 +51,8 @@ ControlAnswer refusal_of_head(const RequestFeed &feed) {
   return {0, {}};
 }
 
-// Discards input. Unread bytes would make the kernel reset the connection, and the reset could
-// overtake the answer.
+// Discards input. If unread bytes remain when the socket is closed, the kernel resets the
+// connection, and the client may lose the response.
 void discard_input(int fd) {
   std::array<char, 8192> buffer;
   std::size_t left = ControlServer::max_head_bytes + ControlServer::max_body_bytes;
@@ -106,7 +106,7 @@ void ControlServer::accept_all() {
     if (fd >= 0) {
       start(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      // The listener stays readable, so without a pause the loop would spin.
+      // The listener stays readable, so the loop would spin without a pause.
       reactor_.modify(watch_, 0);
       reactor_.timer_start(this, pause_ms, bh::callback(this, [](ControlServer &self) {
                              self.reactor_.modify(self.watch_, BH_FD_READ);
@@ -173,14 +173,14 @@ void ControlServer::read_more(Connection &connection) {
     if (n > 0) {
       process_input(connection, {buffer.data(), static_cast<std::size_t>(n)});
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return close(connection);  // the client closed the connection before its request was complete
+      return close(connection);  // the client has disconnected before its request was complete
     } else if (errno == EAGAIN) {
       return;
     }
   }
 }
 
-// Processes the request if it is complete; otherwise waits for more input.
+// Parses input, and handles the request once it is complete.
 void ControlServer::process_input(Connection &connection, std::string_view in) {
   const RequestFeed::Result result = connection.feed->feed(in);
   if (result == RequestFeed::Result::error) return answer(connection, refusal(*connection.feed));
@@ -205,7 +205,7 @@ void ControlServer::hand_over(Connection &connection) {
   request.host = feed->text(Field::host);
   request.body = feed->body();
   connection.state = State::answering;
-  // While the request is processed, no event matters except a disconnect of the client.
+  // While the handler runs, the only relevant event is a disconnect, which is always reported.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
   connection.timer = 0;

@@ -1,8 +1,8 @@
-// HTTP/1.1 on the service socket, one request per connection.
+// An HTTP/1.1 server for the service socket. Each connection carries one request.
 //
-// Reads only from peers that `admit` accepts. Runs on the reactor thread. Limited to
-// max_connections connections; additional connections are closed without a response. A client that
-// does not send its request or read its response in time is disconnected.
+// Reads only from peers that `admit` accepts. If max_connections connections are open, new
+// connections are closed without a response. A client that does not send its request or read its
+// response in time is disconnected. Runs on the reactor thread.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 namespace bulkhead::program {
 
 struct ControlRequest {
-  std::string method;  // for example "GET"
-  std::string path;    // "/status", without the query
-  std::string host;    // the Host header; empty: none
+  std::string method;
+  std::string path;  // for example "/status"; without the query string
+  std::string host;  // the Host header; empty if omitted
   std::string body;
 };
 
@@ -40,20 +40,22 @@ class ControlServer {
   static constexpr std::size_t max_body_bytes = 1u << 20;
   static constexpr std::uint64_t request_ms = 5'000;
   static constexpr std::uint64_t answer_ms = 5'000;
-  static constexpr std::uint64_t pause_ms = 1'000;  // after accept() ran out of descriptors
+  // after accept() has failed for lack of descriptors or memory
+  static constexpr std::uint64_t pause_ms = 1'000;
 
-  // Sends the answer, either immediately or later, on the loop's thread. The answer is dropped if
-  // the client or the server no longer exists. The connection stays open until the answer is sent.
+  // Sends the response. May be called immediately or later, on the loop's thread; the connection
+  // stays open until then. If the client has disconnected or the server was destroyed, the response
+  // is dropped.
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
-  // Decides whether the peer of `fd` may send requests. Calls `done` once, immediately or from the
-  // loop. If `done` is not called within request_ms, the connection is closed. `fd` is borrowed
-  // until `admit` returns.
+  // Determines whether the peer of `fd` may send requests. Must call `done` once, immediately or
+  // later from the loop. If `done` is not called within request_ms, the connection is closed. `fd`
+  // is borrowed until this function returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
-  // `listener` is borrowed and non-blocking, and may be shared with processes that do not accept
-  // connections. The listener and the reactor must outlive this object.
+  // `listener` is borrowed and must be non-blocking. Other processes may hold it but must not
+  // accept connections from it. The listener and the reactor must outlive this object.
   ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler);
   ~ControlServer();
   ControlServer(const ControlServer &) = delete;
@@ -63,14 +65,14 @@ class ControlServer {
   enum class State : std::uint8_t { admitting, reading, answering };
   struct Connection {
     ControlServer *server = nullptr;
-    std::uint64_t number = 0;  // identifies the client, since slots are reused
+    std::uint64_t number = 0;  // identifies the connection; its slot may be reused by another
     int fd = -1;
     State state = State::admitting;
     std::unique_ptr<http_codec::RequestFeed> feed;
     std::string answer;
     std::size_t sent = 0;
     std::uint64_t watch = 0, timer = 0;
-    bool sent_continue = false;  // "100 Continue" is sent once
+    bool sent_continue = false;  // "100 Continue" has been sent
   };
 
   void accept_all();
@@ -92,7 +94,7 @@ class ControlServer {
   const Handler handler_;
   std::uint64_t watch_ = 0, numbers_ = 0;
   std::array<Connection, max_connections> connections_;
-  // Expires when the server is destroyed, so that later answers are dropped.
+  // Expires with this object, so that responses that arrive later are dropped.
   const std::shared_ptr<ControlServer *> self_ = std::make_shared<ControlServer *>(this);
 };
 

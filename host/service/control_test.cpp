@@ -20,12 +20,13 @@ using namespace bulkhead::program;
 
 namespace {
 
-// This process acts as the gateway, and its forked children as descendants of the gateway.
+// Admits peers as a gateway would. This process acts as the gateway; its forked children are
+// descendants of the gateway.
 void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
 
-// A service socket whose reactor runs on a separate thread.
+// A service socket with a reactor on a separate thread.
 class Served {
  public:
   Served(std::string path, const std::string &answer) : reactor_(std::move(*Reactor::create())) {
@@ -78,7 +79,7 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-TEST_CASE("a gateway is found and can send large answers") {
+TEST_CASE("a gateway is found and can send large responses") {
   TestFolder folder;
   const std::string answer = "{\"pid\":1,\"x\":\"" + std::string(3u << 20, 'y') + "\"}";
   Served served(folder / "1-1.sock", answer);
@@ -94,7 +95,7 @@ TEST_CASE("a gateway is found and can send large answers") {
   }
 }
 
-TEST_CASE("clients that do not read block others only until the time-out") {
+TEST_CASE("clients that do not read block others only until the timeout") {
   TestFolder folder;
   const std::string answer(3u << 20, 'y');
   Served served(folder / "1-1.sock", answer);
@@ -107,7 +108,8 @@ TEST_CASE("clients that do not read block others only until the time-out") {
   }
   auto found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   REQUIRE(found.size() == 1);
-  CHECK_FALSE(found[0].error.empty());  // all slots are occupied: closed without an answer
+  // all slots are occupied, so the connection is closed without a response
+  CHECK_FALSE(found[0].error.empty());
   for (const int fd : idle) ::close(fd);
   for (int i = 0; i < 100 && !found[0].error.empty(); ++i)
     found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
@@ -142,7 +144,7 @@ TEST_CASE("a socket name that is too long is an error, not truncated") {
   CHECK_FALSE(ServiceSocket::open(folder / std::string(120, 'x')));
 }
 
-TEST_CASE("requests are read in parts, and invalid requests get an error") {
+TEST_CASE("requests may arrive in parts, and invalid requests get an error") {
   TestFolder folder;
   auto reactor = std::move(*Reactor::create());
   std::vector<ControlRequest> seen;
@@ -202,10 +204,11 @@ TEST_CASE("requests are read in parts, and invalid requests get an error") {
     CAPTURE(refused);
     CHECK(ask(refused).starts_with("HTTP/1.1 400 "));
   }
-  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before the request was complete
+  // the client disconnects before the request is complete
+  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());
   CHECK(seen.size() == 1);
 
-  // Answers may be given after the client has closed the connection and after the server is
+  // The handler may send its response after the client has disconnected or the server was
   // destroyed.
   const int gone = connect_to(folder / "s");
   send_to(gone, "GET /later HTTP/1.1\r\n\r\n");
@@ -224,7 +227,7 @@ TEST_CASE("requests are read in parts, and invalid requests get an error") {
   later({200, "{}"});
 }
 
-TEST_CASE("a truncated answer and an answer that is not HTTP are errors") {
+TEST_CASE("a truncated response and a response that is not HTTP are errors") {
   TestFolder folder;
   const auto socket = std::move(*ServiceSocket::open(folder / "s"));
   const auto answered = [&](std::string_view answer) {

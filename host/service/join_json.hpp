@@ -1,4 +1,4 @@
-// The body of POST /join: {"key": "...", "marks": {"PART": "HASH", ...}}.
+// Returns the body of POST /join: {"key": "...", "marks": {"PART": "HASH", ...}}.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace bulkhead::program {
 
 std::string join_request_json(const JoinRequest &request);
 
-// Returns BH_E_INVALID and the reason if the body is invalid.
+// Returns BH_E_INVALID with the reason if the body is invalid.
 Result<JoinRequest> read_join_request(std::string_view body);
 
-// Returns nullopt if the text is not an answer of this version.
+// Parses the response to POST /join. Returns nullopt if it is not a response of this version.
 std::optional<JoinAnswer> read_join_answer(std::string_view body);
 
 }  // namespace bulkhead::program

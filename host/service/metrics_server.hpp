@@ -1,5 +1,5 @@
-// Serves GET /metrics, and no other path, over TCP if gateway.metrics_listen is set, for a
-// Prometheus server that cannot access the service socket. There is no authentication.
+// Serves GET /metrics over TCP, for a Prometheus server that cannot access the service socket. Used
+// if gateway.metrics_listen is set. There is no authentication and no other path.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -9,22 +9,22 @@
 
 namespace bulkhead::program {
 
-// Returns an error if the address is invalid, in use, or not an address of this machine.
+// Returns an error if the address is invalid, is in use or does not belong to this machine.
 Result<OwnedFd> open_metrics_listener(const std::string &address);
 
-// `value` is the result of ServiceRequest::status.
+// Formats the response. `value` is the archived result of ServiceRequest::status.
 ControlAnswer metrics_answer(const std::string &value);
 
 class MetricsServer {
  public:
-  // The limits and time-outs of ControlServer apply.
+  // The connection limits and timeouts of ControlServer apply.
   MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask);
 
  private:
   void handle(const ControlRequest &request, ControlServer::Reply reply) const;
 
   const OwnedFd listener_;
-  const bool for_this_machine_;  // the listener is on loopback
+  const bool for_this_machine_;  // the listener is on a loopback address
   const AskService ask_;
   ControlServer server_;
 };

@@ -9,7 +9,6 @@
 namespace bulkhead::program {
 namespace {
 
-// Formats a label with an escaped value.
 std::string label(std::string_view name, std::string_view value) {
   std::string out(name);
   out += "=\"";
@@ -20,7 +19,7 @@ std::string label(std::string_view name, std::string_view value) {
   return out + "\"";
 }
 
-// Metric names cannot contain dots.
+// Replaces dots, which metric names cannot contain.
 std::string plain(std::string_view name) {
   std::string out(name);
   std::replace(out.begin(), out.end(), '.', '_');
@@ -34,7 +33,7 @@ class Metrics {
     metric.type = type;
     metric.samples.emplace_back(std::move(labels), value);
   }
-  // Samples with the same name are consecutive, after one TYPE line.
+  // Writes one TYPE line for each metric, followed by its samples.
   std::string text() const {
     std::string out;
     for (const auto &[name, metric] : metrics_) {
@@ -63,7 +62,8 @@ std::string metrics_text(const ServiceStatus &status) {
   metrics.add("bulkhead_requests_in_flight", "gauge", "", status.host.in_flight);
   metrics.add("bulkhead_uptime_seconds", "gauge", "", status.process.uptime_ms / 1'000);
   for (const auto &[name, value] : status.host.counters) {
-    // "ID.NAME" is a plugin counter. An id may contain dots; the longest matching id is used.
+    // A counter named "ID.NAME" belongs to a plugin. Plugin IDs may contain dots, so the longest
+    // matching ID is used.
     std::string_view owner;
     for (const PluginStatus &plugin : status.host.plugins) {
       const bool fits = name.size() > plugin.id.size() && name.starts_with(plugin.id) &&
@@ -86,7 +86,8 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
-  std::set<std::string> seen;  // skips a draining process, which is listed after its replacement
+  // of two processes of a compartment, only the first is shown (the draining process is second)
+  std::set<std::string> seen;
   for (const CompartmentStatus &one : status.process.compartments) {
     if (!seen.insert(one.name).second) continue;
     const std::string of = label("compartment", one.name);

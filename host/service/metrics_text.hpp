@@ -1,4 +1,4 @@
-// A gateway's counters in the Prometheus text format.
+// Formats the counters of a gateway in the Prometheus text format.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace bulkhead::program {
 
 inline constexpr std::string_view metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
-// Formats counters of the gateway as bulkhead_NAME_total, and counters of its plugins as
-// bulkhead_plugin_NAME_total{plugin="ID"}. The gauges are the numbers of sessions, in-flight calls,
-// calls pending approval, servers and compartments.
+// Counters of the gateway become bulkhead_NAME_total, and counters of a plugin become
+// bulkhead_plugin_NAME_total{plugin="ID"}. There are gauges for sessions, in-flight calls, calls
+// that wait for approval, servers and compartments.
 std::string metrics_text(const ServiceStatus &status);
 
 }  // namespace bulkhead::program

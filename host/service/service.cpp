@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// Returns the servers that a change connects but that are not ready, with the reasons.
+// Returns the servers that the change has added or modified and that are not ready, with the
+// reasons.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -22,7 +23,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    // The profile disables this server.
+    // A server that the profile disables is not reported.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
@@ -31,18 +32,18 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
 
 }  // namespace
 
-// A request that changes or reloads the profile. It exists until it is answered.
+// A change or reload of the profile. It exists until its response is sent.
 struct Service::Job {
   Service *service = nullptr;
   What what = What::reload;
-  ServerEntry entry;  // for add
-  std::string id;     // for remove, restart
+  ServerEntry entry;  // add
+  std::string id;     // remove, restart
   ServiceReply reply;
   std::map<std::string, std::uint64_t> restarts;
-  // Members that are set on a pool thread:
+  // Set on a pool thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // Members that are set after that:
+  // Set later, on the loop's thread:
   std::vector<std::string> notes;
   ApplyReport report;
   std::uint64_t deadline_ns = 0;
@@ -137,7 +138,8 @@ void Service::approvals(ApprovalRequest request, std::string_view value, Service
                      });
 }
 
-// Lists the connectors from the files, as the next reload would apply them.
+// Lists the connectors from the files, so the list includes changes that are not applied until the
+// next reload.
 struct Service::Listing {
   Service *service;
   ServiceReply reply;
@@ -163,7 +165,7 @@ void Service::list_connectors(ServiceReply reply) {
                                       }));
   if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
   ++running_;
-  static_cast<void>(listing.release());  // deleted by the callback above
+  static_cast<void>(listing.release());  // the callback above deletes it
 }
 
 void Service::add(std::string_view value, ServiceReply reply) {
@@ -182,8 +184,7 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
-// Reads the profile again, as for a reload. Opens a new connection for this server while the old
-// connection drains.
+// Reloads the profile. The server gets a new connection, and its old connection drains.
 void Service::restart(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::restart, std::move(reply));
   if (!from_bytes(value, &job->id)) {
@@ -196,7 +197,7 @@ void Service::reload() {
   enqueue(new_job(What::reload, [](const ServiceAnswer &) {}));
 }
 
-// ---- one change at a time ----------------------------------------------------------------------
+// ---- changes -----------------------------------------------------------------------------------
 
 std::unique_ptr<Service::Job> Service::new_job(What what, ServiceReply reply) {
   auto job = std::make_unique<Job>();
@@ -250,7 +251,7 @@ void Service::prepared(Job &job) {
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
-    // If the endpoint was restarted during the change, it has started with the new profile.
+    // The endpoint was restarted during the change and has started with the new profile.
     const bool later = report.error().code == BH_E_UNAVAILABLE;
     if (later) restarts_ = job.restarts;
     const char *what = job.what == What::reload || job.what == What::restart
@@ -272,8 +273,7 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
   wait_settled();
 }
 
-// Waits until the change has settled: new servers are ready or have failed, and old servers have
-// stopped.
+// Waits until all new servers are ready or have failed, and all old servers have stopped.
 void Service::wait_settled() {
   backend_.look([this, alive = std::weak_ptr(alive_)](const HostStatus &status) {
     if (!alive.expired()) on_host_status(status);

@@ -1,8 +1,8 @@
-// The gateway's implementation of the service API and of SIGHUP: reloads the profile, lists and
-// changes the connectors of the user layer, and reports the status. Requests are typed; see
-// service_protocol.hpp.
+// Implements the service API and SIGHUP in the gateway: reloads the profile, lists and changes the
+// connectors of the user layer, restarts servers and reports the status. Requests are typed values
+// (service_protocol.hpp).
 //
-// Changes are made one after another. If max_waiting changes are queued, additional changes are
+// Changes are applied one after another. If max_waiting changes are queued, further changes are
 // rejected. Files are read and written on the reactor's thread pool.
 #pragma once
 
@@ -22,38 +22,40 @@
 
 namespace bulkhead::program {
 
-// The gateway that the service controls. All functions are called on the loop's thread.
+// The functions of the gateway that the service uses. All of them are called on the loop's thread.
 struct ServiceBackend {
-  // Reports the state of the gateway and its process; calls `done` once, immediately or later.
+  // Reports the state of the gateway and its process. Calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;
-  // Applies a profile; calls `done` once, from the loop, immediately or later.
+  // Applies a profile. Calls `done` once from the loop, immediately or later.
   std::function<void(LoadedProfile next, std::function<void(Result<ApplyReport>)> done)> apply;
   // Reports the state of the host.
   std::function<void(std::function<void(const HostStatus &)> done)> look;
   std::function<void(LogLevel level, std::string_view text)> log;
-  // Forwards an approval request to the endpoint without parsing it. Calls `done` once.
+  // Forwards a request about approvals to the endpoint without parsing it. Calls `done` once.
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
-  // Answers a program that asks to join. This member is empty if the gateway cannot be shared.
+  // Handles a program's request to use this gateway's servers. Empty if the gateway cannot be
+  // shared.
   std::function<ServiceAnswer(std::string_view request)> join;
 };
 
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // A reload is answered when its servers have settled, and no later than this.
+  // The response to a reload is sent when its servers have settled, or after this time.
   static constexpr std::uint64_t settle_ms = 10'000;
 
-  // `arguments` are the arguments with which the profile was loaded.
+  // `arguments` are the arguments with which the running profile was loaded.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
-  ~Service();  // waits for a pending file write
+  ~Service();  // waits for a file write in progress
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  // Handles all requests except ServiceRequest::admit and metrics_listener. `value` is untrusted.
+  // Handles all requests except ServiceRequest::admit and ServiceRequest::metrics_listener. `value`
+  // is untrusted.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
-  // Reloads on SIGHUP, without a client; the result is logged.
+  // Reloads the profile after SIGHUP. The result is only logged.
   void reload();
 
  private:
@@ -80,11 +82,11 @@ class Service {
   const Transports transports_;
   const ServiceBackend backend_;
   std::deque<std::unique_ptr<Job>> jobs_;          // the first job is in progress
-  std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts for each server, by name
-  std::uint32_t running_ = 0;                      // number of jobs on threads of the pool
+  std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts by server name
+  std::uint32_t running_ = 0;                      // number of jobs on pool threads
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
-  // Expires when this object is destroyed, so that later results are ignored.
+  // Expires with this object, so that results that arrive later are ignored.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

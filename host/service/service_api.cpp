@@ -17,13 +17,14 @@ namespace {
 
 using bh::json::append_member;
 
-// ---- answers -----------------------------------------------------------------------------------
+// ---- responses ---------------------------------------------------------------------------------
 
-// Each socket belongs to one gateway, which corresponds to a "session" in the reference API.
+// The reference API manages several sessions. Here, each socket belongs to one gateway, which is
+// reported as the only session.
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
 
-// Reports all errors in the profile, which was not applied.
+// Returns the response to a reload that failed because of errors in the profile.
 ControlAnswer not_reloaded(const Refusal &refusal) {
   std::string out = R"({"success":false,"reloaded":0,"failed_session_count":1,)";
   out += R"("failed_session_ids":["gateway"],"failures":[)";
@@ -65,7 +66,7 @@ std::string json_of(const ServiceStatus &status) {
   return snapshot_json(status.process, status.host);
 }
 
-// Returns how much of the change is in force: "all", "part" or "none".
+// Returns how much of the change took effect: "all", "part" or "none".
 std::string_view extent_of(const ApplyReport &report) {
   if (report.needs_restart.empty()) return "all";
   return report.nothing_applied() ? "none" : "part";
@@ -169,7 +170,7 @@ ControlAnswer render(const std::string &value) {
 
 // ---- requests ----------------------------------------------------------------------------------
 
-// Encodes the value of a request from the HTTP body and the last path segment.
+// Encodes the value of a request. `id` is the last segment of the path.
 using Encode = Result<std::string> (*)(const std::string &body, std::string_view id);
 
 Result<std::string> no_value(const std::string &, std::string_view) {
@@ -210,7 +211,7 @@ Result<std::string> marks(const std::string &body, std::string_view) {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // a path that ends with '/' is followed by an id
+  std::string_view path;  // if it ends with '/', an ID must follow
   ServiceRequest request;
   Encode encode;
   ControlAnswer (*render)(const std::string &value);

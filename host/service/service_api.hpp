@@ -1,17 +1,17 @@
-// The requests that a running gateway accepts on its service socket:
+// Handles the HTTP requests that a running gateway accepts on its service socket:
 //
-//   GET    /status               the status that `bulkhead status` shows
-//   GET    /metrics              the counters in the Prometheus text format
-//   POST   /reload-config        reloads the profile
-//   GET    /mcp/connectors       the servers of the profile with their sources
-//   POST   /mcp/connectors       adds a server to the user layer and reloads
-//   DELETE /mcp/connectors/ID    removes a server from the user layer and reloads
-//   GET    /confirm/pending      the calls that wait for human approval
-//   POST   /confirm/watch        the same; while a client polls, calls wait for its decisions
-//   POST   /confirm/ID           approves or denies a call
+//   GET    /status               status, as shown by `bulkhead status`
+//   GET    /metrics              counters in the Prometheus text format
+//   POST   /reload-config        reload the profile
+//   GET    /mcp/connectors       list the servers of the profile with their sources
+//   POST   /mcp/connectors       add a server to the user layer and reload
+//   DELETE /mcp/connectors/ID    remove a server from the user layer and reload
+//   GET    /confirm/pending      list the calls that wait for human approval
+//   POST   /confirm/watch        list the same calls; while a client polls, calls wait for approval
+//   POST   /confirm/ID           approve or deny a call
 //
-// The client side is HTTP and JSON; the gateway side uses typed values. Errors are {"error":"..."}.
-// To add a path, add a row to the table in service_api.cpp and a ServiceRequest.
+// Clients use HTTP and JSON, and the gateway receives typed values. Errors are {"error":"..."}. To
+// add a path, add a ServiceRequest and a row to the table in service_api.cpp.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -22,7 +22,7 @@ namespace bulkhead::program {
 
 class ServiceApi {
  public:
-  // See ControlServer for `listener` and `admit`.
+  // ControlServer describes `listener` and `admit`.
   ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask);
 
  private:

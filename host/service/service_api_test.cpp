@@ -1,5 +1,5 @@
-// Tests of both parts of the service API: HTTP requests become typed requests, and the gateway
-// rejects invalid typed requests.
+// Tests both sides of the service API: the conversion of HTTP requests to typed requests, and how
+// the gateway rejects invalid typed requests.
 #include "service/service_api.hpp"
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ struct World {
   void turn() const {
     for (int i = 0; i < 10; ++i) reactor->poll(0);
   }
-  // Sends the request and returns all bytes until the connection is closed.
+  // Sends a request and returns everything that is received until the connection is closed.
   std::string ask(std::string_view request) const {
     const int fd = connect();
     REQUIRE(::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
@@ -68,7 +68,7 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("each path sends its request and returns the answer") {
+TEST_CASE("each path sends its typed request and returns the response") {
   World world;
   struct Asked {
     ServiceRequest request;
@@ -131,7 +131,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // A change that requires a restart is not in force, so the extent is "part" or "none".
+  // If a change requires a restart, the reload is applied only in part or not at all.
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;
@@ -181,7 +181,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK_FALSE(asked.has_value());
 }
 
-TEST_CASE("errors have the HTTP status of their code") {
+TEST_CASE("each error code has its HTTP status") {
   World world;
   ServiceAnswer answer;
   ServiceApi api(
@@ -214,7 +214,8 @@ TEST_CASE("the control compartment forwards requests and rejects peers without p
                OwnedFd fd) override {
       link::Frame answer = frame;
       if (frame.kind == static_cast<std::uint16_t>(ServiceRequest::metrics_listener)) {
-        answer.code = static_cast<std::uint32_t>(BH_E_NOT_FOUND);  // not configured in the profile
+        // /metrics over TCP is not configured
+        answer.code = static_cast<std::uint32_t>(BH_E_NOT_FOUND);
         channel.send(answer);
         return;
       }
@@ -225,7 +226,7 @@ TEST_CASE("the control compartment forwards requests and rejects peers without p
         channel.send(answer);
         return;
       }
-      link::Frame other = frame;  // a response to a request that was never sent
+      link::Frame other = frame;  // a response with an unknown request number
       other.exchange += 1'000;
       channel.send(other, "rubbish");
       channel.send(answer, to_bytes(ServiceStatus{}));

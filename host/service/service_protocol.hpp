@@ -1,8 +1,8 @@
-// The requests of the service API, as values. The API (service_api.hpp) is the client side, which
-// may run in a separate process; service.hpp is the gateway's side. A request is a type and an
-// archived value; a response is a status and an archived value.
+// Defines the requests of the service API as typed values, and their serialization.
 //
-// The gateway treats requests as if they came from a compromised process.
+// The client side (service_api.hpp) may run in a separate process; the gateway side is service.hpp.
+// A request consists of a type and an archived value, a response of a status and an archived value.
+// The gateway treats all requests as if they came from a compromised process.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class ServiceRequest : std::uint16_t {
   reload,            // -> Reloaded
   list_connectors,   // -> ConnectorList
   add_connector,     // ServerEntry -> ConnectorItem
-  remove_connector,  // std::string, the connector's id -> ConnectorRemoved
+  remove_connector,  // std::string, the connector's ID -> ConnectorRemoved
   list_approvals,    // ApprovalWatch -> ApprovalList
   answer_approval,   // ApprovalAnswer -> nothing
   restart_server,    // std::string, the server's name -> Reloaded
@@ -35,18 +35,18 @@ enum class ServiceRequest : std::uint16_t {
   join,              // JoinRequest -> JoinAnswer; BH_E_DENIED if the profiles differ
 };
 
-// If the status is not BH_OK, the value is a Refusal.
+// A response. If the status is not BH_OK, the value is a Refusal.
 struct ServiceAnswer {
   bh_status code = BH_OK;
   std::string value;
 };
 using ServiceReply = std::function<void(ServiceAnswer)>;
-// `reply` is called once, from the loop, either immediately or later. It is not called if the
-// gateway ends first.
+// Sends a request. `reply` is called once from the loop, immediately or later. It is not called if
+// the gateway stops first.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Limits between the processes: the size in bytes of one request, one frame and all queued frames,
-// and the number of unanswered requests.
+// Limits between the two processes: the size of a request, of a frame and of all queued frames in
+// bytes, and the number of requests without a response.
 inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;
@@ -54,7 +54,7 @@ inline constexpr std::uint32_t max_service_questions = 32;
 
 struct Refusal {
   std::string message;
-  std::vector<std::string> mistakes;  // in the profile, which was not applied
+  std::vector<std::string> mistakes;  // errors in the profile, which was not applied
 };
 
 struct ServiceStatus {
@@ -70,30 +70,31 @@ struct Reloaded {
 
 struct ConnectorItem {
   std::string id, source, source_profile;
-  bool editable = false;  // true if it is in the user layer
+  bool editable = false;  // defined in the user layer
   std::string server;     // JSON object without credentials
 };
 
 struct ConnectorList {
   std::string profile_id;
-  std::vector<ConnectorItem> servers;  // ordered by id
+  std::vector<ConnectorItem> servers;  // ordered by ID
 };
 
 inline constexpr std::size_t mark_key_bytes = 32;
 inline constexpr std::size_t max_marks = 8192;
 
-// The request of another program of this user to use this gateway's servers; see
+// Sent by another program of this user that wants to use this gateway's servers; see
 // shared/local_clients.hpp.
 struct JoinRequest {
-  std::string key;                           // the key for the marks
-  std::map<std::string, std::string> marks;  // of the program's profile
+  std::string key;                           // the key of the hashes in `marks`
+  std::map<std::string, std::string> marks;  // marks of the program's profile
 };
 
 struct JoinAnswer {
   std::string path, token;  // of the socket for local clients
 };
 
-// Returns the path of the socket for local clients of the gateway with this service socket.
+// Returns the path of the socket for local clients. It is derived from the gateway's service
+// socket.
 inline std::string local_socket_path(std::string_view service_socket) {
   return std::string(service_socket.substr(0, service_socket.rfind(".sock"))) + ".clients";
 }

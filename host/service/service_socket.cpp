@@ -23,8 +23,9 @@ std::string unused_name() {
 }  // namespace
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
-  // The socket is bound under a temporary name and renamed once it is listening. Otherwise,
-  // `status` could mistake it for the socket of a terminated gateway and remove it.
+  // The socket is bound under a temporary name and renamed once it is listening. Otherwise
+  // `bulkhead status` could find it before listen(), assume that its gateway has exited, and remove
+  // it.
   const std::string unready = path + "~";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -34,7 +35,8 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
   std::memcpy(address.sun_path, unready.data(), unready.size());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
-  // The folder already has mode 0700. The mask also protects the socket between bind() and chmod().
+  // umask() prevents other users from connecting before the permissions are set. The mode 0700 of
+  // the directory also prevents this.
   const mode_t mask = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address);
   const int error = errno;

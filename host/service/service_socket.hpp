@@ -1,6 +1,6 @@
-// The service socket's file: bound and listening, with mode 0600 in a 0700 folder. The destructor
-// removes it. The process that accepts connections can be restarted without losing queued
-// connections.
+// Creates the service socket of a gateway and removes its file when destroyed. The socket has mode
+// 0600 in a directory with mode 0700. A process that accepts its connections can be restarted
+// without losing the queued connections.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace bulkhead::program {
 
 class ServiceSocket {
  public:
-  static constexpr int backlog = 64;  // the maximum number of connections that wait for accept()
+  static constexpr int backlog = 64;  // maximum number of connections that wait for accept()
 
-  // Creates the socket at `path`, which must not exist; its folder must exist.
+  // Creates the socket at `path`, which must not exist. Its directory must exist.
   static Result<std::unique_ptr<ServiceSocket>> open(std::string path);
-  // Creates the socket in the first usable folder, under a unique name.
+  // Creates the socket with a unique name in the first directory where this is possible.
   static Result<std::unique_ptr<ServiceSocket>> open_in(const std::vector<std::string> &folders);
   ~ServiceSocket();
   ServiceSocket(const ServiceSocket &) = delete;

@@ -25,8 +25,8 @@ extern char **environ;
 namespace bulkhead::program {
 namespace {
 
-// Starts `bulkhead serve --no-listen` with the profile of these arguments. Returns its pid, or -1
-// if it cannot be started.
+// Starts `bulkhead serve --no-listen` with the profile of these arguments. Returns the process ID,
+// or -1 if the program cannot be started.
 pid_t start_own_gateway(const Arguments &arguments) {
   std::vector<std::string> words{"bulkhead", "serve", "--no-listen", "--parent-pid",
                                  std::to_string(::getpid())};
@@ -79,8 +79,8 @@ class JoinedStdio {
   }
 
  private:
-  // Called for each attempt to connect. After the first call, each call means that the connection
-  // was lost.
+  // Called for each attempt to connect. Every call except the first means that the connection was
+  // lost.
   Result<std::string> definition(std::string_view process_name) {
     if (std::exchange(joined_before_, true) && !join_again()) {
       return fail(BH_E_UNAVAILABLE, "no running gateway has this configuration");
@@ -88,8 +88,8 @@ class JoinedStdio {
     return gateway_.definition(process_name, message_bytes_);
   }
 
-  // Reads the profile again, because the gateway must have the current configuration. Returns true
-  // if a gateway was joined.
+  // Reads the profile again and joins a running gateway with the same configuration. Returns true
+  // on success.
   bool join_again() {
     if (own_pid_ > 0 && ::waitpid(own_pid_, nullptr, WNOHANG) == own_pid_) own_pid_ = -1;
     const auto loaded = load_checked(arguments_, Transports::stdio);
@@ -108,7 +108,7 @@ class JoinedStdio {
     const std::uint64_t now = bh::monotonic_ms();
     if (lost_ms_ == 0) lost_ms_ = now;
     if (now - lost_ms_ < own_after_ms + spread_ms()) return false;
-    lost_ms_ = now;  // if the started gateway does not become ready, another is started
+    lost_ms_ = now;  // if the started gateway does not become ready, another one is started later
     if (starts_ >= max_starts) return false;
     ++starts_;
     complain("the gateway has stopped; starting one for this client");
@@ -116,10 +116,11 @@ class JoinedStdio {
     return false;
   }
 
-  static constexpr int max_starts = 5;  // since a gateway was last joined
+  static constexpr int max_starts = 5;  // since the last time a gateway was joined
 
-  // Several clients lose the same gateway at once. The first to wait this long starts a gateway,
-  // and the others join it.
+  // Returns a process-specific delay. When a gateway exits, all of its clients lose their
+  // connection at the same time. The client with the shortest delay starts a new gateway, and the
+  // others join it.
   static std::uint64_t spread_ms() noexcept {
     return static_cast<std::uint64_t>(::getpid()) % 10 * 200;
   }
@@ -128,7 +129,7 @@ class JoinedStdio {
   RunningGateway gateway_;
   const std::uint64_t message_bytes_;
   bool joined_before_ = false, complained_ = false;
-  std::uint64_t lost_ms_ = 0;  // 0: not lost
+  std::uint64_t lost_ms_ = 0;  // when the connection was lost; 0 if it is open
   int starts_ = 0;
   pid_t own_pid_ = -1;  // the gateway that this process has started
 };
@@ -136,7 +137,7 @@ class JoinedStdio {
 }  // namespace
 
 int run_joined_stdio(const Arguments &arguments, RunningGateway gateway, const Limits &limits) {
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the token is in this process's memory
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the process memory contains the token
   return JoinedStdio(arguments, std::move(gateway), limits.message_bytes).run();
 }
 

@@ -1,12 +1,12 @@
-// `bulkhead stdio` beside a running gateway: forwards messages between its standard streams and
-// that gateway, like the relay of a virtual machine. It starts no server.
+// Runs `bulkhead stdio` as a client of a running gateway: forwards messages between standard input
+// and output and the gateway, which holds the session. Starts no servers.
 //
-// The client's session is in the gateway. If the connection is lost, requests that were sent are
-// answered with error -32001. The gateway, or another one with the same configuration, is then
-// joined and the client's handshake is repeated. If no such gateway is found for own_after_ms, one
-// is started without a listening port (`bulkhead serve --no-listen`); it ends with this process.
+// If the connection is lost, requests that have already been sent fail with error -32001. The
+// program then joins a running gateway with the same configuration and repeats the client's
+// handshake. If it finds no such gateway for own_after_ms, it starts one without a listening port
+// (`bulkhead serve --no-listen`), which exits when this process exits.
 //
-// The limits of docs/relay.md apply, except that a message can have limits.message_bytes. Used on
+// The limits in docs/relay.md apply, except that a message may have limits.message_bytes. Used on
 // one thread.
 #pragma once
 
@@ -16,10 +16,10 @@
 
 namespace bulkhead::program {
 
-// A fixed delay of up to 1.8 s, different for each process, is added.
+// Each process adds its own fixed delay of up to 1.8 s.
 inline constexpr std::uint64_t own_after_ms = 1'500;
 
-// Returns the exit code.
+// Returns the exit code of the process.
 int run_joined_stdio(const Arguments &arguments, RunningGateway gateway, const Limits &limits);
 
 }  // namespace bulkhead::program

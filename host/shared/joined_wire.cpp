@@ -22,7 +22,8 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view own_name = "bulkhead";
-constexpr int signal_look_ms = 200;  // a signal just before poll() is noticed after this time
+// if a signal arrives just before poll(), it is noticed after this time
+constexpr int signal_look_ms = 200;
 
 }  // namespace
 
@@ -86,7 +87,7 @@ void JoinedWire::wait(const std::function<bool()> &done, std::uint64_t timeout_m
   }
 }
 
-// Returns false if the connection has ended.
+// Returns false if the connection was closed.
 bool JoinedWire::read_some() {
   std::array<char, 65'536> buffer;
   const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

@@ -1,8 +1,8 @@
-// The session of a command in a running gateway. Messages are sent in frames over the gateway's
-// socket for local clients. The gateway sends only answers, since this client does not accept
-// server-initiated messages.
+// Connects a command to a session in a running gateway. Messages are sent as frames over the
+// gateway's socket for local clients. The client declares no capabilities, so the gateway sends
+// only responses.
 //
-// Used on one thread; wait() blocks. A message is limited to max_message_bytes.
+// Used on one thread. wait() blocks. A message is limited to max_message_bytes.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class JoinedWire final : public SessionWire {
   bool read_some();
 
   const RunningGateway gateway_;
-  const std::size_t max_total_;  // limit for the total length of a frame
+  const std::size_t max_total_;  // limit for the length of a frame
   OnMessage on_message_;
   OwnedFd fd_;
   mcp_frame::FrameReader reader_;

@@ -1,10 +1,10 @@
-// Lets other programs of this user (`bulkhead stdio`, `tools`, `call`) use the gateway's servers: a
-// transport on a Unix socket beside the service socket, and the answer to a program that asks to
-// join.
+// Lets other programs of this user (`bulkhead stdio`, `tools`, `call`) use the servers of this
+// gateway. Adds a transport on a Unix socket in the directory of the service socket, and handles
+// the requests of programs to join.
 //
-// The transport's token is returned only to programs that the service socket admits (see peer.hpp)
-// and whose profile has equal marks. A sandboxed server cannot obtain it: sandboxes hide the
-// folder, and the service socket rejects descendants of the gateway.
+// The transport requires a token. Only programs that the service socket admits (see peer.hpp) and
+// whose profile has the same marks receive it. A sandboxed server cannot obtain it: the sandbox
+// hides the directory, and the service socket rejects descendants of the gateway.
 #pragma once
 
 #include <functional>
@@ -20,14 +20,15 @@ class LocalClients {
  public:
   static constexpr const char *transport_id = "local-clients";
 
-  // service_socket is the path of the service socket. Uses the current working folder.
+  // `service_socket` is the path of the service socket. Stores the working directory.
   explicit LocalClients(std::string_view service_socket);
 
-  // Adds the transport. If its plugin is not installed, the gateway runs without local clients.
+  // Adds the transport to the profile as an optional plugin. If the plugin is not installed, the
+  // gateway runs without local clients.
   void add_to(Profile &profile) const;
 
-  // Answers a JoinRequest with a JoinAnswer, or with BH_E_DENIED and the parts of `profile` that
-  // differ.
+  // Returns a JoinAnswer for a JoinRequest if the profiles have the same marks. Otherwise returns
+  // BH_E_DENIED with the names of the parts that differ.
   ServiceAnswer answer(std::string_view request, const Profile &profile) const;
 
  private:

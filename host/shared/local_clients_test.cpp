@@ -42,7 +42,7 @@ std::string message_of(const ServiceAnswer &answer) {
 
 }  // namespace
 
-TEST_CASE("the transport listens beside the service socket, and is optional") {
+TEST_CASE("the transport is optional and listens in the directory of the service socket") {
   World world;
   world.clients.add_to(world.profile);
   REQUIRE(world.profile.transports.size() == 1);
@@ -57,7 +57,7 @@ TEST_CASE("the transport listens beside the service socket, and is optional") {
   CHECK(profile.transports.front().config_json != use.config_json);
 }
 
-TEST_CASE("a program with an equal profile gets the token of the transport") {
+TEST_CASE("a program with an equal profile gets the transport's token") {
   World world;
   world.listens();
   const ServiceAnswer answer = world.clients.answer(World::request(world.profile), world.profile);
@@ -69,7 +69,7 @@ TEST_CASE("a program with an equal profile gets the token of the transport") {
   CHECK(world.profile.transports.front().config_json.find(joined.token) != std::string::npos);
 }
 
-TEST_CASE("a program with another profile gets the names of the differing parts, and no token") {
+TEST_CASE("a program with a different profile gets the names of the differing parts and no token") {
   World world;
   world.listens();
   Profile other = world.profile;

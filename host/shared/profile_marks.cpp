@@ -16,9 +16,9 @@
 namespace bulkhead::program {
 namespace {
 
-// Variables that servers receive or that select a proxy. PATH is not compared, because it differs
-// between a terminal and a desktop session of the same user. Instead, the files that commands
-// resolve to are compared.
+// Environment variables that servers receive or that select a proxy. PATH is not compared, because
+// it often differs between a terminal and a desktop session of the same user. The files to which
+// commands resolve are compared instead.
 constexpr const char *compared_variables[] = {
     "HOME",         "LANG",           "LOGNAME",    "USER",       "SSL_CERT_FILE",
     "SSL_CERT_DIR", "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",
@@ -26,12 +26,12 @@ constexpr const char *compared_variables[] = {
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
-  return value == nullptr ? std::string() : "=" + std::string(value);  // distinguishes unset from
-                                                                       // empty
+  // distinguishes an empty variable from an unset one
+  return value == nullptr ? std::string() : "=" + std::string(value);
 }
 
-// Returns the file that a command without a slash resolves to in PATH, or an empty string if there
-// is none.
+// Returns the file to which a command resolves in PATH, or an empty string if there is none. A
+// command with a slash is returned unchanged.
 std::string found_in_path(const std::string &command) {
   if (command.empty() || command.find('/') != std::string::npos) return command;
   const char *path = std::getenv("PATH");
@@ -54,8 +54,8 @@ bool needs_folder(const ServerDef &def) {
          !starts_in_private_folder(def.command, def.args, def.cwd);
 }
 
-// Returns true if a member of the configuration that names a path ("path", "snapshot_dir") is
-// relative, or if any text begins with a dot.
+// Searches a configuration for paths. `relative` is set if a member that names a path ("path",
+// "snapshot_dir") has a relative value, or if any string begins with a dot.
 struct FolderSearch {
   bool any_path = false, relative = false;
 
@@ -70,7 +70,7 @@ struct FolderSearch {
       relative = relative || value.starts_with("\".") || (names_path(name) && !absolute);
     }
   }
-  // `name` includes its quotes.
+  // `name` includes the quotes.
   static bool names_path(std::string_view name) {
     for (const std::string_view end : {"path\"", "paths\"", "file\"", "dir\"", "folder\""}) {
       if (name.ends_with(end)) return true;
@@ -79,7 +79,8 @@ struct FolderSearch {
   }
 };
 
-// If no path is configured, the builtin file tools serve the working folder.
+// Returns true if the plugin depends on the working directory. builtin-files serves it if no path
+// is configured.
 bool needs_folder(const PluginUse &use) {
   FolderSearch search;
   search.look({}, use.config_json);

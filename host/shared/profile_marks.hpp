@@ -1,12 +1,16 @@
-// Compares the effective profiles of two processes part by part. Each part is reduced to a keyed
-// hash, so neither process learns the other's values. Two processes with equal marks would start
-// the same servers with the same credentials, rules and settings.
+// Compares the effective profiles of two processes. If all marks are equal, both processes would
+// start the same servers with the same credentials, rules and settings.
 //
-// The comparison covers the servers (with resolved references to the environment, and the file that
-// each command resolves to in PATH), tools, policies, telemetry, services, connectors, all
-// settings, the environment variables that servers receive or that select a proxy, and the working
-// folder if a part of the profile depends on it. It does not cover transports, the origins of
-// values, and first_list_wait_ms, which differs between `serve` and `stdio` by default.
+// The profile is divided into parts, and the mark of a part is its keyed hash, so neither process
+// learns the values of the other.
+//
+// Compared are the servers (after references to the environment are resolved, and with the files to
+// which their commands resolve in PATH), tools, policies, telemetry, services, connectors, all
+// settings, environment variables that servers receive or that select a proxy, and the working
+// directory if the profile depends on it.
+//
+// Not compared are transports, origins of values, and first_list_wait_ms, whose default differs
+// between `serve` and `stdio`.
 #pragma once
 
 #include <map>
@@ -18,17 +22,18 @@
 
 namespace bulkhead::program {
 
-// The hash of each part, by its name: "server github", "policy default", "limits", "environment".
+// Part name -> hash. Part names are, for example, "server github", "policy default", "limits" and
+// "environment".
 using ProfileMarks = std::map<std::string, std::string>;
 
-// `key` has mark_key_bytes random bytes, new for each comparison. `folder` is the absolute path of
-// the working folder.
+// `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is
+// the absolute path of the working directory.
 ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::string_view key);
 
-// Returns the names of the parts that differ or that only one of them has.
+// Returns the names of the parts that differ or exist in only one of the profiles.
 std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMarks &b);
 
-// Returns, for example, "server github, limits and 3 more".
+// Returns, for example, "server github, limits, naming and 3 more".
 std::string describe_parts(const std::vector<std::string> &parts);
 
 }  // namespace bulkhead::program

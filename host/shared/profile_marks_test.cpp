@@ -78,9 +78,9 @@ TEST_CASE("marks depend on the key and do not contain short values") {
   }
 }
 
-TEST_CASE("the working folder is compared if a server or tools plugin starts there") {
+TEST_CASE("the working directory is compared only if a server or tools plugin depends on it") {
   Profile a = two_servers();
-  CHECK(differs(a, a, "/x", "/y").empty());  // npx starts in an empty private folder
+  CHECK(differs(a, a, "/x", "/y").empty());  // npx starts in an empty private directory
 
   Profile script = a;
   script.servers[0].command = "python3";
@@ -117,7 +117,7 @@ TEST_CASE("only environment variables that affect servers are compared") {
   ::setenv("HOME", "/other", 1);
   CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
   ::setenv("HOME", home.c_str(), 1);
-  // The command resolves to a different program.
+  // The command resolves to a different file.
   Profile shell = a;
   shell.servers[0].command = "sh";
   const auto found = marks_of(shell, "/x", test_key);

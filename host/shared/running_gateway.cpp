@@ -16,7 +16,7 @@ namespace {
 
 constexpr int http_ok = 200, http_not_found = 404, http_not_allowed = 405;
 
-// Returns the pid in a socket's name: "4711-123456.sock" -> "4711".
+// Returns the process ID in the name of a socket: "4711-123456.sock" -> "4711".
 std::string pid_of(const std::string &socket) {
   const std::string name = socket.substr(socket.rfind('/') + 1);
   return name.substr(0, name.find('-'));
@@ -55,7 +55,7 @@ GatewaySearch find_running_gateway(const Profile &profile) {
       ask_gateways(control_dirs(), "POST", "/join", status_wait_ms, join_request_json(request));
   for (const FoundGateway &gateway : answers) {
     const auto joined = gateway.status == http_ok ? read_join_answer(gateway.answer) : std::nullopt;
-    // The socket must be beside the service socket; other paths in the answer are not trusted.
+    // A different path in the response is not trusted.
     if (joined && joined->path == local_socket_path(gateway.socket)) {
       out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;

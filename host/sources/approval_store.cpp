@@ -31,7 +31,7 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
 // ---- serialization ---------------------------------------------------------------------------
 
-// Returns the text that the seal covers: the members of the object without the braces.
+// Returns the text that the seal covers: the JSON members of the approval without braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
   bh::json::append_quoted(&out, approval.file);
@@ -65,7 +65,7 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
   return out;
 }
 
-// Returns the approval if its seal is valid.
+// Parses an approval. Returns nullopt if its seal is invalid.
 std::optional<Approval> opened(std::string_view object, const Key &key) {
   if (!object.starts_with('{')) return std::nullopt;
   Approval out;
@@ -158,16 +158,16 @@ std::set<std::string, std::less<>> ApprovalStore::digests(std::string_view file,
 template <class Change>
 Result<void> ApprovalStore::update(Change change) const {
   if (auto made = make_private_dir(folder_); !made) return made;
-  // Without a lock, concurrent updates would lose an approval.
+  // The lock prevents a concurrent update from overwriting this one.
   const OwnedFd lock(::open((folder_ + "/lock").c_str(),
                             O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
     return fail(BH_E_IO, describe_errno(folder_ + "/lock", errno));
   }
   auto key = read_key(folder_);
-  // If the key was removed or belongs to another user, its seals are invalid anyway, so a new key
-  // is created. A key that temporarily cannot be read (no descriptors, a disk error) is not
-  // replaced.
+  // If the key is missing, damaged or belongs to another user, all seals are invalid anyway, so a
+  // new key is created. If the key cannot be read for a temporary reason (no descriptors, a disk
+  // error), it is not replaced.
   const bool lost =
       !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
                key.error().code == BH_E_INVALID || key.error().code == BH_E_LIMIT);
@@ -200,7 +200,7 @@ Result<void> ApprovalStore::put(Approval approval) const {
 
 Result<std::size_t> ApprovalStore::remove(std::string_view file, std::string_view server) const {
   std::size_t removed = 0;
-  if (read().approvals.empty()) return removed;  // avoids creating the folder
+  if (read().approvals.empty()) return removed;  // avoids creating the directory
   auto done = update([&](std::vector<Approval> &all) {
     removed = std::erase_if(all, [&](const Approval &old) {
       return (file.empty() || old.file == file) && (server.empty() || old.server == server);

@@ -1,12 +1,14 @@
-// The user's approvals of servers in project files (see profile/project.hpp).
+// Stores the user's approvals of servers that project files define (see profile/project.hpp).
 //
-// The store is a folder with two files that belong to the user and are not accessible to others:
-// "servers.json" with the approvals, and "key" with 32 random bytes. Each approval is sealed with
-// the key (HMAC-SHA-256), so an approval that was edited by hand or copied from elsewhere is
-// ignored. Every program of this user can read the key and therefore create approvals. The seal
-// protects against accidents, copied files, and programs that can only write.
+// The store is a directory with two private files: "servers.json" contains the approvals, and "key"
+// contains 32 random bytes. Each approval carries an HMAC-SHA-256 under this key, its seal. An
+// approval that was edited by hand or copied from another machine has an invalid seal and is
+// ignored.
 //
-// Thread-safe. Every function accesses the files.
+// The seal protects against accidents, copied files and programs that can only write files. It does
+// not protect against a program of the same user that can read the key.
+//
+// Thread-safe. Every function accesses the disk.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +22,12 @@
 namespace bulkhead::program {
 
 struct Approval {
-  std::string file;                   // absolute path of the project file
-  std::string server;                 // the server's name in that file
-  std::string digest;                 // ProjectEntry::digest
-  std::uint64_t approved_at = 0;      // seconds since 1970
-  std::vector<std::string> tools;     // tools offered during the review; may be empty
-  std::vector<std::string> findings;  // findings in its tool descriptions: "TOOL: ID"
+  std::string file;                // absolute path of the project file
+  std::string server;              // the server's name in the project file
+  std::string digest;              // ProjectEntry::digest
+  std::uint64_t approved_at = 0;   // seconds since 1970
+  std::vector<std::string> tools;  // tools that the server listed during the review; may be empty
+  std::vector<std::string> findings;  // suspicious tool descriptions, as "TOOL: ID"
 };
 
 class ApprovalStore {
@@ -33,24 +35,26 @@ class ApprovalStore {
   static constexpr std::size_t max_bytes = 4u << 20;  // size limit of servers.json
 
   struct Content {
-    std::vector<Approval> approvals;  // only approvals with a valid seal
-    std::string problem;              // why approvals are ignored; empty if none are
+    std::vector<Approval> approvals;  // approvals with a valid seal
+    std::string problem;              // why approvals were ignored; empty if none were ignored
   };
 
-  // The user's store: approvals/ in default_state_dir(), independent of the profile.
+  // Opens the user's store, approvals/ in default_state_dir(). It does not depend on the profile.
   ApprovalStore();
   explicit ApprovalStore(std::string folder) : folder_(std::move(folder)) {}
 
-  // Reads the approvals and changes nothing on disk. A file that belongs to another user or is
-  // accessible to others is ignored.
+  // Returns the approvals without changing anything on disk. Ignores files that belong to another
+  // user or are accessible to others.
   Content read() const;
-  // Returns the digests of the approved servers of this file. Adds any problem to *problem.
+  // Returns the digests of the approved servers of a project file. If approvals were ignored, adds
+  // the reason to *problem.
   std::set<std::string, std::less<>> digests(std::string_view file, std::string *problem) const;
 
-  // Replaces the approval of the same file and server, and removes invalid approvals.
+  // Adds an approval, replacing any approval of the same file and server. Also removes approvals
+  // with an invalid seal.
   Result<void> put(Approval approval) const;
-  // Returns the number of removed approvals. If `server` is empty, removes all servers of the file;
-  // if `file` is empty, all files.
+  // Removes approvals and returns their number. An empty `server` matches all servers of the file,
+  // an empty `file` matches all files.
   Result<std::size_t> remove(std::string_view file, std::string_view server) const;
 
   const std::string &folder() const noexcept { return folder_; }

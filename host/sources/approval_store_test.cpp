@@ -1,4 +1,4 @@
-// Tests of the approval store: files are private, entries are sealed, invalid entries are ignored.
+// Tests the approval store: file permissions, seals and invalid entries.
 #include "sources/approval_store.hpp"
 
 #include <sys/stat.h>
@@ -119,7 +119,7 @@ TEST_CASE("F09 a file that others can write, or a link, is ignored") {
   CHECK_FALSE(all.problem().empty());
 }
 
-TEST_CASE("F09 an approval that was edited by hand is ignored, the others are valid") {
+TEST_CASE("F09 an approval that was edited by hand is ignored, and the others remain valid") {
   Stored all;
   const std::string good = read_text(all.file);
   const auto edited = [&](const std::string &from, const std::string &to) {
@@ -134,7 +134,7 @@ TEST_CASE("F09 an approval that was edited by hand is ignored, the others are va
   CHECK(edited("/repo/.mcp.json", "/evil/.mcp.json") == 2);
   CHECK(edited("\"seal\":\"", "\"seal\":\"0") == 2);
   CHECK(edited("\"seal\":", "\"steal\":") == 2);
-  // The next approval removes the invalid entry.
+  // Storing an approval removes the invalid entry.
   REQUIRE(all.store.put(approval("/repo/.mcp.json", "new")));
   CHECK(all.count() == 3);
   CHECK(all.problem().empty());
@@ -144,7 +144,7 @@ TEST_CASE("a key that temporarily cannot be read is not replaced") {
   Stored all;
   const std::string key = all.store.folder() + "/key";
   std::filesystem::rename(key, key + ".away");
-  // ELOOP, like EMFILE or EIO, does not prove that the key is invalid.
+  // ELOOP is treated like EMFILE or EIO: it does not prove that the key is invalid.
   std::filesystem::create_symlink("key", key);
   const auto put = all.store.put(approval("/repo/.mcp.json", "weather", std::string(64, 'd')));
   CHECK_FALSE(put.has_value());
@@ -153,7 +153,7 @@ TEST_CASE("a key that temporarily cannot be read is not replaced") {
   CHECK(all.count() == 3);
 }
 
-TEST_CASE("F09 approvals from another machine or key, and an invalid list are ignored") {
+TEST_CASE("F09 approvals with another key and an invalid list are ignored") {
   Stored here, there;
   write_text(here.file, read_text(there.file));
   CHECK(here.count() == 0);

@@ -26,15 +26,16 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
-// A client on standard input may list tools only once, at its start, so the first list waits for
-// servers.
+// Some clients of `bulkhead stdio` list tools only once, at startup. The first list therefore waits
+// until servers are ready.
 const std::string_view builtin_stdio_limits = R"(
 [limits]
 first_list_wait_ms = 8000
 )";
 
-// The transport's table is last, so that `codec` can be appended. The client waits for the servers
-// itself (first_list_wait_ms), and shutdown must take less than two seconds (shutdown_grace_ms).
+// The transport's table must come last, because load_aggregator() appends `codec` to it. The
+// aggregator's client itself waits for the servers (first_list_wait_ms) and expects a shutdown
+// within two seconds (shutdown_grace_ms).
 const std::string_view builtin_aggregator = R"(
 [naming]
 scheme = "capsem"

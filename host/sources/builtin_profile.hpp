@@ -1,21 +1,21 @@
-// The builtin profile, the lowest layer of every profile.
+// Contains the builtin profile, which is the lowest layer of every profile.
 #pragma once
 
 #include <string_view>
 
 namespace bulkhead::program {
 
-// Connectors, the policy and the services, but no transports or servers. The policy allows all
-// calls and is not called as long as there are no rules. It is loaded anyway so that a reload can
-// add the first rules.
+// Connectors, services and the policy, but no transports or servers. The policy is loaded even
+// though it has no rules and is not called without them, so that a reload can add the first rules.
 extern const std::string_view builtin_base;
-// The transports of `serve` and `stdio`.
+// The transports of `bulkhead serve` and `bulkhead stdio`.
 extern const std::string_view builtin_http_transport;
 extern const std::string_view builtin_stdio_transport;
 extern const std::string_view builtin_stdio_limits;
-// For `aggregator`: its transport, and the names and time limits of its protocol.
+// The transport of `bulkhead aggregator`, and the naming scheme and time limits that its protocol
+// requires.
 extern const std::string_view builtin_aggregator;
-// Two servers that work without configuration; the second reads the current folder.
+// Tools that require no configuration. The file tools access the working directory.
 extern const std::string_view builtin_web_tools, builtin_file_tools;
 
 }  // namespace bulkhead::program

@@ -21,13 +21,13 @@ using Lines = std::vector<std::string>;
 constexpr char system_folder[] = "/etc/bulkhead";
 constexpr char test_variable[] = "BULKHEAD_CORP_PROFILE";
 
-// A path that cannot be examined counts as existing, so that reading it reports the error later.
+// Also returns true if the path cannot be examined. The error is reported when the file is read.
 bool exists(const std::string &path) {
   struct stat info{};
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// The folder and name of the profile, and its permitted owners.
+// The directory and file name of the profile, and its permitted owners.
 struct Place {
   std::string folder, name;
   std::vector<uid_t> owners;
@@ -36,17 +36,18 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // A key without a profile means that the profile is missing, which is an error.
+  // If there is a key but no profile, the profile is missing, and reading it reports the error.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;
   const std::string path = named;
   const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return Place{".", path, {0}};  // rejected later: not absolute
+  // a relative path, which is rejected later
+  if (slash == std::string::npos) return Place{".", path, {0}};
   return Place{path.substr(0, slash), path.substr(slash + 1), {0, ::geteuid()}};
 }
 
-// The files that accompany a signed profile.
+// The contents of the files that accompany a signed profile.
 struct Texts {
   std::string keys, catalogue, catalogue_signature, signature;
 };
@@ -72,7 +73,7 @@ Result<Texts> read_signature(const Place &place) {
   return out;
 }
 
-// Checks the signature and the revision, which must not be older than a revision seen before.
+// Checks the profile's signature and that its revision is not older than one seen before.
 Result<CorpRevision> check_signature(const Place &place, const std::string &payload, Lines *notes) {
   const auto texts = read_signature(place);
   if (!texts) return std::unexpected(texts.error());
@@ -85,7 +86,8 @@ Result<CorpRevision> check_signature(const Place &place, const std::string &payl
   Result<void> fine;
   if (!revision) fine = std::unexpected(revision.error());
   if (fine) fine = known.check(*revision);
-  // Otherwise, a revision that this catalogue rejects could be accepted with an older catalogue.
+  // The catalogue is stored even if it rejects the profile. Otherwise the same revision could be
+  // accepted together with an older catalogue.
   if (!seen.id.empty()) {
     if (auto kept = known.remember_catalogue(seen); !kept) {
       notes->push_back("cannot store the state of the corporation's catalogue: " +

@@ -1,4 +1,5 @@
-// The corporation's profile: /etc/bulkhead/corp.toml, writable only by root. See docs/corp.md.
+// Reads the corporate profile, /etc/bulkhead/corp.toml, which only root can write. See
+// docs/corp.md.
 #pragma once
 
 #include <expected>
@@ -12,21 +13,22 @@
 namespace bulkhead::program {
 
 struct CorpProfile {
-  ProfileLayer layer;                    // "corp"
-  std::vector<std::string> notes;        // notes for the operator
-  std::optional<CorpRevision> revision;  // of a signed profile
+  ProfileLayer layer;  // the layer "corp"
+  std::vector<std::string> notes;
+  std::optional<CorpRevision> revision;  // set if the profile is signed
 };
 
-// Returns nullopt if there is no profile. If the system has none, BULKHEAD_CORP_PROFILE may name a
-// profile for tests: it can restrict a user but never replace a profile written by root. If a
-// profile exists but cannot be trusted or read, returns an error, as lines for the user, and the
-// program must not start.
+// Returns the corporate profile, or nullopt if there is none. If a profile exists but cannot be
+// read or trusted, returns error lines for the user, and the program must not start.
 //
-// Thread-safe; blocks for file access.
+// If /etc/bulkhead contains no profile, the environment variable BULKHEAD_CORP_PROFILE may name one
+// for tests. It can restrict a user but cannot replace a profile that root has written.
+//
+// Thread-safe. Blocks for file access.
 std::expected<std::optional<CorpProfile>, std::vector<std::string>> read_corp_profile();
 
-// Stores the revision, so that earlier revisions are rejected. Call it after the whole profile has
-// been loaded. Adds a note if storing fails.
+// Stores the revision, so that earlier revisions are rejected from now on. Call this function after
+// the whole profile has been loaded. Adds a note if the revision cannot be stored.
 void remember_corp_revision(const std::optional<CorpRevision> &revision,
                             std::vector<std::string> *notes);
 

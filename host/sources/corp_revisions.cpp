@@ -12,7 +12,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view revoked_word = "revoked";
-// Placeholder for a profile whose catalogue was seen but which was not used.
+// Stored for a profile that was never used although its catalogue was read.
 constexpr std::string_view no_revision = "0000.0000.0";
 
 CorpRevision *find(std::vector<CorpRevision> &seen, const std::string &id) {
@@ -25,14 +25,14 @@ bool same(const CorpRevision &a, const CorpRevision &b) {
   return a.id == b.id && a.revision == b.revision;
 }
 
-// Stores the later revision in *last. Returns true if *last changed.
+// Sets *last to the later of the two revisions. Returns true if *last changed.
 bool take_later(std::string *last, const std::string &now) {
   if (!comes_before(*last, now)) return false;
   *last = now;
   return true;
 }
 
-// Returns the entry of this id, which is created if it is missing.
+// Returns the entry of a profile, which is created if it does not exist.
 CorpRevision &line_of(std::vector<CorpRevision> &seen, const std::string &id) {
   if (CorpRevision *last = find(seen, id)) return *last;
   if (seen.size() >= CorpRevisions::max_ids) seen.erase(seen.begin());
@@ -80,7 +80,7 @@ Result<void> CorpRevisions::update(const Change &change) const {
   if (auto made = make_private_dir(folder_); !made) return made;
   const auto lock = lock_file(file() + ".lock", lock_wait_ms);
   if (!lock) return std::unexpected(lock.error());
-  // Another process may have changed the file before the lock was held.
+  // Another process may have changed the file before the lock was acquired.
   seen = read();
   if (!seen) return std::unexpected(seen.error());
   if (!change(*seen)) return {};

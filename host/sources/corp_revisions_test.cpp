@@ -31,7 +31,7 @@ TEST_CASE("older revisions and older catalogues are rejected") {
   CHECK(older.error().text.find("2026.0131.2 was seen before") != std::string::npos);
   CHECK(older.error().text.ends_with("[rollback]"));
   CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0131.2")).has_value());
-  // Profiles are independent of each other.
+  // The revisions of different profiles are independent.
   REQUIRE(seen.remember({"other", "2020.0101.1", "2020.0101.1", false}).has_value());
   REQUIRE(seen.remember(at("2026.0301.1", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(now).has_value());
@@ -42,13 +42,13 @@ TEST_CASE("stored revisions never decrease, regardless of the order of writers")
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   REQUIRE(seen.remember(at("2026.0201.1", "2026.0201.1")).has_value());
-  // Two gateways read older files before this: one the profile, the other the catalogue.
+  // Another gateway may store older revisions of the profile or of the catalogue.
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(at("2026.0201.1", "2026.0201.1")).has_value());
   CHECK(seen.check(at("2026.0201.1", "2026.0301.1")).has_value());
-  // If nothing changes, nothing is written and the lock is not needed.
+  // A call that changes nothing does not write and does not need the lock.
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
   const auto lock = lock_file(seen.file() + ".lock", 0);
   REQUIRE(lock.has_value());
@@ -56,16 +56,16 @@ TEST_CASE("stored revisions never decrease, regardless of the order of writers")
   CHECK(seen.remember(at("2026.0401.1", "2026.0401.1")).error().code == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("a revision that a catalogue rejects stays rejected with an older catalogue") {
+TEST_CASE("a revision that a catalogue has rejected stays rejected with an older catalogue") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   const CorpRevision used = at("2026.0131.2", "2026.0131.2");
   REQUIRE(seen.remember(used).has_value());
-  // The catalogue's current revision is stored even though the profile was not used.
+  // The catalogue's current revision is stored even if the profile was never used.
   REQUIRE(seen.remember_catalogue(at("2026.0301.1", "2026.0201.1")).has_value());
   CHECK(seen.check(used).error().text.ends_with("[rollback]"));
   CHECK(seen.check(at("2026.0131.2", "2026.0201.1")).has_value());
-  // A revision may be revoked without a newer revision, and even if it was never used.
+  // A revision can be revoked without a replacement, and even if it was never used.
   for (const std::string id : {"acme-base", "acme-new"}) {
     CorpRevision now{id, "2026.0131.3", "2026.0201.1", false};
     CHECK(seen.check(now).has_value());
@@ -76,7 +76,7 @@ TEST_CASE("a revision that a catalogue rejects stays rejected with an older cata
     now.revision = "2026.0131.4";
     CHECK(seen.check(now).has_value());
   }
-  // At the limit, the oldest entry is removed; the file remains readable.
+  // At the limit, the oldest entry is removed.
   for (int i = 0; i < 250; ++i) {
     CorpRevision now = at("2026.0101." + std::to_string(i), "2026.0201.1");
     now.revoked = true;

@@ -1,7 +1,7 @@
-// The layers that are files: the profile, the profiles that it extends, and settings of other
-// programs.
+// Reads the profile layers that are stored in files: the profile, the profiles that it extends, and
+// the settings of other programs.
 //
-// Thread-safe; blocks for file access.
+// Thread-safe. Blocks for file access.
 #pragma once
 
 #include <expected>
@@ -12,15 +12,17 @@
 
 namespace bulkhead::program {
 
-// Returns the layer "file", preceded by the profiles that it extends. A profile ID is found as
-// ID.toml, ID.json or ID/profile.toml in the folder of the file, in `profiles` beside the default
-// profile, or in /etc/bulkhead/profiles. If a file cannot be read or the chain is invalid, returns
-// errors as lines for the user.
+// Returns the layer of `file`, preceded by the layers of the profiles that it extends. Errors are
+// returned as lines for the user.
+//
+// The profile with an ID is read from ID.toml, ID.json or ID/profile.toml. The directory of `file`
+// is searched first, followed by `profiles` in the configuration directory and
+// /etc/bulkhead/profiles.
 std::expected<std::vector<ProfileLayer>, std::vector<std::string>> read_file_layers(
     const std::string &file);
 
-// Returns the layers of ~/.gemini/settings.json and ~/.claude/settings.json that exist, the lowest
-// layer first. Unreadable parts become notes.
+// Returns the layers of ~/.gemini/settings.json and ~/.claude/settings.json, lowest first. Missing
+// files are skipped. Files that cannot be read become notes.
 std::vector<ProfileLayer> read_detected_layers(std::vector<std::string> *notes);
 
 }  // namespace bulkhead::program

@@ -15,7 +15,7 @@
 namespace bulkhead::program {
 namespace {
 
-// The extension that the plugins of a group must provide.
+// The extension that plugins in a group of the profile must provide.
 struct Kind {
   std::string_view group, extension, is, offers;
 };
@@ -30,7 +30,8 @@ bool provides(const std::vector<std::string> &provided, std::string_view extensi
   return std::find(provided.begin(), provided.end(), extension) != provided.end();
 }
 
-// Returns why a plugin with these extensions cannot be in the group, or an empty string if it can.
+// Returns why a plugin that provides these extensions cannot be used in the group, or an empty
+// string if it can.
 std::string wrong_kind(std::string_view group, const PluginUse &use,
                        const std::vector<std::string> &provided) {
   const auto wanted = std::find_if(std::begin(kinds), std::end(kinds),
@@ -49,7 +50,7 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
          std::string(wanted->extension) + "); it provides " + (all.empty() ? "nothing" : all);
 }
 
-// Returns a mark that changes if the file is replaced or written to.
+// Returns a string that changes if the file is replaced or written to.
 std::string mark_of(const struct stat &status) {
   std::string out;
   for (const auto part :
@@ -102,7 +103,7 @@ class PluginCheck {
       add(origin_of(path + ".plugin", use), path + ".plugin", std::move(why), "plugin_unusable");
     };
     if (!facts) {
-      if (group == "services") return;  // reported by the plugin that uses the service
+      if (group == "services") return;  // the plugin that uses the service reports the error
       return unusable(facts.error().text);
     }
     if (std::string why = wrong_kind(group, use, facts->provides); !why.empty()) {
@@ -114,14 +115,14 @@ class PluginCheck {
     }
   }
 
-  // Facts from a plugin's file.
+  // Facts read from a plugin file.
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
     PluginFile file;
   };
 
-  // Each file is read once for all of its instances.
+  // Reads each plugin file only once, even if it has several instances.
   const Result<Facts> &facts_of_plugin(const PluginUse &use) {
     const auto [at, fresh] = facts_.try_emplace({use.plugin, use.sha256}, Facts{});
     if (fresh) at->second = read_facts(use);
@@ -136,14 +137,14 @@ class PluginCheck {
     if (!checked) return std::unexpected(checked.error());
     auto schema = schema_of(*checked);
     if (!schema) return std::unexpected(schema.error());
-    // A pinned file is identified by its digest.
+    // A plugin with a configured digest is identified by that digest instead of its file status.
     return Facts{std::move(*schema), checked->manifest.provides,
                  PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
                             checked->manifest.exclusive}};
   }
 
-  // Returns the origin of the value or of the first value in it, otherwise the origin of the
-  // instance's table.
+  // Returns the origin of the value at `path`, or of the first value below it. Falls back to the
+  // origin of the plugin's table.
   Origin origin_of(const std::string &path, const PluginUse &use) const {
     for (const Profile::Shown &shown : profile_.shown) {
       if (!shown.path.starts_with(path)) continue;

@@ -37,7 +37,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// Loads the profile from its layers and replaces *holds.
+// Loads the profile from its layers. Replaces *holds.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -59,7 +59,8 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// Keeps only the transports of the command. A builtin transport is removed if the file has others.
+// Keeps only the transports that the command needs. If the file defines such transports, the
+// builtin ones are removed.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();
@@ -70,7 +71,7 @@ void select_transports(Profile &profile, Transports wanted) {
   if (own > 0) std::erase_if(all, is_builtin);
 }
 
-// Omits builtin transports that this command does not use from the effective profile.
+// Removes the builtin transports that this command does not use from the displayed profile.
 void hide_unused_transports(Profile &profile) {
   std::erase_if(profile.shown, [&](const Profile::Shown &shown) {
     constexpr std::string_view group = "transports.";
@@ -91,8 +92,8 @@ void give_launchers_time(Profile &profile) {
   }
 }
 
-// Returns the path of the socket that a transport is listening on, from "unix:PATH" or a monitor's
-// "hybrid:PATH:PORT". Returns an empty string if there is none.
+// Returns the path of the Unix socket for a listen address "unix:PATH" or "hybrid:PATH:PORT" (the
+// socket of a virtual machine monitor). Returns an empty string for other addresses.
 std::string socket_file(std::string_view address) {
   constexpr std::string_view unix_prefix = "unix:", hybrid_prefix = "hybrid:";
   if (address.starts_with(unix_prefix)) return std::string(address.substr(unix_prefix.size()));
@@ -115,7 +116,7 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   mcp::for_each_item(listen, add);
 }
 
-// Hides the gateway's configuration and sockets from servers.
+// Hides the gateway's own configuration, state and sockets from servers.
 void hide_from_servers(Profile &profile) {
   for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
   const std::string config = default_config_file();
@@ -125,10 +126,10 @@ void hide_from_servers(Profile &profile) {
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 
-// Returns a layer that applies --listen to the HTTP transport, whatever its name in the file.
+// Returns a layer that applies --listen to the HTTP transport, which may have any name.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
-  const auto is_http = [](const PluginUse &use) {  // a plugin name, or the path of a library
+  const auto is_http = [](const PluginUse &use) {  // `plugin` is a name or a path
     return use.plugin.substr(use.plugin.rfind('/') + 1).starts_with("transport-http");
   };
   const auto &all = profile.transports;
@@ -145,9 +146,10 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 
-// Adds the project file as a layer, with its approvals. The file is read once, so the approved text
-// is the text that is used. A file that merely happens to be in the working folder never stops the
-// gateway; its faults become notes.
+// Adds the project file as a layer, together with its approvals. The file is read only once, so the
+// text that was checked against the approvals is the text that is used. A file that only happens to
+// be in the working directory must not prevent the gateway from starting, so its errors become
+// notes.
 std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
                                        std::vector<ProfileLayer> *layers) {
   const std::string path = project_file(arguments);
@@ -174,7 +176,7 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
-// `corp` is true if a corporate profile exists.
+// Sets the state and plugin directories. `corp` is true if a corporate profile exists.
 void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool corp) {
   Profile &profile = loaded.profile;
   if (profile.state_dir.empty()) {
@@ -186,13 +188,14 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());
-  // A plugin in a user's folder must not replace a plugin that the corporation names.
+  // A plugin in the user's directories must not replace a plugin of the same name that the
+  // corporate profile uses.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
 }
 
 struct CorpLayerAdded {
   bool there = false;
-  std::optional<CorpRevision> revision;  // of a signed profile
+  std::optional<CorpRevision> revision;  // set if the profile is signed
 };
 
 std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
@@ -205,7 +208,7 @@ std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
   return CorpLayerAdded{true, std::move((*corp)->revision)};
 }
 
-// Reports command-line options that override held settings.
+// Returns an error for command-line options that override protected settings.
 std::expected<void, Lines> check_arguments(const Arguments &arguments,
                                            const std::vector<ProfileHold> &holds) {
   Lines wrong;
@@ -219,7 +222,8 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
   return std::unexpected(std::move(wrong));
 }
 
-// The home folder contains keys and passwords, so neither it nor a folder above it is served.
+// Adds the builtin tools. The file tools are omitted if the working directory is the home directory
+// or one of its parents, because the home directory contains keys and passwords.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;
@@ -234,8 +238,8 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] in a profile");
 }
 
-// The builtin tools are only for users without configuration. If a file exists, it is the complete
-// configuration.
+// Adds a note if the profile offers nothing. A configuration file is the complete configuration, so
+// the builtin tools are not added to it.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
@@ -246,8 +250,8 @@ void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
       "plugin = \"builtin-files\"");
 }
 
-// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error,
-// because every current definition would otherwise count as approved.
+// Adds the stored pins of the profile's servers. If pins are enforced, an unreadable store is an
+// error: without pins, every current definition would count as approved.
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -262,7 +266,7 @@ std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   return {};
 }
 
-// The user layer is below the file, so settings in the file take precedence.
+// Adds the user layer below the file, so that the file takes precedence.
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
@@ -273,7 +277,8 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
-    layer->lenient = true;  // must not stop gateways with other profiles
+    // an invalid server must not prevent gateways with other profiles from starting
+    layer->lenient = true;
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {
     return std::unexpected(Lines{layer.error().text});
@@ -338,7 +343,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  // Other commands request the lists from the servers.
+  // Commands that do not serve clients request the lists from the servers.
   if (arguments.serves != Arguments::Serves::nothing) load_stored_lists(&out.profile);
   return out;
 }

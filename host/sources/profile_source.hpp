@@ -1,4 +1,4 @@
-// Assembles the layers of a profile: builtin, corp, user, the file, the project, the command line.
+// Loads a profile from its layers: builtin, corporate, user, file, project and command line.
 #pragma once
 
 #include <expected>
@@ -13,45 +13,45 @@
 
 namespace bulkhead::program {
 
-// The transports that a command needs: serve uses all except standard input and output, stdio uses
-// only standard input and output, and other commands use none, because their client is inside the
-// program.
+// The transports that a command needs. `served` selects all except standard input and output (for
+// `serve`), and `stdio` only standard input and output. Other commands need none, because their
+// client runs inside the process.
 enum class Transports : std::uint8_t { none, served, stdio };
-// Returns the transports of `serve` or `stdio`.
 Transports transports_of(const Arguments &arguments) noexcept;
 
 struct LoadedProfile {
-  Profile profile;                      // with state_dir and plugin_dirs set
-  std::string file;                     // empty: no configuration file
-  std::string project;                  // the project file in use; empty: none
-  std::vector<ProfileHold> holds = {};  // settings that layers protect from changes
+  Profile profile;                      // includes state_dir and plugin_dirs
+  std::string file;                     // empty: there is no configuration file
+  std::string project;                  // the project file; empty: there is none
+  std::vector<ProfileHold> holds = {};  // settings that a layer protects from changes
 };
 
-// The default connect time-out of a server whose command may first download it (npx, uvx, docker
-// ...). A server that is killed during the download would start over each time.
+// The default connect timeout of servers whose command may have to download them first (npx, uvx,
+// docker ...). A shorter timeout would kill the server during the download, and each retry would
+// download again.
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
 
-// The layer name of connectors.json (see connectors.hpp).
+// The name of the layer that connectors.json defines (see connectors.hpp).
 inline constexpr std::string_view user_layer = "user";
 
-// Returns the profile, or every fault as a line for the user ("file:line:col: path: text").
-// `user_text` replaces the content of connectors.json.
+// Loads the profile. Returns every error as a line for the user ("file:line:col: path: text"). If
+// `user_text` is set, it replaces the content of connectors.json.
 std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
 
-// Like load_for(), for commands that start no servers or plugins. Secrets need not exist
-// (ProfileUse::none).
+// Loads the profile for commands that start no servers or plugins. Unlike load_for(), it does not
+// require secrets to exist (ProfileUse::none).
 std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
                                                                     Transports transports);
 
-// Calls load_for() and then check_plugins(), for callers that start or apply the profile.
+// Calls load_for() and check_plugins(). For commands that start a gateway or apply the profile.
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
-// Returns the profile of `bulkhead aggregator`. It has no servers, and there is no default file. A
-// file may set limits and other keys; its transports are ignored.
+// Loads the profile of `bulkhead aggregator`. It has no servers, and only the file of --config is
+// read, if any. Transports in that file are ignored.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
 
 }  // namespace bulkhead::program

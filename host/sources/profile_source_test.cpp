@@ -18,7 +18,8 @@ using namespace bulkhead::program;
 
 namespace {
 
-// A folder without a default profile. `text`, if any, is the content of the file for --config.
+// Provides a configuration directory without a default profile. If `text` is not empty, --config
+// names a file with this content.
 struct Setting {
   explicit Setting(const std::string &text = "", const std::string &name = "p.toml") {
     ::setenv("XDG_CONFIG_HOME", folder.path.c_str(), 1);
@@ -73,12 +74,12 @@ TEST_CASE("a file's servers replace the builtin servers but not the transport") 
   CHECK(profile.servers[2].connect_timeout_ms == 5000);
 }
 
-TEST_CASE("a connect time-out of the file applies to all servers") {
+TEST_CASE("a connect timeout in the file applies to all servers") {
   Setting setting("[limits]\nconnect_timeout_ms = 7000\n[mcpServers.a]\ncommand = \"npx\"\n");
   CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
 }
 
-TEST_CASE("--listen applies to the HTTP transport under any name") {
+TEST_CASE("--listen applies to the HTTP transport, whatever its name") {
   Setting builtin("[mcpServers.a]\ncommand = \"x\"\n");
   builtin.arguments.listen = "127.0.0.1:0";
   CHECK(listen_of(builtin.load(Transports::served).transports[0]) == "\"127.0.0.1:0\"");
@@ -95,7 +96,7 @@ TEST_CASE("--listen applies to the HTTP transport under any name") {
   CHECK(listen_of(same.load(Transports::served).transports[0]) == "\"127.0.0.1:1\"");
 }
 
-TEST_CASE("--listen is rejected with several HTTP transports") {
+TEST_CASE("--listen is rejected if there are several HTTP transports") {
   Setting setting(
       "[transports.a]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n"
       "[transports.b]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:2\"\n"
@@ -120,7 +121,7 @@ TEST_CASE("--listen is rejected with several HTTP transports") {
   CHECK_FALSE(load_for(none.arguments, Transports::served));
 }
 
-TEST_CASE("each fault is reported on its own line") {
+TEST_CASE("each error is reported on its own line") {
   Setting setting("[mcpServers.a]\ncomand = \"x\"\n[mcpServers.b]\ncommand = 5\n");
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
@@ -143,7 +144,7 @@ TEST_CASE("the default file is read if it exists") {
   CHECK(loaded->profile.tools.empty());
 }
 
-TEST_CASE("the builtin file tools are disabled in the home folder") {
+TEST_CASE("the builtin file tools are disabled in the home directory") {
   const Setting setting;
   const auto before = std::filesystem::current_path();
   const char *was = std::getenv("HOME");
@@ -167,7 +168,7 @@ TEST_CASE("the builtin file tools are disabled in the home folder") {
   ::setenv("HOME", home.c_str(), 1);
 }
 
-TEST_CASE("the effective state folder is shown") {
+TEST_CASE("the effective state directory is shown") {
   const Setting setting;
   ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);
   const auto loaded = load_for(Arguments(), Transports::served);
@@ -183,7 +184,7 @@ TEST_CASE("the effective state folder is shown") {
 
 namespace {
 
-// A working folder with a project file, and a private approval store.
+// Provides a working directory with a project file, and a private approval store.
 struct ProjectSetting : Setting {
   explicit ProjectSetting(const std::string &text, const std::string &name = ".mcp.json") {
     ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
@@ -220,13 +221,14 @@ std::string all_of(const std::vector<std::string> &texts) {
 
 }  // namespace
 
-TEST_CASE("F07 servers in the working folder's project file are listed, and used once approved") {
+TEST_CASE(
+    "F07 servers in the working directory's project file are listed, and used once approved") {
   ProjectSetting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"}}})");
   auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE(loaded);
   CHECK(loaded->project == setting.file);
   CHECK(loaded->file.empty());
-  CHECK(loaded->profile.tools.size() == 2);  // the builtin tools are kept
+  CHECK(loaded->profile.tools.size() == 2);  // the builtin tools remain
   REQUIRE(loaded->profile.servers.size() == 2);
   CHECK(loaded->profile.servers[0].disabled);
   CHECK(all_of(loaded->profile.notes)
@@ -253,7 +255,7 @@ TEST_CASE("project files are searched in order") {
   CHECK(server() == "json");
   setting.arguments.project = "../repo/../repo/.mcp.json";
   CHECK(load_for(setting.arguments, Transports::none)->project == setting.file);
-  // A file named by --config belongs to the user.
+  // A file named by --config does not count as a project file.
   setting.arguments.project.clear();
   std::filesystem::remove(".bulkhead.toml");
   setting.arguments.config = setting.file;
@@ -275,7 +277,7 @@ TEST_CASE("a file may set a single key of a builtin transport") {
   CHECK(ids(aggregator->profile.transports) == "aggregator ");
 }
 
-TEST_CASE("the first list on standard input waits longer by default") {
+TEST_CASE("with stdio, the first list waits longer by default") {
   Setting none("");
   CHECK(none.load(Transports::stdio).limits.first_list_wait_ms == 8'000);
   CHECK(none.load(Transports::served).limits.first_list_wait_ms == 5'000);
@@ -283,7 +285,7 @@ TEST_CASE("the first list on standard input waits longer by default") {
   CHECK(some.load(Transports::stdio).limits.first_list_wait_ms == 100);
 }
 
-TEST_CASE("a faulty approved server is an error only with --project") {
+TEST_CASE("an invalid approved server is an error only with --project") {
   ::unsetenv("BH_TEST_UNSET");
   ProjectSetting setting(R"({"mcpServers": {
       "bad": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}, "timeout": -1},
@@ -323,7 +325,7 @@ TEST_CASE("an invalid project file is an error only with --project") {
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // A file that cannot be read completely is not an error either.
+  // A project file that cannot be read completely is not an error either.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

@@ -9,7 +9,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Keeps the file's own name, because a link's target may be in another folder.
+// Resolves links in the directory but keeps the file name, because the target of a link may be in
+// another directory.
 std::string absolute(const std::string &path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -33,7 +34,7 @@ std::string project_file(const Arguments &arguments) {
   for (const char *name : {".bulkhead.toml", ".mcp.json"}) {
     struct stat info{};
     if (::stat(name, &info) != 0) continue;
-    // A file that the command line names belongs to the user.
+    // A file named by --config does not count as a project file.
     return same_file(info, arguments.config) ? "" : absolute(name);
   }
   return "";

@@ -1,4 +1,4 @@
-// The project file that a run uses: servers defined by a repository (see profile/project.hpp).
+// Finds the project file, in which a repository defines servers (see profile/project.hpp).
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace bulkhead::program {
 
-// Returns the file of --project. Without this option, returns .bulkhead.toml or .mcp.json in the
-// working folder (other folders are not searched), unless it is the file of --config. The path is
-// absolute, with links in its folder resolved. Returns an empty string if there is no file or with
-// --no-project.
+// Returns the absolute path of the project file, or an empty string if there is none. Symbolic
+// links are resolved in the directory but not in the file name.
+//
+// The file is the one named by --project. Without this option, it is .bulkhead.toml or .mcp.json in
+// the working directory, unless --config names the same file. --no-project disables project files.
 std::string project_file(const Arguments &arguments);
 
 }  // namespace bulkhead::program

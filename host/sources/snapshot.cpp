@@ -59,7 +59,6 @@ void add_compartments(Writer &out, const std::vector<CompartmentStatus> &compart
   out.end_array();
 }
 
-// Reads a member of another process's snapshot as printable text.
 std::string member_shown(std::string_view object, std::string_view key, bool keep_lines = false) {
   return printable(bh::json::member_text(object, key), keep_lines);
 }
@@ -138,7 +137,7 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
   for (const auto &server : servers) {
     const bool ready = server.state == ServerState::ready;
-    // For an idle server, the tools of its last run are shown if known.
+    // An idle server has the tools of its last run, if they are known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     const std::string roots = server.requested_roots ? "requests roots; roots is \"off\"" : "";
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
@@ -185,7 +184,7 @@ std::string client_table(std::string_view json) {
   return table.empty() ? "" : table.str("  ");
 }
 
-// Returns the restrictions that this system cannot enforce, one line each.
+// Returns a line for each restriction that this system cannot enforce.
 std::string missing_lines(std::string_view json) {
   std::string out;
   const auto add = [&](const std::string &where, std::string_view names) {
@@ -200,7 +199,7 @@ std::string missing_lines(std::string_view json) {
   return out;
 }
 
-// Returns the compartments that are not running, for the output without --verbose.
+// Returns a line for each compartment that is not running. Used without --verbose.
 std::string stopped_lines(std::string_view json) {
   std::string out;
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
@@ -211,7 +210,7 @@ std::string stopped_lines(std::string_view json) {
   return out;
 }
 
-// Returns, for example, "  policy: 3 rules in force, generation 2".
+// Returns a line such as "  policy: 3 rules in force, generation 2".
 std::string policy_line(std::string_view policy) {
   const std::uint64_t generation = member_number(policy, "generation");
   if (generation == 0) return "";
@@ -220,8 +219,8 @@ std::string policy_line(std::string_view policy) {
          std::to_string(generation) + "\n";
 }
 
-// Returns the counters of telemetry plugins that have telemetry-sqlite's names: "records: 12
-// written, 3 lost".
+// Returns a line for each telemetry plugin with the same counter names as telemetry-sqlite, such as
+// "records: 12 written, 3 lost".
 std::string record_lines(std::string_view counters) {
   constexpr std::string_view written = ".records_written";
   std::string out;

@@ -1,4 +1,4 @@
-// The state of a running gateway as one JSON object, for `bulkhead status`.
+// Writes and formats the state of a running gateway as one JSON object, for `bulkhead status`.
 #pragma once
 
 #include <string>
@@ -11,18 +11,19 @@ namespace bulkhead::program {
 
 struct CompartmentStatus {
   std::string name;
-  std::string state;  // "starting", "running", "waiting", "failed: ..."
+  std::string state;  // "starting", "running", "draining", "waiting" or "failed: ..."
   int pid = 0;
   std::uint32_t restarts = 0;
-  std::vector<std::string> in_force, missing;  // parts of its confinement
-  // Parts missing in the sandboxes of the servers that this compartment started.
+  std::vector<std::string> in_force, missing;  // restrictions of its sandbox
+  // Restrictions that are missing in the sandboxes of the servers started by this compartment.
   std::vector<std::string> servers_missing;
-  std::uint64_t memory_bytes = 0;  // resident
+  std::uint64_t memory_bytes = 0;  // resident memory
   std::uint32_t descriptors = 0;
-  std::vector<std::string> plugins;  // names; for the endpoint, the plugins in its process
+  // names of its plugins; the endpoint also has those in its process
+  std::vector<std::string> plugins;
 };
 
-// Facts about the process that the host does not know.
+// Facts about the gateway's process that the Host does not know.
 struct ProcessFacts {
   std::string version, command, config, log_file, socket;
   std::int64_t pid = 0;
@@ -32,15 +33,16 @@ struct ProcessFacts {
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 
-// Returns only the servers and collisions from the JSON of another process, as printable text.
+// Returns only the servers and name collisions in the snapshot of another process, as printable
+// text.
 HostStatus servers_in_snapshot(std::string_view json);
 
-// Formats the state for the user: the gateway, its servers, and every failure. With `verbose`, also
-// the compartments and their confinement. `json` comes from another process. Returns false if it is
-// not a snapshot.
+// Formats a snapshot for the user: the gateway, its servers and all failures. If `verbose` is true,
+// also the compartments and their confinement. `json` comes from another process; returns false if
+// it is not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
-// Formats the table of servers for the banner and for status.
+// Formats the servers as a table, for the banner and for `bulkhead status`.
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);
 
 }  // namespace bulkhead::program

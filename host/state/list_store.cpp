@@ -10,7 +10,8 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::string_view key_name = ".key";  // server names do not begin with a dot
+// cannot be a server's name because it begins with a dot
+constexpr std::string_view key_name = ".key";
 constexpr std::string_view file_head = "bulkhead lists 1\n";
 
 }  // namespace
@@ -25,7 +26,7 @@ Result<std::string> ListStore::key() const {
   randombytes_buf(key.data(), key.size());
   const auto how = there ? Existing::replace : Existing::keep;
   if (auto written = write_private(folder_, std::string(key_name), key, how); !written) {
-    // Another gateway created the key first; use its key.
+    // Another gateway has created the key in the meantime.
     if (written.error().code == BH_E_DENIED) return read_private(path, key.size());
     return std::unexpected(written.error());
   }

@@ -1,12 +1,13 @@
-// Stores the servers' lists from their last run on disk. Each server has one private file,
-// lists/SERVER in the state folder, which is replaced atomically. The texts come from servers and
-// are not parsed here.
+// Stores the lists (tools, resources and prompts) that servers returned in earlier runs.
 //
-// A file belongs to one definition and contains a keyed hash of it. The key is stored beside the
-// files. Without the key, neither the file nor the hash reveals anything about the definition's
-// credentials.
+// The lists of a server are stored in the private file lists/SERVER in the state directory, which
+// is replaced atomically. The texts come from servers and are not parsed here.
 //
-// Thread-safe. Every function accesses the files.
+// Stored lists are valid only for an unchanged server definition, so each file contains a keyed
+// hash of the definition. The definition may contain credentials. Without the key, which is stored
+// in the same directory, the hash reveals nothing about them.
+//
+// Thread-safe. Every function accesses the disk.
 #pragma once
 
 #include <string>
@@ -23,14 +24,15 @@ class ListStore {
 
   explicit ListStore(const std::string &state_dir) : folder_(state_dir + "/lists") {}
 
-  // Returns the key of the files, which is created if it is missing.
+  // Returns the hash key. Creates the key if it does not exist.
   Result<std::string> key() const;
-  // Returns the name that identifies a definition in its file: a keyed hash of its program or URL,
-  // arguments, variables, headers, sandbox and hidden tools.
+  // Returns the keyed hash of a definition. It covers the program or URL, arguments, variables,
+  // headers, sandbox and hidden tools.
   static std::string name_of(const ServerDef &definition, const std::string &key);
 
-  // Returns no lists if the file does not exist or belongs to a different definition. Returns an
-  // error if the file is damaged, belongs to another user or is accessible to others.
+  // Returns the stored lists. There are none if the file does not exist or was stored for a
+  // different definition. Returns an error if the file is damaged, belongs to another user or is
+  // accessible to others.
   Result<KeptLists> read(const std::string &server, const std::string &definition) const;
   Result<void> write(const std::string &server, const KeptLists &lists) const;
 
@@ -40,8 +42,9 @@ class ListStore {
   std::string folder_;
 };
 
-// Sets the stored lists of the profile's servers, at most max_kept_lists_bytes in total. If a file
-// is unreadable, adds a note; the lists are then requested when the server has started.
+// Sets `kept` of each shared server in the profile to its stored lists, which are limited to
+// max_kept_lists_bytes in total. If a file cannot be read, a note is added and the lists of that
+// server are requested once it has started.
 void load_stored_lists(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Tests of the list store: one definition per file, private, limited, validated when read.
+// Tests the list store: definitions, file permissions, size limits and damaged files.
 #include "state/list_store.hpp"
 
 #include <sys/stat.h>
@@ -64,8 +64,8 @@ TEST_CASE("a stored list is valid only for an unchanged definition") {
   CHECK(none([](ServerDef &def) { def.allow_tools.emplace(); }));
   CHECK(none([](ServerDef &def) { def.sandbox.network = false; }));
   CHECK_FALSE(none([](ServerDef &def) { def.idle_stop_ms = 5; }));
-  // Lists are stored for a server that starts with the gateway, because it is listed before it is
-  // ready. No lists are stored for a server with one process per client.
+  // A server that starts with the gateway also has stored lists, which clients see until it is
+  // ready. A server with one process per client has none.
   ServerDef eager = lazy_server(), own = lazy_server();
   eager.lazy = false;
   own.session = SessionScope::per_client;
@@ -73,7 +73,8 @@ TEST_CASE("a stored list is valid only for an unchanged definition") {
   CHECK(recalled(folder, own).definition.empty());
 }
 
-TEST_CASE("a damaged, oversized or accessible file becomes a note and is not used") {
+TEST_CASE(
+    "a file that is damaged, too large or accessible to others is not used, and a note is added") {
   const TestFolder folder;
   const ListStore store(folder.path);
   KeptLists kept = recalled(folder);
@@ -106,7 +107,7 @@ TEST_CASE("lists are limited in size, per server and per profile") {
     merge_kept_list(&kept, {caps, "text"});
   }
   REQUIRE(kept.lists.size() == most_kept_lists);
-  CHECK(kept.lists[0].caps == 2);  // the oldest were removed
+  CHECK(kept.lists[0].caps == 2);  // the two oldest lists were removed
   merge_kept_list(&kept, {2, ""});
   CHECK(kept.lists.size() == most_kept_lists - 1);
 
@@ -131,7 +132,7 @@ TEST_CASE("lists are limited in size, per server and per profile") {
   CHECK(bytes == max_kept_lists_bytes);
 }
 
-TEST_CASE("the writer stores lists of the profile's current servers only") {
+TEST_CASE("the writer stores only lists of servers in the current profile") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
   load_stored_lists(&profile);

@@ -8,7 +8,7 @@ ListWriter::ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hoo
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
 ListWriter::~ListWriter() {
-  // The reactor has been destroyed, so results cannot be reported.
+  // The reactor has been destroyed, so no pool thread is writing and errors cannot be reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.write(job_->server, job_->lists));
   for (const std::string &server : waiting_) {
     static_cast<void>(store_.write(server, known_[server]));
@@ -49,7 +49,7 @@ void ListWriter::write() {
   if (started == BH_OK) {
     waiting_.erase(server);
   } else {
-    job_.reset();  // the pool is full; the next update tries again
+    job_.reset();  // the pool is full; the next call of add() retries
   }
 }
 

@@ -1,5 +1,5 @@
-// Stores the lists that a gateway receives from servers, one write at a time and never on the loop.
-// Runs on the reactor thread.
+// Stores the lists that a gateway receives from servers. Files are written one at a time on a pool
+// thread, so the loop never blocks. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -18,20 +18,20 @@ class ListWriter {
  public:
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called after a change, with the stored lists of this server.
+    // Called after the lists of a server have changed.
     std::function<void(const std::string &server, const KeptLists &lists)> on_stored;
   };
 
-  // The reactor is borrowed. It must be destroyed before this object, because its threads may still
-  // write.
+  // The reactor is borrowed. It must be destroyed before this object, because its pool threads may
+  // still be writing.
   ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~ListWriter();  // writes pending lists
+  ~ListWriter();  // writes the pending lists
   ListWriter(const ListWriter &) = delete;
   ListWriter &operator=(const ListWriter &) = delete;
 
-  // Sets the profile's servers and their stored lists. Called at start and after a reload.
+  // Sets the profile's servers and their stored lists. Called at startup and after each reload.
   void set_profile(const Profile &profile);
-  // Lists are ignored if the server no longer exists or has a different definition.
+  // Stores a list. Ignores it if the server has been removed or its definition has changed.
   void add(ListNews news);
 
  private:
@@ -49,8 +49,8 @@ class ListWriter {
   Reactor &reactor_;
   const ListStore store_;
   const Hooks hooks_;
-  std::map<std::string, KeptLists> known_;  // by server of the profile
-  std::set<std::string> waiting_;           // servers with lists to be written
+  std::map<std::string, KeptLists> known_;  // key: the server's name
+  std::set<std::string> waiting_;           // servers whose lists must be written
   std::unique_ptr<Job> job_;
 };
 

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t most_lock_bytes = 16u << 20;
 constexpr std::size_t most_installs = 1'000;
 
-// Returns true for "@scope/name" or "name", and false for URLs, files and relative paths.
+// Returns true for "@scope/name" and "name", and false for URLs, files and relative paths.
 bool package_name(std::string_view name) {
   if (name.empty() || name.size() > 214) return false;
   const std::size_t slash = name.find('/');
@@ -42,7 +42,8 @@ bool package_name(std::string_view name) {
   return true;
 }
 
-// Reads a whole regular file. Returns nullopt if it is larger than `most`.
+// Returns the content of a regular file, or nullopt if the file is larger than `most` or cannot be
+// read.
 std::optional<std::string> read_file(const std::string &path, std::uint64_t most) {
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat about{};
@@ -58,7 +59,7 @@ std::optional<std::string> read_file(const std::string &path, std::uint64_t most
   return out;
 }
 
-// Returns the digest of "sha512-BASE64" in hex, or an empty string for other text.
+// Converts "sha512-BASE64" to hex. Returns an empty string for other text.
 std::string hex_of(std::string_view integrity) {
   constexpr std::string_view kind = "sha512-";
   if (!integrity.starts_with(kind)) return {};
@@ -83,7 +84,7 @@ bool has_digest(std::string_view content, const std::string &hex) {
   return is == hex;
 }
 
-// Adds the digests of all packages in an npm lock file.
+// Adds the digests of all packages that an npm lock file lists.
 void add_digests(const std::string &lock, std::set<std::string> *out) {
   if (!mcp::valid_json(lock) || !lock.starts_with('{')) return;
   mcp::for_each_member(mcp::member(lock, "packages"),
@@ -98,7 +99,7 @@ void add_digests(const std::string &lock, std::set<std::string> *out) {
                        });
 }
 
-// Returns the digests of all npx installations of this package.
+// Returns the digests of all packages that npx installed for this package.
 std::set<std::string> digests_of(const std::string &package, const std::string &cache) {
   std::set<std::string> out;
   std::error_code error;
@@ -116,7 +117,7 @@ std::set<std::string> digests_of(const std::string &package, const std::string &
   return out;
 }
 
-// Opens a subfolder, which is created if it is missing. Never follows a link.
+// Opens a subdirectory, and creates it if it does not exist. Does not follow symbolic links.
 OwnedFd enter(const OwnedFd &folder, const std::string &name) {
   if (::mkdirat(folder.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return {};
   return OwnedFd(
@@ -130,7 +131,7 @@ bool write_new(const OwnedFd &folder, const std::string &name, std::string_view 
   while (!content.empty()) {
     const ssize_t n = ::write(fd.get(), content.data(), content.size());
     if (n <= 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);  // npm must not find a partial file
+      ::unlinkat(folder.get(), name.c_str(), 0);  // npm must never find a partial file
       return false;
     }
     content.remove_prefix(static_cast<std::size_t>(n));

@@ -27,7 +27,7 @@ std::string read(const std::string &path) {
   return out.str();
 }
 
-// A user's npm cache with one installation of "@a/tool", and a server's cache folder.
+// A user's npm cache with one npx installation of "@a/tool", and the cache directory of a server.
 struct Caches {
   Caches() { fs::create_directories(server()); }
   std::string user() const { return folder / "npm"; }
@@ -48,7 +48,8 @@ struct Caches {
     return "/_cacache/content-v2/sha512/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" +
            hex.substr(4);
   }
-  // Adds a package with this content; `stored` is the content of the cached file under its digest.
+  // Adds a package to the lock file and to the cache. `stored` is what the cached file contains; it
+  // differs from `content` if the file is damaged.
   std::string add(const std::string &content, const std::string &stored) {
     std::string integrity;
     const std::string at = place(hex_of(content, &integrity));
@@ -77,7 +78,7 @@ std::string package_of(const std::string &command, std::vector<std::string> args
   return npx_package(def);
 }
 
-TEST_CASE("the package is found in an npx command line") {
+TEST_CASE("npx_package() finds the package in a command line") {
   CHECK(package_of("npx", {"-y", "@a/tool@1.2.3", "/folder"}) == "@a/tool");
   CHECK(package_of("/usr/bin/npx", {"tool"}) == "tool");
   CHECK(package_of("npx", {"-p", "tool@latest", "bin"}) == "tool");
@@ -115,10 +116,10 @@ TEST_CASE("only content that npx installed for the package is copied, by digest"
   struct stat about{};
   REQUIRE(::stat((caches.server() + "/npm" + one).c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0600);
-  CHECK(caches.copy().packages == 0);  // the files already exist
+  CHECK(caches.copy().packages == 0);  // all files already exist
 }
 
-TEST_CASE("a package without installation, or a damaged lock file, copies nothing") {
+TEST_CASE("nothing is copied if the package is not installed or its lock file is damaged") {
   Caches caches;
   caches.add("first", "first");
   caches.install();
@@ -130,7 +131,7 @@ TEST_CASE("a package without installation, or a damaged lock file, copies nothin
     CHECK(caches.copy().packages == 0);
   }
   fs::remove(lock);
-  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // reading it would block
+  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // reading a FIFO would block
   CHECK(caches.copy().packages == 0);
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("links in either cache are not followed") {
     fs::create_symlink(caches.folder / "elsewhere", caches.user() + one);
     CHECK(caches.copy().packages == 0);
   }
-  SECTION("a folder that the server has replaced by a link") {
+  SECTION("a directory that the server has replaced with a link") {
     const std::string outside = caches.folder / "outside";
     fs::create_directories(outside);
     const int depth = GENERATE(0, 1, 2);

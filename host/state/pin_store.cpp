@@ -55,14 +55,14 @@ bool is_hash(std::string_view text) {
   return text.empty() || (text.size() == 32 && bh::is_lower_hex(text));
 }
 
-// Returns true for an entry that this program or the user could have written.
+// Returns true if the fields have values that this program could have written.
 bool sound(const ToolPin &pin) {
   return !pin.server.empty() && !pin.tool.empty() && pin.tool.size() <= max_pin_name_bytes &&
          pin.renamed_from.size() <= max_pin_name_bytes && is_hash(pin.hash) && is_hash(pin.shape) &&
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
-// Returns the member of StoredPin for this JSON key, or null if the key is unknown.
+// Returns the text field for a JSON key, or null if there is none.
 std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "file") return &pin->file;
   if (key == "server") return &pin->pin.server;
@@ -84,14 +84,15 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// Returns the definition, or an empty string if it does not have this hash: the user must never see
-// a definition other than the one that the hash approves.
+// Returns the definition if it has this hash, otherwise an empty string. The user must never review
+// a definition that differs from the one that the hash approves.
 std::string matching_definition(const std::string &definition, const std::string &hash) {
   const bool same = mcp::valid_json(definition) && to_hex(definition_hash(definition)) == hash;
   return same ? definition : std::string();
 }
 
-// Returns the description in a definition, truncated at a character boundary.
+// Returns the description of a tool definition, truncated to max_pin_text_bytes at a character
+// boundary.
 std::string description_of(std::string_view definition) {
   const std::string_view token =
       definition.starts_with('{') ? mcp::member(definition, "description") : std::string_view();
@@ -100,7 +101,7 @@ std::string description_of(std::string_view definition) {
   return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_pin_text_bytes));
 }
 
-// Clears the definitions that exceed the limit for the file.
+// Clears the definitions that exceed max_definition_bytes.
 void limit_definitions(std::vector<StoredPin> *pins) {
   std::size_t bytes = 0;
   for (StoredPin &pin : *pins) {
@@ -115,7 +116,7 @@ void limit_definitions(std::vector<StoredPin> *pins) {
   }
 }
 
-// Parses in one pass, because the pins of all servers' tools are read at start.
+// Parses a pin in one pass over its members, because all pins are read at startup.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
   mcp::for_each_member(object, [&out](std::string_view key, std::string_view value) {
@@ -130,7 +131,7 @@ StoredPin pin_of(std::string_view object) {
   return out;
 }
 
-// ---- news of a gateway -----------------------------------------------------------------------
+// ---- definitions received from servers -------------------------------------------------------
 
 struct KeyLess {
   bool operator()(const StoredPin *a, const StoredPin *b) const {
@@ -140,11 +141,12 @@ struct KeyLess {
 };
 
 void apply_seen(const PinNews &news, StoredPin *pin) {
-  // A gateway that has no approved definition yet reports its current definition as approved.
+  // If the gateway has no approved definition for this tool yet, it reports the current definition
+  // as approved.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // A gateway that has not received a new approval yet reports the approved definition as changed.
+  // If the gateway does not know a new approval yet, it reports the approved definition as changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();
@@ -153,7 +155,7 @@ void apply_seen(const PinNews &news, StoredPin *pin) {
   pin->seen_definition = matching_definition(news.definition, pin->pin.seen);
   pin->seen_text = description_of(pin->seen_definition);
   pin->seen_at = bh::unix_s();
-  // A file of an earlier version has no definitions.
+  // Files of earlier versions contain no definitions.
   if (pin->pin.approved() && pin->definition.empty()) {
     pin->definition = matching_definition(news.definition, pin->pin.hash);
   }

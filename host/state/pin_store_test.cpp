@@ -1,4 +1,4 @@
-// Tests of the pin store: private, atomic, approved only by permitted writers.
+// Tests the pin store: file permissions, approvals, definitions and concurrent writers.
 #include "state/pin_store.hpp"
 
 #include <sys/stat.h>
@@ -67,12 +67,12 @@ TEST_CASE("the first definition is approved, stored privately, and read again") 
   CHECK(PinStore::known(*read, pin_terms(other)).empty());
 }
 
-TEST_CASE("news neither replaces approved definitions nor approves beyond the terms") {
+TEST_CASE("new definitions never replace approved ones and are approved only as the terms allow") {
   const TestFolder folder;
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
   const PinTerms terms = pin_terms(profile_with({approved("a", '1').pin}));
-  // News from a gateway with the pin, from a gateway without it, and for a new tool.
+  // One gateway has the pin, the other does not. Both also report a new tool.
   for (const PinNews &news : {seen("a", '1', '2'), approved("a", '2')}) {
     const auto all = store.merge({news, approved("new", '3')}, terms);
     REQUIRE(all.has_value());
@@ -101,7 +101,7 @@ TEST_CASE("news neither replaces approved definitions nor approves beyond the te
   CHECK_FALSE(accepted->at(3).pin.approved());
 }
 
-TEST_CASE("invalid news is ignored") {
+TEST_CASE("invalid definitions are ignored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -115,7 +115,7 @@ TEST_CASE("invalid news is ignored") {
   CHECK(all->empty());
   PinNews torn = approved("d", '1'), other = approved("e", '1');
   torn.definition = "\xff";
-  other.definition = definition('2');  // does not have the hash
+  other.definition = definition('2');  // the definition does not match its hash
   REQUIRE(store.merge({torn, other}, terms).has_value());
   const auto read = store.read();
   REQUIRE(read.has_value());
@@ -127,7 +127,7 @@ TEST_CASE("invalid news is ignored") {
   }
 }
 
-TEST_CASE("a file that is damaged or open to others is an error and is not overwritten") {
+TEST_CASE("a file that is damaged or accessible to others is an error and is not overwritten") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -145,7 +145,7 @@ TEST_CASE("a file that is damaged or open to others is an error and is not overw
   }
 }
 
-TEST_CASE("a gateway that has not received an approval does not revert it") {
+TEST_CASE("a gateway that does not know an approval yet does not revert it") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -155,7 +155,7 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   changed.pin.seen_shape = hash('2');
   REQUIRE(store.merge({changed}, terms).has_value());
   REQUIRE_FALSE(store.read()->front().pin.approved());
-  // The user approves it, and the gateway reports it again.
+  // After the user approves the definition, the gateway reports it again.
   REQUIRE(store.update([](std::vector<StoredPin> &all) {
     all.front().pin.hash = std::exchange(all.front().pin.seen, {});
     all.front().pin.shape = std::exchange(all.front().pin.seen_shape, {});
@@ -165,7 +165,7 @@ TEST_CASE("a gateway that has not received an approval does not revert it") {
   CHECK(store.read()->front().pin.approved());
   CHECK(store.read()->front().pin.hash == hash('2'));
   CHECK(store.read()->front().seen_text.empty());
-  // A different definition is reported.
+  // A different definition is reported as changed.
   changed.pin.seen = hash('3');
   REQUIRE(store.merge({changed}, terms).has_value());
   CHECK_FALSE(store.read()->front().pin.approved());
@@ -187,7 +187,7 @@ TEST_CASE("a description is truncated at a character boundary") {
   CHECK(all->front().definition == news.definition);
 }
 
-TEST_CASE("a file without definitions is read, and gets them when they are listed again") {
+TEST_CASE("a file without definitions can be read, and listed tools add their definitions") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -211,7 +211,7 @@ TEST_CASE("a file without definitions is read, and gets them when they are liste
   CHECK(back->front().seen_definition.empty());
 }
 
-TEST_CASE("definitions above the limit for the file are not stored; the pins are") {
+TEST_CASE("if definitions exceed the file's limit, only the pins are stored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const auto all = store.update([](std::vector<StoredPin> &pins) {
@@ -233,7 +233,7 @@ TEST_CASE("definitions above the limit for the file are not stored; the pins are
   CHECK((*read)[2].definition.empty());
 }
 
-TEST_CASE("when_written() is called after all news is stored") {
+TEST_CASE("when_written() calls back after all definitions are stored") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
@@ -255,7 +255,7 @@ TEST_CASE("when_written() is called after all news is stored") {
   reactor->reset();
 }
 
-TEST_CASE("a writer writes one update at a time, and pending ones when it is destroyed") {
+TEST_CASE("a writer writes one update at a time, and its destructor writes pending updates") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
@@ -273,7 +273,7 @@ TEST_CASE("a writer writes one update at a time, and pending ones when it is des
     CHECK(warnings.empty());
     writer.add(std::vector<PinNews>(PinWriter::most_waiting + 1));
     CHECK(warnings.size() == 1);
-    PinNews large = approved("c", '3');  // occupies the limit for definitions
+    PinNews large = approved("c", '3');  // uses up the size limit for definitions
     large.definition.assign(PinWriter::most_waiting_bytes, ' ');
     writer.add({approved("d", '4')});
     writer.add({large, approved("e", '5')});
@@ -281,7 +281,7 @@ TEST_CASE("a writer writes one update at a time, and pending ones when it is des
   }
   const auto read = PinStore(folder.path).read();
   REQUIRE(read.has_value());
-  REQUIRE(read->size() == 4);  // the pin with the invalid definition is ignored
+  REQUIRE(read->size() == 4);  // the pin with the oversized definition is ignored
   for (const StoredPin &pin : *read) {
     INFO(pin.pin.tool);
     CHECK(pin.definition.empty() == (pin.pin.tool == "e"));

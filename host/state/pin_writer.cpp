@@ -8,7 +8,7 @@ PinWriter::PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
 PinWriter::~PinWriter() {
-  // The reactor has been destroyed, so results cannot be reported.
+  // The reactor has been destroyed, so no pool thread is writing and errors cannot be reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.merge(job_->news, job_->terms));
   if (!waiting_.empty()) static_cast<void>(store_.merge(waiting_, terms_));
 }
@@ -47,7 +47,7 @@ void PinWriter::write() {
                                       },
                                       [](Job &job) { job.writer->written(); }));
   if (started == BH_OK) return;
-  // The pool is full, so the write is retried with the next news.
+  // The pool is full. The next call of add() retries the write.
   waiting_ = std::move(job_->news);
   job_.reset();
 }

@@ -1,5 +1,5 @@
-// Stores the tool definitions that a gateway observes in the pin store, one write at a time and
-// never on the loop. Runs on the reactor thread.
+// Writes the tool definitions that a gateway receives to the pin store. There is one write at a
+// time, on a pool thread, so the loop never blocks. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -15,32 +15,32 @@ namespace bulkhead::program {
 
 class PinWriter {
  public:
-  // Maximum number of observations that wait for the previous write. Additional observations are
-  // dropped and logged; the gateway reports them again later.
+  // Maximum number of definitions that wait for the current write. Further definitions are dropped
+  // with a warning; the gateway reports them again later.
   static constexpr std::size_t most_waiting = most_pins;
 
-  // Maximum size of the definitions in these observations. Beyond it, definitions are dropped and
-  // only their hashes are stored.
+  // Size limit for the JSON of the waiting definitions. If a definition exceeds it, only its hash
+  // is stored.
   static constexpr std::size_t most_waiting_bytes = PinStore::max_definition_bytes;
 
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called after a write with the pins of the profile's servers.
+    // Called after each write with the pins of the profile's servers.
     std::function<void(std::vector<ToolPin>)> on_stored;
   };
 
-  // The reactor is borrowed. It must be destroyed before this object, because its threads may still
-  // write.
+  // The reactor is borrowed. It must be destroyed before this object, because its pool threads may
+  // still be writing.
   PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~PinWriter();  // writes pending news
+  ~PinWriter();  // writes the pending definitions
   PinWriter(const PinWriter &) = delete;
   PinWriter &operator=(const PinWriter &) = delete;
 
-  // Sets the profile's servers and their pins. Called at start and after a reload.
+  // Sets the profile's servers and their pins. Called at startup and after each reload.
   void set_profile(const Profile &profile) { terms_ = pin_terms(profile); }
   void add(std::vector<PinNews> news);
-  // Calls `done` when all news passed to add() has been stored or has failed: immediately, or later
-  // from the loop. `done` is not called if this object is destroyed first.
+  // Calls `done` when everything passed to add() has been written or could not be written. The call
+  // is made immediately or later from the loop, and never after this object is destroyed.
   void when_written(std::function<void()> done);
 
  private:

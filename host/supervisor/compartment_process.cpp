@@ -27,7 +27,7 @@ bool pass_on(posix_spawn_file_actions_t *actions, int fd, int as) {
 
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid) {
-  // The descriptors must have higher numbers than their duplicates.
+  // Moves the descriptors to numbers above those at which the new process receives them.
   OwnedFd high[3];
   const int low[3] = {control, request, log};
   for (int i = 0; i < 3; ++i) high[i] = OwnedFd(::fcntl(low[i], F_DUPFD_CLOEXEC, 16));
@@ -44,7 +44,7 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   pass_on(&actions, high[2].get(), control::log_fd);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // The separate process group ensures that Ctrl-C in the terminal reaches only the supervisor.
+  // A separate process group, so that Ctrl-C in the terminal reaches only the supervisor.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::string arguments[] = {"bulkhead", "compartment", name};
   char *const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
@@ -75,9 +75,9 @@ std::uint64_t resident_bytes(int pid) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Linux 6.2 and later report the number even without permission to list the descriptors
-// (proc_pid_fd(5)). The folder of a process that is not dumpable is inaccessible even to the
-// process's own user.
+// On Linux 6.2 and later, the size of /proc/PID/fd is the number of descriptors and can be read
+// without permission to list the directory (proc_pid_fd(5)). Even the user that owns a process
+// cannot list this directory if the process is not dumpable.
 std::uint32_t count_descriptors(int pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd";
   struct stat about{};

@@ -1,4 +1,4 @@
-// The process of a compartment: start, exit status, memory and descriptors.
+// Starts the process of a compartment, and reads its exit status, memory and descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -8,18 +8,19 @@
 
 namespace bulkhead::program {
 
-// Starts this program as `bulkhead compartment NAME`. /proc/self/exe is the running program even if
-// its file was replaced. The process receives the three sockets, and standard input and output if
-// `stdio` is set. Returns 0 and sets *pid, or returns an errno value.
+// Starts this program as `bulkhead compartment NAME`. Uses /proc/self/exe, which is the running
+// program even if its file has been replaced. The process inherits the three sockets, and standard
+// input and output if `stdio` is true. Returns 0 and sets *pid, or returns an errno value.
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid);
 
-// Returns "was killed by SIGKILL" or "ended with exit code 1". `status` is a status from waitpid().
+// Returns a text such as "was killed by SIGKILL" or "ended with exit code 1". `status` is a status
+// from waitpid().
 std::string describe_end(int status);
 
 std::uint64_t resident_bytes(int pid);
-// Returns 0 if the descriptors cannot be counted, because the compartment runs as a different user
-// and this process is not root.
+// Returns 0 if this process is not permitted to count the descriptors: it is not root, and the
+// compartment runs as a different user.
 std::uint32_t count_descriptors(int pid);
 
 }  // namespace bulkhead::program

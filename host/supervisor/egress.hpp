@@ -1,5 +1,7 @@
-// Egress compartments. A plugin of the endpoint that connects to other hosts runs in a separate
-// compartment "egress.KIND.ID", which can reach only the server that its configuration names.
+// Determines which plugins of the endpoint run in an egress compartment, and what each may access.
+//
+// A plugin that connects to other hosts runs in a separate compartment "egress.KIND.ID", which can
+// reach only the server named in the plugin's configuration.
 #pragma once
 
 #include <string_view>
@@ -8,12 +10,13 @@
 
 namespace bulkhead::program {
 
-// Returns true for plugins of this distribution that connect to other hosts.
+// Returns true if this is a plugin of this distribution that connects to other hosts.
 bool calls_out(std::string_view plugin);
 
-// Grants the plugin's compartment access to the target of "url" and "socket" in its configuration:
-// either a Unix socket that the supervisor connects, without network access, or TCP to the URL's
-// port. An invalid configuration grants nothing; the plugin rejects it later.
+// Grants the compartment access to the server in the plugin's configuration. If "socket" is set,
+// this is a Unix socket that the supervisor connects; the compartment has no network access.
+// Otherwise it is TCP to the port of "url". An invalid configuration grants nothing, and the plugin
+// rejects it later.
 void allow_egress(std::string_view config, SlicePrivileges *may);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Tests of egress compartments: which plugins have one, and which targets they may reach.
+// Tests egress compartments: which plugins have one, and what it may access.
 #include "supervisor/egress.hpp"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST_CASE("an egress policy's compartment has the HTTP client and access to one 
   REQUIRE(egress->plugins.size() == 2);
   CHECK(egress->plugins[1].use.plugin == "http-client");
   CHECK(egress->definitions.empty());
-  // The endpoint has neither the credential nor network access, and evaluates both policies in
+  // The endpoint has neither the credential nor network access. It evaluates both policies in
   // order.
   const Slice &endpoint = slices.front();
   CHECK_FALSE(endpoint.privileges.network);

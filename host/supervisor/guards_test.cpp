@@ -1,4 +1,4 @@
-// Tests of the instance lock and the parent watch of `bulkhead aggregator`.
+// Tests the instance lock and the parent watch of `bulkhead aggregator`.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,10 +18,10 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("A32 one process holds the lock; a leftover file does not") {
+TEST_CASE("A32 only one process can hold the lock, and a leftover file is not locked") {
   const TestFolder folder;
   const std::string path = folder / "lock";
-  std::ofstream(path) << "4194303\n";  // pid of a process that has exited
+  std::ofstream(path) << "4194303\n";  // PID of a process that does not exist
   auto first = acquire_instance_lock(path);
   REQUIRE(first);
   REQUIRE(*first);
@@ -36,14 +36,14 @@ TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   second = acquire_instance_lock(path);
   REQUIRE(second);
   CHECK(*second);
-  // The first lock file was removed, so the next process creates a new file.
+  // The lock file was removed, so the next process creates a new one.
   std::filesystem::remove(path);
   auto third = acquire_instance_lock(path);
   REQUIRE(third);
   CHECK(*third);
 }
 
-TEST_CASE("A32 a lock path that is not a regular file of the user is rejected and left unchanged") {
+TEST_CASE("A32 a lock path that is not a regular file is rejected and not changed") {
   const TestFolder folder;
   const std::string victim = folder / "victim", link = folder / "link", fifo = folder / "fifo";
   std::ofstream(victim) << "keep";
@@ -66,7 +66,7 @@ TEST_CASE("A32 only the actual parent can be watched") {
   REQUIRE(parent);
   REQUIRE(*parent);
   pollfd ready{parent->get(), POLLIN, 0};
-  CHECK(::poll(&ready, 1, 0) == 0);  // the parent is running
+  CHECK(::poll(&ready, 1, 0) == 0);  // the parent is still running
 }
 
 TEST_CASE("A14 the parent's exit is detected even if its pipes stay open") {

@@ -20,34 +20,35 @@
 namespace bulkhead::program {
 namespace {
 
-// Compartments of this distribution's plugins. Every other plugin gets a compartment named after
-// its instance. A connector may use the network, because it connects to servers; other plugins
-// require the grant "network".
+// Assigns a compartment to each plugin of this distribution. Any other plugin has a compartment
+// with the name of its instance. Connectors have network access because they connect to servers;
+// other plugins need the grant "network".
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
-  std::uint32_t uid;  // used if started as root; 0: root without capabilities
+  std::uint32_t uid;  // user ID if the program was started as root; 0: root without capabilities
 };
-// User ids that distributions do not assign to accounts (Debian policy 9.2.2), one for each role.
+// Debian does not assign this range of user IDs to accounts (Debian policy 9.2.2). Each role has
+// its own ID.
 constexpr std::uint32_t first_uid = 62'840;
 constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // This compartment switches to the user that owns the workspace.
+    // this compartment switches to the user that owns the workspace
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
 // Third-party policies and telemetry plugins. Stored telemetry belongs to the user that started the
-// program, and its folders are inaccessible to other users.
+// program, and other users cannot access its directories.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
-// This distribution's plugins that connect to other hosts (egress.hpp).
+// Plugins of this distribution that connect to other hosts (egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// This distribution's policies. They run in the endpoint unless the profile assigns a compartment.
+// Policies of this distribution. They run in the endpoint unless the profile assigns a compartment.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -56,7 +57,7 @@ const Role *role_of(std::string_view plugin) {
   return at == std::end(roles) ? nullptr : at;
 }
 
-// The folders named in the builtin-files configuration.
+// The directories in the configuration of builtin-files.
 struct FilesFolders {
   std::vector<std::string> read, write;
 };
@@ -64,7 +65,7 @@ struct FilesFolders {
 FilesFolders folders_of_files(std::string_view config) {
   FilesFolders out;
   std::string scratch;
-  // Returns the string at `key` of an object, or an empty string for other values.
+  // Returns the string member `key` of an object, or an empty string if there is none.
   const auto text_at = [&](std::string_view object, const char *key) {
     const std::string_view value = mcp::member(object, key);
     return std::string(value.starts_with('"') ? mcp::unquote(value, &scratch) : "");
@@ -84,8 +85,8 @@ FilesFolders folders_of_files(std::string_view config) {
   return out;
 }
 
-// Returns true if this user can enter the folder: each parent folder is open to all users or
-// belongs to this user.
+// Returns true if the user can enter the directory: each parent directory must be open to all users
+// or belong to this user.
 bool reachable(const std::filesystem::path &folder, uid_t uid) {
   for (std::filesystem::path above = folder; above.has_relative_path();) {
     above = above.parent_path();
@@ -97,8 +98,8 @@ bool reachable(const std::filesystem::path &folder, uid_t uid) {
   return true;
 }
 
-// Returns the user that owns all of these folders, and the user's group. Returns nullopt if there
-// are several owners, if root is the owner, or if the owner cannot reach a folder.
+// Returns the user that owns all directories, and the user's group. Returns nullopt if the owners
+// differ, if root is the owner, or if the owner cannot enter a directory.
 std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
   std::optional<std::pair<uid_t, gid_t>> owner;
   for (const std::string &folder : folders) {
@@ -113,7 +114,8 @@ std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &
   return owner;
 }
 
-// The fingerprint lets the endpoint detect a changed definition without knowing the definition.
+// Returns a keyed hash, with which the endpoint detects that a definition has changed without
+// knowing the definition.
 std::string fingerprint(const std::string &definition, const std::string &key) {
   unsigned char hash[16];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
@@ -124,8 +126,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// Returns the part of a server's definition that the endpoint needs. This part is not sufficient to
-// start or reach the server.
+// Returns the part of a server's definition that the endpoint needs. It is not sufficient to start
+// or reach the server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();
@@ -150,8 +152,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// A third-party plugin may have the name of a compartment of this distribution, but must not join
-// that compartment.
+// Returns the compartment name for a third-party plugin. The plugin may be named like a compartment
+// of this distribution, but must not share that compartment.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -162,8 +164,8 @@ std::string name_of_own(const std::string &id) {
   return ours ? "plugin." + id : id;
 }
 
-// Plugins with different privileges never share a compartment, regardless of the name that the
-// profile assigns.
+// Returns the name of a plugin's compartment. Plugins with different privileges never share one,
+// even if the profile assigns the same name.
 std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
                              const std::string &owner) {
   std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
@@ -171,8 +173,8 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
-// Returns the TCP ports that one server may use: the port of its URL, and the ports for redirects
-// and name resolution. Returns no ports if a proxy is configured.
+// Returns the TCP ports that a server may use: the port of its URL, and those for redirects and
+// name resolution. Returns no ports, which means no restriction, if a proxy is configured.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -215,7 +217,7 @@ class Planner {
     }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
-    visible.state_dir.clear();  // the endpoint cannot access the state folder
+    visible.state_dir.clear();  // the endpoint has no access to the state directory
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
@@ -224,8 +226,8 @@ class Planner {
   }
 
  private:
-  // Returns the slice for the plugin. `wanted` is the compartment that the profile assigns; `owner`
-  // is the name of the plugin's private compartment.
+  // Returns the slice for a plugin, which is created if it does not exist. `wanted` is the
+  // compartment that the profile assigns, and `owner` the name of a private compartment.
   Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
                const std::string &owner) {
     const Role *role = role_of(use.plugin);
@@ -261,7 +263,7 @@ class Planner {
   }
 
   // The control compartment communicates with local clients and the supervisor. It receives no part
-  // of the profile.
+  // of the profile except limits.
   Slice control_slice() const {
     Slice slice;
     slice.name = "control";
@@ -337,8 +339,8 @@ class Planner {
     slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
-  // Adds a policy or telemetry plugin. If the plugin has a compartment, no other plugin is in it.
-  // `use` is the endpoint's view of the plugin.
+  // Adds a policy or telemetry plugin. It runs in the endpoint or in a compartment without other
+  // plugins. `use` is the endpoint's entry for the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);
@@ -362,7 +364,7 @@ class Planner {
     slices_.push_back(std::move(slice));
   }
 
-  // Adds the HTTP client to every compartment that may connect to other hosts.
+  // Adds the HTTP client to a compartment that may connect to other hosts.
   void add_services(Slice &slice) const {
     const SlicePrivileges &may = slice.privileges;
     if ((!may.network && may.dial.empty()) || may.exec) return;

@@ -1,4 +1,4 @@
-// Plans the compartments that a profile requires, and the slice of each compartment.
+// Determines the compartments that a profile requires, and the slice of each compartment.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace bulkhead::program {
 
-// Facts that the profile does not contain.
+// Facts that are not in the profile.
 struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;
   bool is_root = false;
-  bool service = false;         // a service socket exists
-  std::string fingerprint_key;  // random, different in each run
+  bool service = false;         // there is a service socket
+  std::string fingerprint_key;  // random key of this run
 };
 
-// Subfolders of the state folder: one for the files of telemetry plugins, and one for the
-// supervisor's signatures of these files.
+// Subdirectories of the state directory: "/plugins" for the files of telemetry plugins, "/audit"
+// for the supervisor's signatures of these files.
 inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 
 // Returns 32 random bytes.
 std::string random_key();
 
-// Returns the slices: first the endpoint (without credentials), then the control compartment (if
-// there is a service socket), then servers, tools and plugins.
+// Returns the slices: first the endpoint, which receives no credentials, then the control
+// compartment if there is a service socket, then the compartments of servers, tools and plugins.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Tests of the compartments that a profile requires, and of their privileges.
+// Tests which compartments a profile requires, and which privileges they have.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("builtin-files may write to configured folders and to its snapshot fol
   CHECK(rights(R"({"path":"/a","snapshots":{"path":"/s"}})") == "r /a w /s");
 }
 
-TEST_CASE("third-party connectors have network access, policies only if granted") {
+TEST_CASE("third-party connectors have network access, third-party policies only if granted") {
   Profile profile;
   profile.policies = {use("mine", "policy-x"), use("far", "policy-x", {"network:8181"})};
   profile.connectors["ws"] = "connector-ws";

@@ -1,8 +1,8 @@
-// Limits the rate of signatures for one compartment, so that a compromised telemetry plugin cannot
-// keep the supervisor or its disk busy. A plugin requires one signature for every `checkpoint_rows`
-// records. If a signature is denied, the next signature covers its records.
+// Limits the rate at which a compartment can request signatures, so that a compromised telemetry
+// plugin cannot overload the supervisor or the disk.
 //
-// Used on one thread.
+// A plugin requires one signature for every `checkpoint_rows` records. If a request is denied, the
+// next signature also covers its records. Used on one thread.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class SignBudget {
 
   explicit SignBudget(std::uint64_t now_ns = 0) : earned_at_ns_(now_ns) {}
 
-  // Returns true if a signature may be made now. `now_ns` is the time of a monotonic clock.
+  // Returns true if a signature is permitted now. `now_ns` is a time of the monotonic clock.
   bool consume(std::uint64_t now_ns) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     left_ = std::min(burst, left_ + earned);

@@ -16,13 +16,13 @@ std::uint64_t all_at(SignBudget *budget, std::uint64_t now_ns) {
 
 }  // namespace
 
-TEST_CASE("signatures are limited to a burst and then to a rate") {
+TEST_CASE("after a burst, signatures are limited to a rate") {
   const std::uint64_t start = 77 * second;
   SignBudget budget(start);
   CHECK(all_at(&budget, start) == SignBudget::burst);
   CHECK(all_at(&budget, start) == 0);
   CHECK(all_at(&budget, start + second) == SignBudget::per_second);
-  // Time that elapses between requests is neither lost nor counted twice.
+  // The elapsed time is counted exactly once, even if requests are frequent.
   std::uint64_t n = 0;
   for (std::uint64_t ns = 0; ns < 10 * second; ns += second / 1000) {
     n += budget.consume(start + second + ns) ? 1 : 0;

@@ -1,4 +1,4 @@
-// Lifecycle of the compartments: start, links, monitoring, restart, stop.
+// Starts, connects, monitors, restarts and stops the compartments.
 #include "supervisor/supervisor.hpp"
 
 #include <signal.h>
@@ -26,7 +26,7 @@
 namespace bulkhead::program {
 namespace {
 
-// If the endpoint exits, its trunks close. Its exit is detected within this time.
+// When the endpoint exits, its trunks close first. Its exit is detected within this time.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -87,7 +87,7 @@ void Supervisor::log(LogLevel level, std::string_view component, std::string_vie
   if (hooks_.log) hooks_.log(level, component, text);
 }
 
-// ---- running ---------------------------------------------------------------------------------
+// ---- all compartments ------------------------------------------------------------------------
 
 Result<void> Supervisor::run() {
   make_hidden_folders();
@@ -103,8 +103,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// These paths are hidden from the launcher's programs. Only paths that exist before the launcher
-// starts can be hidden.
+// Creates the directories that are hidden from servers. Only directories that exist before the
+// launcher starts can be hidden.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -136,10 +136,10 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint is stopped first, because it makes the other compartments stop their servers in
+    // The endpoint is stopped first, because it stops the servers in the other compartments in
     // order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    // In-flight calls get one grace period and servers get two: one after their input is closed,
+    // In-flight calls have one grace period. Servers have two: one after their input is closed, and
     // one after SIGTERM.
     grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
@@ -213,7 +213,7 @@ Result<void> Supervisor::start(Child &child) {
   return {};
 }
 
-// Returns a descriptor that the compartment cannot open itself.
+// Returns a descriptor that the process of `child` needs but cannot open itself, or -1.
 int Supervisor::descriptor_for(const Child &child) {
   if (child.slice.service) return service_.listener;
   if (!child.slice.router) return -1;
@@ -228,7 +228,7 @@ int Supervisor::descriptor_for(const Child &child) {
   return ledger_.get();
 }
 
-// Watches the log socket and the exit of the process.
+// Watches the log socket and the process.
 bool Supervisor::watch(Child &child) {
   const bh_status log =
       reactor_->watch(this, child.log_socket.get(), BH_FD_READ,
@@ -243,7 +243,7 @@ bool Supervisor::watch(Child &child) {
   return log == BH_OK && end == BH_OK;
 }
 
-// Kills a process whose exit cannot be watched.
+// Kills a process that cannot be watched.
 void Supervisor::kill_unwatched(Child &child) {
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -254,8 +254,8 @@ void Supervisor::kill_unwatched(Child &child) {
   child.log_socket.reset();
 }
 
-// Creates the link between the endpoint and a compartment when both are running. For the endpoint,
-// creates the links to all compartments.
+// Connects the endpoint and the compartment of `child` if both processes are running. If `child` is
+// the endpoint, connects it to all compartments.
 void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
@@ -271,7 +271,8 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    // A process that does not read its frames is killed and restarted.
+    // If the frame cannot be sent, the process does not read its frames. It is killed and
+    // restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
       ::kill(endpoint.pid, SIGKILL);
     }
@@ -281,8 +282,8 @@ void Supervisor::join(Child &child) {
   }
 }
 
-// If a trunk closes because the endpoint has exited, the restarted endpoint gets a new trunk. If a
-// trunk closes while the endpoint is running, the trunk is broken or its ends are incompatible, so
+// If the trunk has closed because the endpoint exited, the new endpoint process gets a new trunk.
+// If the endpoint is still running, the trunk is broken or the two processes are incompatible, so
 // the compartment is restarted.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
   if (number != child.trunk || number == child.lost_trunk) return;
@@ -300,8 +301,8 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
       }));
 }
 
-// The endpoint reports a compartment that violated the protocol or timed out, and the compartment
-// is restarted. The report never concerns a process that drains in parallel with its replacement.
+// Restarts a compartment after the endpoint has reported that it violated the protocol or timed
+// out. A process that drains while its replacement runs is not affected.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
@@ -333,7 +334,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // Tool updates that the endpoint sent before this frame must be stored first.
+      // The endpoint may have sent changed tools before this frame; they must be stored first.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -379,7 +380,7 @@ void Supervisor::ended(Child &child) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
-  on_log(child, false);  // reads its last log lines
+  on_log(child, false);  // reads the remaining log lines
   log_dropped_lines(child);
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -408,11 +409,11 @@ void Supervisor::ended(Child &child) {
     if (child.slice.router) stop_others();
     return;
   }
-  if (!child.wanted) return;  // kept as a name, without a process
+  if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // If a setting cannot be fulfilled at the first start, the user must change it, so the start is
-  // not retried. The caller reports the error once.
+  // If a process reports a failure at startup, the user must change a setting, so the start is not
+  // retried. run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
@@ -481,8 +482,8 @@ void Supervisor::report_given_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// Sends a new endpoint the compartment's telemetry requirements, because it has not yet received
-// them over the link.
+// Sends the compartment's telemetry requirements to a new endpoint process, which has not received
+// them over the link yet.
 void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;

@@ -1,8 +1,8 @@
-// The supervisor starts one process for each compartment, sends it its slice, connects the
-// processes with links, and restarts processes that end. It holds everything that must outlive
-// these processes: listening sockets, secrets, the log.
+// Runs the compartments of a gateway: starts a process for each, sends it its slice, connects the
+// processes with links, and restarts processes that exit.
 //
-// It does not parse any data from clients or servers. Used on one thread.
+// The supervisor holds everything that must outlive these processes, such as listening sockets,
+// secrets and the log. It does not parse data from clients or servers. Used on one thread.
 #pragma once
 
 #include <atomic>
@@ -29,81 +29,85 @@ namespace bulkhead::program {
 
 struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
-  std::function<void()> on_ready;   // called once, when all compartments are ready or given up
-  std::function<void()> on_status;  // called when status() has changed
+  // called once, when each compartment is ready or has been given up
+  std::function<void()> on_ready;
+  std::function<void()> on_status;  // called after status() has changed
 };
 
-// The service behind the service socket. If there is no control compartment,
-// all members have their default values.
+// The service that handles the requests of the control compartment. If there is no control
+// compartment, all members have their default values.
 struct SupervisedService {
   int listener = -1;           // borrowed
-  int metrics_listener = -1;   // borrowed; -1 if there is none
+  int metrics_listener = -1;   // borrowed; -1 for none
   AskService ask;              // Service::ask()
-  std::function<void()> gone;  // called when the control compartment will not be restarted
+  std::function<void()> gone;  // called if the control compartment has been given up
 };
 
 class Supervisor {
  public:
-  // A compartment is not restarted after this many consecutive starts in which it did not become
-  // ready.
+  // A compartment is given up after this many consecutive failed starts. A start has failed if the
+  // process exits before it is ready.
   static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
-  static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
+  // or retry_max_ms of the profile, if that is shorter
+  static constexpr std::uint64_t max_backoff_ms = 1'000;
   static constexpr std::uint64_t max_status_ms = 1'000;
-  // Time-out for the endpoint's response to an approval request.
+  // Timeout for the endpoint's response to a request about approvals.
   static constexpr std::uint64_t max_approvals_ms = 2'000;
-  static constexpr std::size_t max_approvals_asked = 32;  // unanswered requests
-  // A compartment that does not acknowledge definitions within this time is killed.
+  static constexpr std::size_t max_approvals_asked = 32;  // limit for requests without a response
+  // A compartment that does not acknowledge new definitions within this time is killed.
   static constexpr std::uint64_t max_definitions_ms = 10'000;
-  static constexpr std::uint64_t max_apply_ms = 20'000;  // for the endpoint's part of a reload
-  static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms per plugin
-  // Added to twice shutdown_grace_ms.
+  // timeout for the endpoint's part of a reload
+  static constexpr std::uint64_t max_apply_ms = 20'000;
+  static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms for each plugin
+  // Added to the grace periods of a stop, which are multiples of shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
-  // A process that has run for this long is restarted immediately.
+  // If a process has run for this long before it exits, it is restarted without a delay.
   static constexpr std::uint64_t steady_ms = 10'000;
 
-  // The first slice is the endpoint. `state_dir` is the folder that contains the secrets.
+  // The first slice must be the endpoint's. `state_dir` is the directory that contains the secrets.
   static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
                                                     std::string state_dir, SupervisorHooks hooks);
-  // Call before run().
+  // Must be called before run().
   void set_service(SupervisedService service) { service_ = std::move(service); }
-  ~Supervisor();  // ends all remaining processes
+  ~Supervisor();  // kills all remaining processes
   Supervisor(const Supervisor &) = delete;
   Supervisor &operator=(const Supervisor &) = delete;
 
-  // Runs until request_stop() is called, the endpoint has finished, or the endpoint cannot start.
-  // In the last case, returns an error with the reason. When this function returns, all processes
-  // have exited.
+  // Runs until request_stop() is called, the endpoint has finished or a compartment fails
+  // permanently at startup. In the last case, returns an error with the reason. All processes have
+  // exited when this function returns.
   Result<void> run();
   // Thread-safe and async-signal-safe.
   void request_stop() noexcept;
 
-  // Applies a new set of slices. Compartments with the same plugins keep running and receive the
-  // definitions of their servers; new compartments start, changed compartments are replaced, and
-  // compartments that are no longer needed are stopped. Then the endpoint applies its profile (see
-  // Host::apply). The process of a replaced compartment finishes its calls while its replacement
-  // runs, or before the replacement starts (see may_run_beside()). `done` is called once with the
-  // report. While a change is in progress, another call fails with BH_E_LIMIT.
+  // Applies new slices. A compartment whose plugins are unchanged keeps running and receives the
+  // new definitions of its servers. Other compartments are started, replaced or stopped. Then the
+  // endpoint applies its profile (see Host::apply).
+  //
+  // While a replaced process finishes its calls, its replacement may already run; see
+  // may_run_beside(). `done` is called once with the report. If another change is in progress,
+  // `done` receives BH_E_LIMIT.
   void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
-  // The endpoint's last report on servers and plugins. The endpoint sends a report whenever a state
-  // changes.
+  // Returns the endpoint's last report on servers and plugins. The endpoint sends a report whenever
+  // a state changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is current: after the endpoint's report, but after max_status_ms at
-  // the latest, or immediately if there is no endpoint.
+  // Calls `done` when the endpoint has sent a new report and status() returns it. Calls it after
+  // max_status_ms at the latest, and immediately if the endpoint is not ready.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
-  // Forwards an approval request to the endpoint and the response to `done`, without parsing
-  // either. Calls `done` once. Fails with BH_E_UNAVAILABLE if there is no endpoint or no response
-  // within max_approvals_ms, and with BH_E_LIMIT if too many requests are pending.
+  // Sends a request about approvals to the endpoint and passes the response to `done`. Neither is
+  // parsed here. `done` is called once. It receives BH_E_UNAVAILABLE if the endpoint is not running
+  // or does not respond within max_approvals_ms, and BH_E_LIMIT if too many requests are pending.
   void ask_approvals(std::uint32_t request, std::string_view value,
                      std::function<void(Result<std::string>)> done);
 
  private:
   struct Child;
   struct SecretJob;
-  // A pending approval request.
+  // A pending request about approvals.
   struct ApprovalJob {
     Supervisor *supervisor = nullptr;
     std::uint64_t number = 0, timer = 0;
@@ -170,12 +174,15 @@ class Supervisor {
   const std::string state_dir_;
   const SupervisorHooks hooks_;
   SupervisedService service_;
-  std::shared_ptr<const pid_t> metrics_given_;  // the process that received the metrics listener
-  const std::string sealing_key_;               // seals the session ids that clients hold
-  // State that an endpoint process leaves to its replacement. The supervisor never reads it.
+  // identifies the process that received the metrics listener
+  std::shared_ptr<const pid_t> metrics_given_;
+  const std::string sealing_key_;  // seals the session IDs that clients hold
+  // State that the endpoint leaves to its replacement. The supervisor never reads it.
   OwnedFd ledger_;
-  std::list<SecretJob> secret_jobs_;  // the reactor's pool uses it until its threads end
-  std::unique_ptr<PinWriter> pins_;   // also used by the reactor's pool until its threads end
+  // used by the reactor's pool threads, so destroyed after the reactor
+  std::list<SecretJob> secret_jobs_;
+  // used by the reactor's pool threads, so destroyed after the reactor
+  std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
@@ -187,7 +194,7 @@ class Supervisor {
   std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by request number
   std::uint64_t last_approvals_ = 0;
   std::function<void(Result<ApplyReport>)> apply_done_;
-  std::uint64_t apply_number_ = 0;  // for the current change, or the last change
+  std::uint64_t apply_number_ = 0;  // of the current or last change
   std::uint64_t apply_timer_ = 0, status_timer_ = 0;
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;

@@ -1,5 +1,5 @@
-// Forwards approval requests between the service socket and the endpoint. Their values are opaque
-// here.
+// Forwards requests about approvals between the service socket and the endpoint, without parsing
+// them.
 #include <utility>
 
 #include "supervisor/supervisor_child.hpp"
@@ -47,7 +47,7 @@ void Supervisor::finish_approvals(std::uint64_t number, Result<std::string> answ
   job.mapped().done(std::move(answer));
 }
 
-// Fails all pending requests after the endpoint has exited.
+// Fails all pending requests because the endpoint has exited.
 void Supervisor::refuse_approvals() {
   while (!approvals_asked_.empty()) {
     finish_approvals(

@@ -1,4 +1,4 @@
-// The supervisor's state for one compartment. Internal to the supervisor.
+// Defines the supervisor's state for one compartment. Included only by the supervisor.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,8 @@
 namespace bulkhead::program {
 
 struct Supervisor::Child {
-  // When the process exits, both sockets close, in either order. Only the pidfd reports the exit.
+  // When the process exits, its two sockets close in any order. They do not prove that it has
+  // exited; only the pidfd does.
   struct ControlEnd final : link::Channel::Receiver {
     Child *child = nullptr;
     void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
@@ -41,38 +42,42 @@ struct Supervisor::Child {
   RequestEnd request_end;
   std::unique_ptr<link::Channel> control, request;
   OwnedFd log_socket, pidfd;
-  pid_t pid = 0;  // 0: not running
+  pid_t pid = 0;  // 0 if no process is running
   bool ready = false, ever_ready = false;
   bool finished = false;
   bool given_up = false;
-  bool wanted = true;     // part of the profile
-  bool replaced = false;  // is stopped, then restarted with a different slice
-  // Finishes its calls while a new child with the same name receives all new calls.
+  bool wanted = true;  // the profile contains this compartment
+  // when the process has exited, a new one is started with the changed slice
+  bool replaced = false;
+  // The process finishes its calls. New calls go to another child with the same name.
   bool leaving = false;
-  bool retired = false;  // no profile needs it; it is stopping or has exited
+  // the profile does not contain this compartment, and its process is stopping or has exited
+  bool retired = false;
   bool secret_pending = false;
-  SignBudget sign_budget;               // shared by all processes of the compartment
-  bool ending = false;                  // the process has received a stop request
-  bool awaited = false;                 // a reload waits until the next process is ready
-  std::uint64_t definitions_asked = 0;  // number of the unacknowledged definitions; 0: none
-  std::string failure;                  // the failure that the process reported before it exited
+  SignBudget sign_budget;  // shared by consecutive processes of the compartment
+  bool ending = false;     // the process has received a stop request
+  bool awaited = false;    // a reload waits until the new process is ready
+  // number of the definitions that the process has not acknowledged; 0 for none
+  std::uint64_t definitions_asked = 0;
+  std::string failure;  // the failure that the process reported before it exited
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
-  std::uint64_t grace_ms = 0, kill_timer = 0;  // for this process
-  // Pings that this process has not answered.
+  std::uint64_t grace_ms = 0, kill_timer = 0;  // for the current process
+  // Number of consecutive pings without a response.
   std::uint32_t unanswered = 0;
-  std::uint64_t log_bytes = 0, log_since_ns = 0, dropped_lines = 0;  // recent log lines
+  std::uint64_t log_bytes = 0, log_since_ns = 0, dropped_lines = 0;  // rate limit for log lines
   control::Ready enforced;
   std::vector<std::string> servers_missing;  // missing in the sandboxes of its servers
-  std::uint32_t telemetry = 0;               // BH_TELEMETRY_... as last reported for this slice
-  std::uint32_t questions = 0;               // unanswered requests of the service API
-  std::shared_ptr<const pid_t> life;         // of the process; expired when late results arrive
+  std::uint32_t telemetry = 0;               // BH_TELEMETRY_... flags last reported for this slice
+  std::uint32_t questions = 0;               // number of pending requests of the service API
+  // expires when the process exits; detects results that arrive later
+  std::shared_ptr<const pid_t> life;
 
   bool running() const noexcept { return pid != 0; }
 };
 
-// An access to a secret on disk. It may be slow, so it runs on a thread of the pool.
+// Reads or writes a secret on disk. Runs on a pool thread because the disk may be slow.
 struct Supervisor::SecretJob {
   Child *child;
   std::weak_ptr<const pid_t> life;  // of the process that sent the request

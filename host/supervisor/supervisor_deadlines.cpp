@@ -1,4 +1,5 @@
-// Deadlines for all requests to a compartment. A compromised or unresponsive compartment is killed.
+// Enforces deadlines for everything that is requested from a compartment. A process that misses a
+// deadline is killed.
 #include <signal.h>
 
 #include <utility>
@@ -8,14 +9,14 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that has not answered max_unanswered pings is unresponsive. Pings are counted, not
-// timed, so that a clock jump does not kill a process.
+// A process that has not responded to max_unanswered pings is unresponsive. Counting pings instead
+// of time prevents a clock jump from killing a process.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
 }  // namespace
 
-// Asks a compartment to stop, and kills it after its grace period.
+// Requests a stop, and kills the process if it does not exit within its grace period.
 void Supervisor::end(Child &child) {
   if (!child.running() || std::exchange(child.ending, true)) return;
   link::Frame frame;
@@ -24,15 +25,14 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for the next step that the process must complete. Replaces the previous
-// deadline.
+// Sets the deadline for the next step of the process. Replaces the previous deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
   const Profile &profile = child.slice.profile;
   std::uint64_t wait_ms = 0;
   if (!child.control->open()) {
-    wait_ms = stop_margin_ms;  // the process is stopping or has violated the protocol
+    wait_ms = stop_margin_ms;  // the process is exiting or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
     // The in-flight calls of its plugins may finish first.

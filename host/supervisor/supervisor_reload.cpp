@@ -1,4 +1,4 @@
-// Hot reload of the compartments.
+// Applies a new profile to the compartments (hot reload).
 #include <algorithm>
 #include <utility>
 
@@ -69,12 +69,13 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
-  if (!same) child.telemetry = 0;  // its requirements may have changed
+  if (!same) child.telemetry = 0;  // the requirements of the new plugins are not known yet
   if (child.slice.router) {
     pins_->set_profile(child.slice.profile);
     return lists_->set_profile(child.slice.profile);
   }
-  // The new rules must be in force in this compartment before the endpoint applies its part.
+  // If the compartment has changed policies, they must take effect before the endpoint applies its
+  // part.
   child.awaited = !same && is_policy(child.slice);
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return restart_if_wanted(child, was_retired);
@@ -83,7 +84,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     return;
   }
   if (!same) {
-    child.replaced = true;  // restarts with the new slice
+    child.replaced = true;  // restarted with the new slice
     end(child);
   } else if (other_servers) {
     link::Frame frame;
@@ -94,9 +95,9 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
-// Returns true if a new process may run in parallel with the draining process of `child`. At most
-// two processes of a compartment run at the same time, and only if the compartment contains nothing
-// but non-exclusive tools plugins.
+// Returns true if a new process may run while the process of `child` drains. A compartment may have
+// at most two processes, and only if all of its plugins are tools or services that are not
+// exclusive.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
@@ -105,7 +106,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// The process of `child` finishes its calls, and a new process receives all other calls.
+// Starts a new process for all new calls. The process of `child` finishes its calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -127,9 +128,9 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Starts a compartment that no previous profile needed, or that was given up and may now work. A
-// compartment that was waiting for its restart starts with the new slice. The control compartment
-// is not restarted, because clients can no longer reach it.
+// Called if the compartment has no process. Starts it if it was not part of the previous profile or
+// was given up. If its restart is already scheduled, it will start with the new slice. A control
+// compartment that was given up is not started, because clients can no longer reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -144,8 +145,7 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// Called during a reload that waits for a policy process, when this process has become ready or has
-// exited.
+// Called when a policy process for which the reload waits is ready or has failed.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
@@ -153,7 +153,7 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
   finish_apply(fail(BH_E_INVALID, failure));
 }
 
-// Sends the endpoint's part once all other compartments are ready for the new profile.
+// Sends the endpoint its part of the reload once all other compartments are ready.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->definitions_asked != 0 || child->awaited;
@@ -189,7 +189,8 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
   finish_apply(std::move(report));
 }
 
-// Stops compartments that are no longer needed, after the endpoint has released them.
+// Completes the reload. Stops the compartments that are not part of the profile; the endpoint has
+// released them.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));

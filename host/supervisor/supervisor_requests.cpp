@@ -1,5 +1,5 @@
-// Compartment requests to the supervisor: sockets, plugin secrets, signatures, and persisted tool
-// state of servers.
+// Handles the requests of compartments: sockets, secrets and signatures of plugins, and the tool
+// definitions and lists of servers.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +22,8 @@ namespace {
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::size_t max_listeners = 32;
 
-// Returns the user ids that a process can see, in the format of user_namespaces(7).
+// Returns the mapping of user IDs in the namespace of a process, in the format of
+// user_namespaces(7).
 std::string uid_map(const std::string &process) {
   const std::string path = "/proc/" + process + "/uid_map";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -32,13 +33,13 @@ std::string uid_map(const std::string &process) {
   return text;
 }
 
-// Returns true if this process sees the same user ids as the supervisor.
+// Returns true if the process sees the same user IDs as the supervisor.
 bool sees_all_users(pid_t pid) {
   const std::string ours = uid_map("self");
   return !ours.empty() && uid_map(std::to_string(pid)) == ours;
 }
 
-// Returns true if this sockaddr is a Unix socket at one of the paths.
+// Returns true if this sockaddr is the address of a Unix socket at one of the paths.
 bool names_address(const std::vector<std::string> &paths, std::string_view address) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
     sockaddr_un at{};
@@ -52,8 +53,8 @@ bool names_address(const std::vector<std::string> &paths, std::string_view addre
 
 }  // namespace
 
-// A compartment can have one request at a time: it waits for the response anyway, and a compromised
-// process must not keep the supervisor busy.
+// A compartment may have only one pending request. It waits for the response anyway, and a
+// compromised process must not overload the supervisor.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
@@ -71,9 +72,10 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // A stopping process may already have the slice of its replacement, so its requests are denied. A
-  // process that drains in parallel with its replacement keeps its slice, and its calls may need
-  // secrets. A process may still request the signature for its last checkpoint.
+  // If the process is stopping, its requests are denied, because `slice` may already be that of its
+  // replacement. There are two exceptions. A process that drains while its replacement runs keeps
+  // its own slice, and its calls may need secrets. Any stopping process may request the signature
+  // for its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
@@ -82,8 +84,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "only telemetry plugins can request signatures"});
   }
-  // A stopping process always gets its last signature. If it requests more signatures, it is soon
-  // killed.
+  // A stopping process always receives its last signature. If it requests more, it is killed soon.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
       !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
@@ -102,13 +103,12 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   refuse({BH_E_LIMIT, "the gateway is busy"});
 }
 
-// The endpoint decides based on the pins that are stored here. Therefore it may add pins and record
-// changes, but not approve changes: see PinStore::merge().
+// The endpoint may add pins and report changes but cannot approve changes: see PinStore::merge().
 void Supervisor::create_writers() {
   PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.on_stored = [this](std::vector<ToolPin> pins) {
-    children_.front()->slice.profile.pinned = std::move(pins);  // for the next process
+    children_.front()->slice.profile.pinned = std::move(pins);  // for the next endpoint process
   };
   pins_ = std::make_unique<PinWriter>(*reactor_, state_dir_, std::move(hooks));
   pins_->set_profile(children_.front()->slice.profile);
@@ -116,7 +116,7 @@ void Supervisor::create_writers() {
   list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
   list_hooks.on_stored = [this](const std::string &server, const KeptLists &lists) {
     for (ServerDef &def : children_.front()->slice.profile.servers) {
-      if (def.name == server) def.kept = lists;  // for the next process
+      if (def.name == server) def.kept = lists;  // for the next endpoint process
     }
   };
   lists_ = std::make_unique<ListWriter>(*reactor_, state_dir_, std::move(list_hooks));
@@ -168,9 +168,9 @@ void Supervisor::SecretJob::work() {
   }
 }
 
-// Returns true if the instance is a plugin of this compartment; only then may the compartment use
-// its secrets. A tools plugin may have the same name as a transport ("http") or policy, whose
-// secrets it must not access.
+// Returns true if the instance is a plugin of this compartment, which may therefore use its
+// secrets. Instances of different kinds may have the same name: a tools plugin "http" must not use
+// the secrets of the transport "http".
 bool Supervisor::has_instance(const Child &child, const std::string &instance) const {
   const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
@@ -207,9 +207,9 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// Connects a compartment without network access to a Unix socket that the profile names for it. The
-// addresses at which a gateway listens and connects are fixed at start, before the gateway reads
-// untrusted input.
+// Connects or listens on behalf of a compartment. A compartment other than the endpoint can only
+// connect to Unix sockets that the profile names for it. The endpoint's addresses are fixed at
+// startup, before it reads untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
@@ -233,8 +233,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Returns a listening socket. A restarted endpoint can get only the sockets that the endpoint
-// requested before it was first ready.
+// Returns a listening socket. After the endpoint has become ready, its replacement can request only
+// addresses that were requested before.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

@@ -1,5 +1,4 @@
-// Requests from the control compartment. They are always typed values, regardless of what clients
-// send.
+// Handles the requests of the control compartment. They are typed values, whatever clients send.
 #include <unistd.h>
 
 #include <utility>
@@ -20,8 +19,8 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
-    // The listener is sent only once to each process, because unread messages would hold
-    // descriptors open here.
+    // The listener is sent only once to each process. If the process does not read its messages,
+    // further descriptors would accumulate in the socket.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);

@@ -1,4 +1,4 @@
-// Compartment status reports: readiness, state, log lines.
+// Handles status reports and log lines of the compartments.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,8 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Log limits for one compartment, so that its log lines cannot displace those of other
-// compartments.
+// Log rate limit for each compartment, so that its log lines cannot displace those of others.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -30,7 +29,7 @@ void Supervisor::check_all_ready() {
 void Supervisor::ask_status(std::function<void()> done) {
   status_asked_.push_back(std::move(done));
   if (!children_.front()->ready) return notify_status();
-  if (status_timer_ != 0) return;  // the pending response serves all callers
+  if (status_timer_ != 0) return;  // the pending report serves all callers
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
@@ -95,7 +94,7 @@ CompartmentStatus Supervisor::status_of(const Child &child) {
   return one;
 }
 
-// Returns false if the compartment has recently logged too much. The line is then only counted.
+// Returns false, and counts the line as dropped, if the compartment exceeds its log rate limit.
 bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
   child.log_since_ns += passed_ms * 1'000'000u;
@@ -117,8 +116,9 @@ void Supervisor::log_dropped_lines(Child &child) {
       std::to_string(count) + " log lines were dropped (rate limit)");
 }
 
-// Returns the component name for a log line. A compartment may use the names of its plugins. The
-// endpoint may also use the names of core components.
+// Returns the component name for a log line. A compartment may use the names of its plugins, and
+// the endpoint also those of core components. Any other name is prefixed with the compartment's
+// name.
 std::string Supervisor::log_component(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),
@@ -133,8 +133,8 @@ std::string Supervisor::log_component(const Child &child, const std::string &com
   return own ? component : child.slice.name + "/" + component;
 }
 
-// `over` is true if the process has exited. An empty packet looks like the end of the socket and is
-// ignored.
+// `over` is true if the process has exited. Otherwise, recv() returns 0 for an empty packet, which
+// is ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {

@@ -66,7 +66,7 @@ int link_out(const Target &t) {
   ::unlink(link.c_str());
   return 0;
 }
-// Access through a link is checked against the link's target.
+// The kernel must check the target of the link.
 int read_through_link(const Target &t) {
   const std::string link = t.scratch + "/symlink-to-home";
   ::unlink(link.c_str());

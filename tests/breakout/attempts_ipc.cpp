@@ -77,7 +77,7 @@ int posix_memory(const Target &t) {
   return error;
 }
 
-// Sets the host name to its current value.
+// Sets the host name to its current value, so nothing changes on success.
 int host_name(const Target &) {
   char name[256]{};
   if (::gethostname(name, sizeof name - 1) != 0) return errno;
@@ -88,7 +88,7 @@ int host_name(const Target &) {
 
 bool make_ipc_objects(const Target &t) {
   constexpr int made = IPC_CREAT | IPC_EXCL | 0666;
-  const mode_t mask = ::umask(0);  // so that only the namespace can cause a failure
+  const mode_t mask = ::umask(0);  // only the namespace may cause a failure
   const int memory = ::shmget(key_of(t), 4096, made);
   void *at = memory < 0 ? nullptr : ::shmat(memory, nullptr, 0);
   bool good = memory >= 0 && at != reinterpret_cast<void *>(-1);

@@ -49,7 +49,7 @@ int tcp_fast_open(const Target &t) {
   return error;
 }
 
-// Landlock does not treat MPTCP as TCP, although the peer may see plain TCP.
+// Landlock does not treat MPTCP as TCP, but the peer may receive a plain TCP connection.
 int tcp_by_mptcp(const Target &t) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
   if (fd < 0) return errno;
@@ -118,14 +118,14 @@ int abstract_socket(const Target &t) {
   return connect_to(AF_UNIX, SOCK_STREAM, address, n);
 }
 
-// One end of a pair of datagram sockets can be connected to any address.
+// A socket of a datagram pair can be connected to another address.
 int turned_pair(const Target &t) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) != 0) return errno;
   sockaddr_un address;
   const socklen_t n = unix_address(&address, t.service_socket, false);
   const int rc = ::connect(pair[0], reinterpret_cast<const sockaddr *>(&address), n);
-  // EPROTOTYPE means that the socket was reached but has another type.
+  // EPROTOTYPE means that the socket was reached but has a different type.
   const int error = rc == 0 || errno == EPROTOTYPE ? 0 : errno;
   ::close(pair[0]);
   ::close(pair[1]);

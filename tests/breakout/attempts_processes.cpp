@@ -57,7 +57,7 @@ int list_descriptors(const Target &t) {
   return ::readlink(proc(t, "fd/0").c_str(), to, sizeof to) >= 0 ? 0 : errno;
 }
 
-// Process 1 of the machine, or of the server's own sandbox, where it belongs to the gateway.
+// Process 1 is that of the machine. In a server's sandbox, it is a process of the gateway.
 int open_first_memory(const Target &) {
   const int fd = ::open("/proc/1/mem", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -81,7 +81,7 @@ int trace(const Target &t) {
   return 0;
 }
 
-// Signal 0 checks only the permission.
+// Signal 0 only checks the permission.
 int signal_sibling(const Target &t) {
   return ::kill(t.sibling, 0) == 0 ? 0 : errno;
 }
@@ -110,7 +110,7 @@ int start_program(const Target &) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-// Does not fork. On success, the process exits with status 0.
+// Does not fork, so on success the process becomes `true` and exits with status 0.
 int become_program(const Target &) {
   char name[] = "true";
   char *words[] = {name, nullptr};
@@ -118,7 +118,7 @@ int become_program(const Target &) {
   return errno;
 }
 
-// Returns an error if the program was run but the user did not change.
+// Returns an error if setuid() succeeds but the user does not change.
 int become_root(const Target &) {
   if (::setuid(0) != 0) return errno;
   return ::geteuid() == 0 ? 0 : EPERM;

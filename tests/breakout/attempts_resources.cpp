@@ -26,8 +26,7 @@ int fill(const Target &t, int flags, int fd) {
     if (p == MAP_FAILED) {
       error = errno;
     } else {
-      *static_cast<volatile char *>(p) = 1;  // touches one page of each mapping to show that it is
-                                             // usable
+      *static_cast<volatile char *>(p) = 1;  // proves that the mapping is usable
       taken.push_back(p);
     }
   }

@@ -1,7 +1,7 @@
-// Runs every attempt in each role of a compartment. With the complete confinement, only intended
-// attempts succeed. The printed table shows which single layers reject each attempt. Without
-// confinement, most attempts must succeed as the same user; otherwise their failure would prove
-// nothing.
+// Runs all attempts in each role of a compartment. With the complete confinement, only intended
+// attempts may succeed. The printed table shows the layers that are sufficient to reject each
+// attempt. Without confinement, most attempts must succeed for the same user, since a failure would
+// otherwise prove nothing.
 #include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,9 +38,9 @@ void become(uid_t user) {
 
 struct Role {
   Confinement wish;
-  uid_t user = nobody_uid;  // if started by root
-  // Attempts that must succeed for the role. The value is the reason, or the mechanism that
-  // restricts the attempt instead of the kernel.
+  uid_t user = nobody_uid;  // if root runs the test
+  // Attempts that must succeed in this role. The value states why, or what restricts the attempt
+  // instead of the kernel.
   std::map<std::string, const char *> meant;
 };
 
@@ -59,7 +59,7 @@ Confinement base(const std::string &role) {
   return wish;
 }
 
-// The aggregator, web, and third-party plugins. They may connect to every port; the plugin
+// The aggregator, web and third-party plugins. They may connect to any port, and the plugin
 // restricts the addresses.
 Role caller_role() {
   Role role{base("callers"), nobody_uid, {}};
@@ -78,18 +78,19 @@ Role one_port_role() {
   return role;
 }
 
-// The role keeps its user, who owns the workspace.
+// This role keeps its user, who owns the workspace.
 Role files_role(const World &world) {
   Role role{base("files"), 0, {}};
   role.wish.ids.reset();
   role.wish.paths.push_back({world.target().scratch, -1, PathRule::Access::read_write});
-  // The kernel does not limit the number of root's threads, so only memory limits them.
+  // The kernel does not limit the threads of root. Only the memory limit does.
   if (is_root()) role.meant["thread bomb"] = as_root;
   return role;
 }
 
-// This role also keeps its user. It can access everything that a server may be granted; each server
-// has its own sandbox and limits. The gateway's sockets and secrets are not accessible.
+// This role also keeps its user. It can access everything that the profile may allow for a server,
+// because each server has its own sandbox and limits. It cannot access the gateway's sockets and
+// secrets.
 Role launcher_role(const World &world) {
   Role role{base("launcher"), 0, {}};
   Confinement &wish = role.wish;
@@ -135,7 +136,7 @@ Role launcher_role(const World &world) {
   return role;
 }
 
-// The role loads no library, so it opens no file.
+// This role loads no libraries, so it needs no files.
 Role control_role() {
   Role role{base("control"), nobody_uid, {}};
   role.wish.paths.clear();
@@ -155,17 +156,17 @@ std::vector<Role> roles(const World &world) {
 
 constexpr int died = 251, not_confined = 252;
 
-// Returns 0 on success, or an errno value.
+// Returns 0 if the attempt succeeds, otherwise an errno value.
 int outcome(const breakout::Attempt &attempt, const World &world, const Role &role,
             const ConfineLayers &layers, bool all) {
   const pid_t child = ::fork();
   if (child == 0) {
     Confinement wish = role.wish;
     wish.layers = layers;
-    ::alarm(20);  // an attempt that hangs counts as failed and is reported
+    ::alarm(20);  // an attempt that hangs counts as failed
     breakout::Target target = world.target();
     target.listener = World::listener().release();
-    // A single layer is tested as the role's final user.
+    // With a single layer, the process runs as the user to which the role switches.
     if (!all) become(role.user);
     if (!all) wish.ids.reset();
     if (!confine(wish)) ::_exit(not_confined);
@@ -196,8 +197,8 @@ const std::vector<Layer> &single_layers() {
   return all;
 }
 
-// Returns which single layers reject the attempt. "u" means that the attempt is impossible for this
-// user even without confinement.
+// Returns the letters of the layers that are each sufficient to reject the attempt. "u" means that
+// this user cannot succeed even without confinement.
 std::string who_refuses(const breakout::Attempt &attempt, const World &world, const Role &role) {
   if (outcome(attempt, world, role, none, false) != 0) return "u";
   std::string letters;
@@ -239,7 +240,7 @@ TEST_CASE("no attempt escapes the confinement") {
       INFO(attempt.name << " from " << role.wish.role << ": " << std::strerror(result));
       CHECK(result != not_confined);
       if (!meant) CHECK(result != 0);
-      // Root without capabilities cannot access other users' files, so an intended attempt may
+      // Root without capabilities cannot access files of other users, so an intended attempt may
       // fail.
       const bool by_chance = meant && result != 0 && is_root();
       if (meant && !by_chance) CHECK(result == 0);

@@ -1,5 +1,5 @@
-// A malicious MCP server on a pipe, with the tools of hostile_plugin.cpp. It searches for names in
-// the line instead of parsing JSON, since only these tests use it.
+// A malicious MCP server on stdio, with the same tools as hostile_plugin.cpp. Only these tests use
+// it, so it searches each line for member names instead of parsing JSON.
 #include <cstring>
 #include <iostream>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace {
 
-// Returns the text after "name":, up to a comma or the end of the object. Strings are returned
-// without quotes.
+// Returns the text after "name":, up to a comma or the end of the object. Removes the quotes of a
+// string.
 std::string value_of(std::string_view json, std::string_view name, std::size_t from = 0) {
   const std::string key = "\"" + std::string(name) + "\":";
   auto at = json.find(key, from);
@@ -49,8 +49,9 @@ std::string called(std::string_view line) {
 constexpr const char *tools = R"({"tools":[{"name":"attempt","inputSchema":{"type":"object"}},)"
                               R"({"name":"names","inputSchema":{"type":"object"}}]})";
 
-// `hostile_server --hold-ipc TARGET` is started by a test outside any sandbox. It creates kernel
-// objects like another program of the user, reports that, and removes them at the end of its input.
+// Implements `hostile_server --hold-ipc TARGET`, which a test runs outside any sandbox. It creates
+// kernel objects as another program of the user would, reports this, and removes them when its
+// input is closed.
 int hold_ipc(std::string_view text) {
   const breakout::Target target = breakout::from_text(text);
   if (!breakout::make_ipc_objects(target)) return 1;
@@ -67,7 +68,7 @@ int main(int argc, char **argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--hold-ipc") return hold_ipc(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {
     const std::string method = value_of(line, "method");
-    // "id" may be before or after params, which contain no "id" in these tests.
+    // "id" may be before or after "params", which contains no "id" in these tests.
     std::string id = value_of(line, "id");
     if (line.find("\"id\":\"") != std::string::npos) id = "\"" + id + "\"";
     if (method == "initialize") {

@@ -1,5 +1,5 @@
-// Tests that plugins are loaded after confinement: the builtin plugins must still work, and a
-// hostile plugin is confined from its first static constructor on.
+// Tests plugins that are loaded after confinement: builtin plugins must work, and a malicious
+// plugin must be confined when its first static constructor runs.
 #include <bulkhead/abi/ext/tools.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs `body` in a child process. Returns its error, or an empty text on success.
+// Runs `body` in a child process. Returns its error, or an empty string on success.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -92,7 +92,7 @@ std::string call(Instance &instance, const std::string &tool, const std::string 
   return answers[id];
 }
 
-// Returns the successful attempts.
+// Returns the attempts that succeeded.
 std::string run_hostile_plugin(const breakout::Target &target) {
   auto library = load_confined("hostile-tools", HOSTILE_PLUGINS);
   if (!library) return library.error().text;
@@ -142,7 +142,7 @@ TEST_CASE("every builtin plugin can be loaded and initialized after confinement"
   }
 }
 
-TEST_CASE("the attempts of a hostile plugin fail in its constructors and later") {
+TEST_CASE("the attempts of a malicious plugin fail, in its constructors and later") {
   if (!complete()) {
     WARN("SKIP mapped_test: this kernel does not support all parts of the confinement");
     return;

@@ -37,7 +37,7 @@ void must(bool worked, const char *what) {
 OwnedFd bound(int family, int type, const void *address, socklen_t n) {
   OwnedFd fd(::socket(family, type | SOCK_CLOEXEC, 0));
   must(::bind(fd.get(), static_cast<const sockaddr *>(address), n) == 0, "bind");
-  // Connections are never accepted, so the backlog must hold the connections of all attempts.
+  // Connections are never accepted, so the queue must be large enough for those of all attempts.
   if (type == SOCK_STREAM) must(::listen(fd.get(), 4096) == 0, "listen");
   return fd;
 }
@@ -75,7 +75,8 @@ char sibling_secret[secret_size] = "secret-of-mine!";
   wish.paths = bulkhead::library_paths();
   if (is_root()) wish.ids = {{nobody_uid, nobody_uid}};
   if (!bulkhead::confine(wish)) ::_exit(1);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // cleared by a change of user, so it is set afterwards
+  // set after the change of user, which clears it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::write(ready, "x", 1) != 1) ::_exit(1);
   for (;;) ::select(0, nullptr, nullptr, nullptr, nullptr);
 }

@@ -1,4 +1,4 @@
-// The real targets of the breakout tests: files, sockets, a confined sibling process.
+// Creates the targets of the breakout tests: files, sockets and a confined sibling process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace breakout {
 
-inline constexpr uid_t nobody_uid = 65534;  // owner of the targets when running as root
+inline constexpr uid_t nobody_uid = 65534;  // owns the targets if root runs the tests
 
 bool is_root();
 
-// Creates the targets. Exits if one cannot be created, since no test would be meaningful.
+// Creates the targets. Exits if a target cannot be created, because the tests would prove nothing.
 class World {
  public:
   World();
@@ -26,7 +26,7 @@ class World {
   const Target &target() const { return target_; }
   bool sibling_lives() const;
 
-  // Returns a listener on any port of 127.0.0.1.
+  // Returns a listener on a free port of 127.0.0.1.
   static bulkhead::OwnedFd listener();
 
  private:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# corrections.sh TREE: tests the configure step with versions of RapidJSON and toml++ that are
-# known, that need no correction, or that have a defect that no correction matches. The environment
-# must contain CMAKE, CXX, RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE.
+# corrections.sh TREE: tests the corrections of RapidJSON and toml++ at the configure step with
+# three kinds of versions: known versions, versions without defects, and versions with a defect that
+# no correction matches. The environment must contain CMAKE, CXX, RAPIDJSON_INCLUDE and
+# TOMLPLUSPLUS_INCLUDE.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -20,7 +21,7 @@ list(APPEND CMAKE_MODULE_PATH "$tree/cmake")
 include(BulkheadRapidJson)
 include(BulkheadToml)
 END
-# configure NAME: configures with the headers in $work/NAME.
+# configure NAME: runs the configure step with the headers in $work/NAME.
 configure() {
   "$CMAKE" -S "$work/project" -B "$work/$1-build" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" \
     -DRAPIDJSON_INCLUDE="$work/$1" -DTOMLPLUSPLUS_INCLUDE="$work/$1" >"$work/log" 2>&1
@@ -30,7 +31,7 @@ fresh() {
   cp -R "$RAPIDJSON_INCLUDE/rapidjson" "$TOMLPLUSPLUS_INCLUDE/toml++" "$work/$1/"
 }
 
-# The installed versions.
+# The installed versions are corrected.
 fresh installed
 configure installed || bad "the installed headers"
 grep -q 'RapidJSON 1.1.0: corrected: .*low-surrogate, full-precision$' "$work/log" || bad "no correction of RapidJSON"
@@ -43,7 +44,8 @@ configure installed || bad "a second configure step"
 [ "$(stat -c %Y "$copies/rapidjson/include/rapidjson/reader.h")" -lt 1000000000 ] ||
   bad "the copy was made again without need"
 
-# An unknown version without defects: the corrected headers with additional text.
+# An unknown version without defects is used unchanged. It consists of the corrected headers with
+# additional text.
 mkdir "$work/repaired"
 cp -R "$copies/rapidjson/include/rapidjson" "$copies/toml/toml++" "$work/repaired/"
 echo '// another version' >>"$work/repaired/rapidjson/reader.h"
@@ -52,15 +54,15 @@ configure repaired || bad "headers without defects"
 diff -r "$work/repaired/rapidjson" "$work/repaired-build/rapidjson/include/rapidjson" >"$work/log" ||
   bad "headers without defects were changed"
 
-# A version with some of the defects, as in Debian 13: only these are corrected.
+# If a version has only some of the defects, as in Debian 13, only these are corrected.
 fresh half
 cp "$copies/rapidjson/include/rapidjson/document.h" "$work/half/rapidjson/document.h"
 cp "$copies/rapidjson/include/rapidjson/internal/strtod.h" "$work/half/rapidjson/internal/strtod.h"
 configure half || bad "headers with some of the defects"
 grep -Eq 'RapidJSON 1.1.0: corrected: (exponent, )?low-surrogate$' "$work/log" || bad "other corrections than needed"
 
-# unknown DEFECT FILE SED: tests that the configure step stops and names DEFECT for an unknown
-# version, in which SED has changed the text that the correction searches for.
+# unknown DEFECT FILE SED: tests that the configure step fails and names DEFECT for an unknown
+# version. SED changes the text that the correction searches for.
 unknown() {
   rm -rf "$work/unknown" "$work/unknown-build"
   fresh unknown

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# foreign_cache.sh TREE: tests the Makefile with build folders that do not match: in a copied tree,
-# in a moved tree, copied alone, and configured for another compiler. Files of the other tree must
-# never be compiled or installed.
+# foreign_cache.sh TREE: tests the Makefile with build directories that belong to something else: a
+# copied tree, a moved tree, another build directory, or another compiler. Files of the other tree
+# must never be compiled or installed.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ bad() {
   exit 1
 }
 
-# A small project with the real Makefile stands in for the large one.
+# A small project is built with the real Makefile.
 mkdir -p "$work/a/scripts" "$work/bin"
 cp "$tree/Makefile" "$work/a/"
 cp "$tree/scripts/configure.sh" "$work/a/scripts/" 2>/dev/null || true
@@ -28,7 +28,7 @@ add_executable(bulkhead main.cpp)
 add_custom_target(bulkhead_all DEPENDS bulkhead)
 install(TARGETS bulkhead)
 END
-# says FOLDER TEXT: checks that FOLDER's program prints TEXT.
+# says FOLDER TEXT: checks that the program in FOLDER prints TEXT.
 write() { printf '#include <cstdio>\nint main() { std::puts("%s"); }\n' "$2" >"$work/$1/main.cpp"; }
 make_in() { make -s -C "$work/$1" "${@:2}" >"$work/log" 2>&1; }
 says() { [ "$("$work/$1")" = "$2" ] || bad "$1 is not of $2"; }
@@ -38,16 +38,16 @@ make_in a build || bad "the first build"
 says a/build/bin/bulkhead "tree a"
 ! grep -q 'building from scratch' "$work/log" || bad "a fresh tree was taken for a foreign one"
 
-# If nothing has changed, the folder is not configured again.
+# If nothing has changed, the build directory is not configured again.
 touch -d 2001-01-01 "$work/a/build/CMakeFiles/TargetDirectories.txt"
 make_in a build || bad "the second build"
 [ "$(stat -c %Y "$work/a/build/CMakeFiles/TargetDirectories.txt")" -lt 1000000000 ] || bad "configured without need"
-# The same tree through a symbolic link.
+# A symbolic link to the tree counts as the same tree.
 ln -s a "$work/link"
 make_in link build || bad "the build by a link"
 ! grep -q 'building from scratch' "$work/log" || bad "a link to a tree was taken for a foreign one"
 
-# A copy of the tree with its build folder; the original still exists.
+# A copy of the tree with its build directory, while the original exists.
 cp -a "$work/a" "$work/b"
 write b "tree b"
 make_in b install PREFIX="$work/prefix" || bad "the build of a copy"
@@ -62,7 +62,7 @@ write c "tree c"
 make_in c build || bad "the build of a moved tree"
 says c/build/bin/bulkhead "tree c"
 
-# A copy of the build folder under another name in the same tree.
+# A copy of the build directory in the same tree.
 cp -a "$work/c/build" "$work/c/build-two"
 write c "tree c, two"
 make_in c build BUILD=build-two || bad "the build in a copied folder"
@@ -70,8 +70,8 @@ grep -q "build-two was configured for the build folder $work/c/build:" "$work/lo
 says c/build-two/bin/bulkhead "tree c, two"
 says c/build/bin/bulkhead "tree c"
 
-# A compiler with the same name and another version, as in another system release that mounts the
-# same tree.
+# A different version of the compiler under the same name, for example if another system mounts the
+# tree.
 cat >"$work/bin/c++" <<'END'
 #!/bin/sh
 case "$*" in *-dumpfullversion*) cat "$(dirname "$0")/version"; exit ;; esac

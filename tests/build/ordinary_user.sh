@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ordinary_user.sh TREE: if root runs the tests, tests for an ordinary user must run as one, even if
-# only root can access the tree, and regardless of the umask of the clone.
+# ordinary_user.sh TREE: tests that the tests for an unprivileged user run as one if root starts
+# them. This must work even if only root can access the tree, and with any umask at the time of the
+# clone.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -12,7 +13,7 @@ bad() {
 }
 chmod 755 "$work"
 
-# tree_at FOLDER: creates a tree with the scripts and with a run.sh that reports its user and
+# tree_at FOLDER: creates a tree with the scripts, and with a run.sh that prints its user and
 # arguments.
 tree_at() {
   mkdir -p "$1/tests/e2e" "$1/build/bin" "$1/build/lib" "$1/build/tests" "$1/build/npm"
@@ -47,11 +48,11 @@ mkdir "$work/home"
 umask 022
 tree_at "$work/home/deep/tree"
 run "$work/home/deep/tree" "a tree in root's home"
-# A failure of these tests is reported as a failure.
+# If such a test fails, the failure is reported.
 echo 'exit 3' >>"$work/open/tests/e2e/run.sh"
 if [ "$(id -u)" = 0 ] && BULKHEAD_BUILD=$work/open/build "$work/open/tests/e2e/as_user.sh" one.mjs >"$work/log" 2>&1; then
   bad "a failure was lost"
 fi
-# No mounts and no folders are left behind.
+# All mounts and directories are removed afterwards.
 ! grep -q "$work" /proc/self/mounts || bad "mounts were left"
 echo "ordinary users: run as they should be"

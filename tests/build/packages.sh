@@ -15,15 +15,15 @@ cat >"$work/bin/apt-get" <<'END'
 [ "$1" = install ] && echo "$*" >>"$RECORD"
 exit 0
 END
-# Lists packages only after `apt-get update`, like a fresh image.
+# Knows packages only after `apt-get update`, as on a fresh system.
 cat >"$work/bin/apt-cache" <<'END'
 #!/bin/sh
 case " $RELEASE " in *" $2 "*) echo " $2 | 1.0 | http://deb.debian.org" ;; esac
 END
 printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
 chmod +x "$work/bin"/*
-# A copy of the script that requests one package, so that the packages installed on this machine do
-# not matter.
+# Makes a copy of the script that needs only one package, so that the test does not depend on the
+# packages of this machine.
 awk '/^ *\[build\]="/ { print "  [build]=\"one libboost1.81-dev,libboost1.83-dev|/nonexistent\""; skip = 1 }
   !skip { print }
   /"$/ { skip = 0 }' "$tree/scripts/install-packages.sh" >"$work/install.sh"

@@ -1,9 +1,9 @@
-// The command that the conformance suite runs as its client: it does what the suite's mock servers
-// wait for. Directly it is the official SDK 2.x; otherwise a raw client (tests/matrix) whose only
-// way to the mock server is a gateway, so that the checks judge the gateway's requests.
+// The client that the conformance suite runs. It makes the requests that the suite's mock servers
+// expect. With "direct", it is the official SDK 2.x. Otherwise it is a raw client (tests/matrix)
+// that reaches the mock server only through a gateway, so the suite checks the gateway's requests.
 //
 //   client.mjs direct URL
-//   client.mjs REVISION URL         the client of the gateway speaks this revision
+//   client.mjs REVISION URL         (REVISION of the client in front of the gateway)
 //
 // The suite sets MCP_CONFORMANCE_SCENARIO, _PROTOCOL_VERSION and _CONTEXT (JSON).
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { SessionClient, StatelessClient } from '../matrix/client.mjs';
 const [, , how, url] = process.argv;
 const { toolCalls } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
 
-// A form's answer: the default of each field, else a value of its type.
+// Fills in a form with the default of each field, or with a sample value of its type.
 const samples = { string: 'text', integer: 1, number: 1.5, boolean: true, array: [], object: {} };
 const filled = (schema) => Object.fromEntries(Object.entries(schema?.properties ?? {})
   .map(([name, property]) => [name, property.default ?? property.enum?.[0] ?? samples[property.type] ?? null]));
@@ -56,7 +56,7 @@ async function throughGateway(revision) {
 }
 
 const client = await (how === 'direct' ? direct() : throughGateway(how));
-// A mock server that lacks what is asked for, or fails, is no failure of the client.
+// If the mock server does not support a request or fails, this is not a failure of the client.
 const attempt = async (method, params = {}) => {
   try {
     return await client.call(method, params);
@@ -68,7 +68,7 @@ const attempt = async (method, params = {}) => {
 const { tools = [] } = await attempt('tools/list');
 const focal = tools.find(({ inputSchema }) => inputSchema.$schema && inputSchema.$defs);
 for (const { name, arguments: args } of toolCalls ?? tools.map((tool) => ({ name: tool.name, arguments: filled(tool.inputSchema) }))) {
-  // One scenario compares the schema that its echo tool gets with the one that it has listed.
+  // One scenario compares the schema that its echo tool receives with the listed schema.
   await attempt('tools/call', { name, arguments: focal && 'schema' in args ? { schema: focal.inputSchema } : args });
 }
 const { resources = [] } = await attempt('resources/list');

@@ -1,16 +1,17 @@
-// What the fixture servers of all revisions offer: every name that the suite calls. It implements the
-// requirements that the suite prints. A tool sees its revision through `io` only:
+// The tools, resources and prompts of the fixture servers of all revisions. They have the names
+// that the suite uses and meet the requirements that the suite prints. Tools do not know the
+// revision of their server; they use `io`:
 //
-//   io.ask({key: {method, params}}, {state})  asks the client; returns {key: answer}. Without
-//       `state`, a server of 2026-07-28 sends no requestState, so it keeps no earlier answers.
-//   io.declares(capability)     whether the client of this call declared it
-//   io.need(capability)         fails the call if not, as the revision prescribes
-//   io.progress(n, total)       sends nothing unless the caller gave a token
+//   io.ask({key: {method, params}}, {state})  sends requests to the client; returns {key: response}.
+//       Without `state`, a server of 2026-07-28 sends no requestState, so earlier responses are lost.
+//   io.declares(capability)     returns true if the client of this call has declared it
+//   io.need(capability)         otherwise fails the call as the revision requires
+//   io.progress(n, total)       sends nothing if the request had no progress token
 //   io.log(level, data)
-//   io.changed(kind)            "tools" or "prompts": announces a changed list
-//   io.closeStream()            ends the response stream before the result, where that exists
+//   io.changed(kind)            announces that the list of "tools" or "prompts" has changed
+//   io.closeStream()            closes the response stream before the result, if there is a stream
 
-// One red pixel, and zero samples of silence.
+// One red pixel, and audio without samples.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -138,7 +139,7 @@ export const tools = {
     return text('Reconnection test completed');
   }],
 
-  // The tools below are called by the suite at 2026-07-28 only.
+  // The suite calls the following tools only at 2026-07-28.
   test_missing_capability: ['Works only for clients with sampling', nothing, (_, io) => {
     io.need('sampling');
     return text('The client has sampling');
@@ -232,7 +233,7 @@ export const prompts = {
   }],
 };
 
-// The results of the methods whose answers are the same in all revisions.
+// The results of methods that have the same result in all revisions.
 export const lists = {
   tools: () => ({
     tools: Object.entries(tools).map(([tool, [description, inputSchema]]) => ({ name: tool, description, inputSchema })),
@@ -254,7 +255,7 @@ export const lists = {
   }),
 };
 
-// Returns the result of resources/read, or undefined if there is no such resource.
+// Returns the result of resources/read, or undefined if the resource does not exist.
 export function read(uri) {
   const known = resources[uri];
   if (known) return { contents: [{ uri, mimeType: known[0], ...known[1] }] };
@@ -271,7 +272,7 @@ export function complete({ argument }) {
 
 export const messages = (contents) => ({ messages: contents.map((content) => ({ role: 'user', content })) });
 
-// What every fixture server announces, whatever its revision.
+// The identity and capabilities of the fixture servers of all revisions.
 export const identity = { name: 'conformance-fixture', version: '1.0.0' };
 export const capabilities = {
   tools: { listChanged: true },
@@ -281,7 +282,8 @@ export const capabilities = {
   completions: {},
 };
 
-// Refuses requests whose Host or Origin is not local, as a server on the loopback interface must.
+// Rejects requests whose Host or Origin is not local, as a server on the loopback interface must
+// do.
 export function refused(req, res) {
   const local = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
   const { host, origin } = req.headers;

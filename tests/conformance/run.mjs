@@ -1,15 +1,16 @@
-// Runs the official conformance suite against the fixture servers: directly over HTTP, and through
-// the gateway with one of them as the only upstream (once over HTTP, once over stdio). Each check
-// that passes directly must also pass through the gateway; differences.yaml has the exceptions, and
-// not_yet.yaml what the gateway does not pass yet.
+// Runs the official conformance suite against the fixture servers, first directly over HTTP and
+// then through the gateway, with a fixture server as its only upstream (over HTTP and over stdio).
+// Each check that passes directly must also pass through the gateway. differences.yaml lists the
+// permitted differences, and not_yet.yaml the known failures.
 //
-//   run.mjs [--leg NAME]... [--accept] [--verbose]      (default: the legs that `make test` runs)
+//   run.mjs [--leg NAME]... [--accept] [--verbose]      (default: the legs of `make test`)
 //
-// --accept writes the differences of these legs that differences.yaml does not have to not_yet.yaml.
+// With --accept, differences that are not in differences.yaml are written to not_yet.yaml.
 //
-// A leg is CLIENTxSERVER: the generation of the revisions that the suite's client and the server
-// behind the gateway speak. 2025: the session revisions; 2026: 2026-07-28. In upstream-CLIENTxSERVER,
-// the suite is the server behind the gateway, and its checks judge what the gateway sends.
+// A leg is named CLIENTxSERVER after the protocol generations of the suite's client and of the
+// server behind the gateway: 2025 for the revisions with sessions, 2026 for 2026-07-28. In a leg
+// named upstream-CLIENTxSERVER, the suite is the server behind the gateway and checks what the
+// gateway sends.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +24,8 @@ const verbose = process.argv.includes('--verbose');
 const accept = process.argv.includes('--accept');
 const notYetFile = join(here, 'not_yet.yaml');
 const fixtures = { 2025: join(here, 'server.mjs'), 2026: join(here, 'server26.mjs') };
-// passes: directly; a smaller number means that the fixture or the suite is broken.
+// `passes` is the number of checks that must pass directly. If fewer pass, the fixture or the suite
+// is broken.
 const alpha = (revision, passes) => ({
   name: `0.2.0-alpha.12 at ${revision}`,
   args: [npmBin('conformance-alpha/dist/index.js'), 'server', '--suite', 'all', '--spec-version', revision],
@@ -38,7 +40,7 @@ const suites = {
   2025: [stable, alpha('2025-11-25', 84), alpha('2025-06-18', 56)],
   2026: [alpha('2026-07-28', 152)],
 };
-// Without a server: directly only. `make test` also runs each leg that is in not_yet.yaml.
+// A leg without `server` only runs directly. `make test` also runs the legs in not_yet.yaml.
 const legs = {
   '2025x2025': { client: 2025, server: 2025, make_test: true },
   '2026': { client: 2026, make_test: true },
@@ -50,7 +52,7 @@ const legs = {
   'upstream-2025x2026': { client: 2025, suite: 2026 },
   'upstream-2026x2026': { client: 2026, suite: 2026 },
 };
-// Client scenarios without OAuth, and the number of their checks that the official SDK passes.
+// Client scenarios without OAuth, and the number of checks that the official SDK passes.
 const clientSuites = {
   2025: {
     revision: '2025-11-25',
@@ -86,7 +88,8 @@ async function runSuite(suite, url, label) {
   return { passed: Number(total[1]), failed: Number(total[2]), checks: readChecks(folder) };
 }
 
-// Runs the client scenarios one after the other, since some measure times. how: see client.mjs.
+// Runs the client scenarios one after another, because some measure times. client.mjs describes
+// `how`.
 async function runClientSuite({ revision, scenarios }, how, label) {
   const command = [node, '--no-warnings', join(here, 'client.mjs'), how].join(' ');
   const started = Date.now();
@@ -105,7 +108,7 @@ async function runClientSuite({ revision, scenarios }, how, label) {
   return result;
 }
 
-// The suites' results for the fixture servers themselves, each run once: the yardstick of the legs.
+// Runs the suites once against each fixture server. The legs are compared with these results.
 class Direct {
   #servers = new Map();
   #results = new Map();
@@ -145,7 +148,7 @@ class Direct {
   }
 }
 
-// Reports what is worse through the gateway; returns false if there is an unknown difference.
+// Prints the checks that are worse through the gateway. Returns false if a difference is not known.
 function report(direct, through, known, seen) {
   let good = true;
   for (const { id, why } of compare(direct.checks, through.checks)) {
@@ -161,7 +164,7 @@ async function runUpstreamLeg(name, { client, suite }, direct, known, seen) {
   return report(await direct.clientResult(suite), through, known, seen);
 }
 
-// known: check -> what is said about it. Returns {good, seen}.
+// `known` maps checks to their explanations. Returns {good, seen}.
 async function runLeg(name, leg, direct, known) {
   const seen = new Set();
   let good = await (leg.suite ? runUpstreamLeg : runServerLeg)(name, leg, direct, known, seen);
@@ -181,15 +184,15 @@ async function runServerLeg(name, { client, server }, direct, known, seen) {
       HTTP: { type: 'http', url: await direct.url(server) },
       stdio: {
         command: node,
-        // A sandbox has a private /tmp, so a clone below /tmp would not be visible. These paths
-        // make the script and its imports visible.
+        // A sandbox has a private /tmp. These paths make the script and its imports visible even if
+        // the repository is below /tmp.
         sandbox_paths: { read: [root, npmDir] },
         args: [fixtures[server], 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },
       },
     };
     for (const [transport, definition] of Object.entries(upstreams)) {
-      // At 2026-07-28, the suite asks for the client's roots, too.
+      // At 2026-07-28, the suite also requests the client's roots.
       const up = client === 2026 ? { ...definition, roots: 'per-client' } : definition;
       const gateway = new Gateway(scratch, { mcpServers: { up }, naming: { prefix: 'never' } });
       gateways.push([`leg ${name}, ${transport} upstream`, gateway]);

@@ -1,6 +1,6 @@
-// The server for the conformance suite of the session revisions (2024-11-05 to 2025-11-25), used
-// directly and behind the gateway; content.mjs has what it offers. It uses the low-level API of the
-// official SDK 1.x: the high-level API rebuilds schemas and would hide members that a gateway drops.
+// The fixture server for the revisions with sessions (2024-11-05 to 2025-11-25); content.mjs
+// defines its tools, resources and prompts. It uses the low-level API of the official SDK 1.x,
+// because the high-level API rebuilds schemas and would hide that a gateway has dropped members.
 //
 //   server.mjs stdio            server.mjs http [PORT]   (prints its URL)
 import http from 'node:http';
@@ -19,7 +19,8 @@ const answerSchemas = {
 };
 const invalid = (text) => new types.McpError(types.ErrorCode.InvalidParams, text);
 
-// What content.mjs calls `io`: everything is a message of its own, related to this request.
+// Implements `io` of content.mjs. Everything is sent as a separate message that is related to this
+// request.
 function ioOf(server, extra) {
   const note = (method, params) => extra.sendNotification({ method, params });
   const declares = (capability) => server.getClientCapabilities()?.[capability] !== undefined;
@@ -73,7 +74,7 @@ function createServer() {
   return server;
 }
 
-// Keeps the events of each stream, so that it can be resumed with Last-Event-ID.
+// Stores the events of each stream, so that a client can resume it with Last-Event-ID.
 class EventStore {
   #events = [];
   async storeEvent(stream, message) {

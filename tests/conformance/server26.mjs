@@ -1,9 +1,10 @@
-// The server for the conformance suite of 2026-07-28, used directly and behind the gateway;
-// content.mjs has what it offers. It uses the low-level API of the official SDK 2.x.
+// The fixture server for 2026-07-28; content.mjs defines its tools, resources and prompts. It uses
+// the low-level API of the official SDK 2.x.
 //
 //   server26.mjs stdio [--both]       server26.mjs http [PORT] [--both]   (prints its URL)
 //
-// --both: it also serves clients of the session revisions, without sessions over HTTP.
+// With --both, it also serves clients of the revisions with sessions; over HTTP, these clients have
+// no session.
 import http from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -16,7 +17,7 @@ const legacy = process.argv.includes('--both') ? { http: 'stateless', stdio: 'se
 const invalid = (text, data) => new sdk.ProtocolError(sdk.INVALID_PARAMS, text, data);
 const state = sdk.createRequestStateCodec({ key: randomBytes(32), bind: ({ mcpReq }) => mcpReq.method });
 
-// Ends a handler whose answer is an input_required result.
+// Thrown to return an input_required result.
 class InputRequired {
   constructor(result) {
     this.result = result;
@@ -31,9 +32,9 @@ const finish = async (run) => {
   }
 };
 
-// What content.mjs calls `io`. Asking means to end this request as input_required; the repeated
-// request runs the tool from its start and finds the answers, those of earlier rounds in the sealed
-// state.
+// Implements `io` of content.mjs. A request to the client is returned as an input_required result.
+// The client then repeats its request, which runs the tool again and contains the responses.
+// Responses of earlier rounds are in the sealed state.
 function ioOf(changed, ctx) {
   const { mcpReq } = ctx;
   const declared = mcpReq.envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {};
@@ -60,7 +61,7 @@ function ioOf(changed, ctx) {
   };
 }
 
-// changed(kind, server) announces a changed list to all open subscriptions.
+// changed(kind, server) announces a changed list to all subscriptions.
 function createServer(changed) {
   const server = new sdk.Server(identity, {
     capabilities,
@@ -100,8 +101,8 @@ async function serveStdio() {
   serve(() => createServer(changed), { legacy: legacy.stdio });
 }
 
-// The SDK checks Mcp-Param-* headers only for tools of its high-level API. Returns the name of a
-// header that is missing or differs from the argument, or undefined.
+// Checks the Mcp-Param-* headers of tools, which the SDK only does in its high-level API. Returns
+// the name of a header that is missing or differs from the argument, or undefined.
 function wrongHeader({ method, params }, headers) {
   if (method !== 'tools/call') return undefined;
   for (const [key, schema] of Object.entries(tools[params?.name]?.[1].properties ?? {})) {
@@ -111,7 +112,7 @@ function wrongHeader({ method, params }, headers) {
   }
   return undefined;
 }
-// Decodes a header's value; undefined if it is not valid.
+// Decodes the value of a header. Returns undefined if it is invalid.
 function decode(value) {
   const coded = /^=\?base64\?(.*)\?=$/.exec(value ?? '')?.[1];
   if (coded === undefined) return value;

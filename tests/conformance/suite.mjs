@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { node } from '../e2e/gateway.mjs';
 
-// scenario -> check id -> worst status of that check ("SUCCESS", "WARNING", "FAILURE" ...)
+// Returns a map: scenario -> check ID -> worst status of the check ("SUCCESS", "WARNING", "FAILURE"
+// ...).
 export function readChecks(folder) {
   const rank = ['INFO', 'SUCCESS', 'SKIPPED', 'WARNING', 'FAILURE'];
   const scenarios = new Map();
@@ -22,7 +23,8 @@ export function readChecks(folder) {
   return scenarios;
 }
 
-// Runs the suite's program; resolves with {output, folder}: what it printed and its results.
+// Runs a program of the suite. Resolves with {output, folder}: the printed text and the directory
+// of its results.
 export async function runProgram(args, scratch) {
   const folder = mkdtempSync(join(scratch, 'results-'));
   const child = spawn(node, [...args, '-o', folder]);

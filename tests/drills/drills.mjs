@@ -1,17 +1,17 @@
-// Tests of faults that appear only over time or under pressure: leaks over 1,000 restarts, 512
-// sessions, a client that does not read, a full disk, upstreams killed during calls.
+// Tests faults that appear only over time or under load: leaks after 1,000 restarts, 512 sessions,
+// clients that do not read, a full disk, and upstreams that are killed during calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { Gateway, StdioClient, alive, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
-// The gateway's own processes, without the servers.
+// Returns the gateway's own processes, without servers.
 const own = (gateway) => [
   gateway.pid,
   ...descendants(gateway.pid).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0compartment\0')),
 ];
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
-// Only root may list the supervisor's descriptors.
+// Returns 0 unless root runs the test, because only root may list the supervisor's descriptors.
 const fds = (gateway) =>
   process.getuid() !== 0 ? 0 : sum(own(gateway).map((pid) => readdirSync(`/proc/${pid}/fd`).length));
 const rss = (gateway) =>
@@ -67,10 +67,10 @@ test('512 sessions, each with a stream and a call, leave nothing behind', async 
 }, { timeout: 120_000 });
 
 test('a client that does not read affects only itself', async (t) => {
-  // Answers larger than the kernel's socket buffers.
+  // The responses exceed the kernel's socket buffers.
   const size = 40 * 2 ** 20;
   const gateway = await t.gateway({
-    // All four answers may be queued at the same time if the endpoint is busy.
+    // If the endpoint is busy, all four responses may be queued at the same time.
     limits: { message_bytes: size + 2 ** 20, write_queue_bytes: 5 * size, write_stall_ms: 4000 },
     mcpServers: { up: fake('--tool', 'big', '--tool', 'echo', '--size', `big=${size}`) },
   });
@@ -147,7 +147,7 @@ test('after kill -9 during calls, each call gets one error or result', async (t)
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // it has just ended
+      // the process has just exited
     }
     await client.tool('other__ok');
   }
@@ -159,8 +159,8 @@ test('after kill -9 during calls, each call gets one error or result', async (t)
   assert.ok(sent <= answered + failed, 'no call is sent twice');
 }, { timeout: 60_000 });
 
-// Two intervals have known limitations (docs/architecture.md): between reading bytes from the pipe
-// and noting them, and between writing an answer and noting it.
+// Two intervals are known limitations (docs/architecture.md): between reading bytes from the pipe
+// and storing this in the ledger, and between writing a response and storing this.
 test('an unresponsive compartment is killed after half a minute and restarted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
   const client = await t.http(gateway);

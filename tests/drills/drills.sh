@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the long drills of `make test-full`; see drills.mjs. BULKHEAD names the program.
+# Runs the long drills of `make test-full` (drills.mjs). The variable BULKHEAD names the program.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 status=0

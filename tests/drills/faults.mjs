@@ -1,12 +1,13 @@
-// Random faults under load. Arguments: number of faults (200), seed (random; it is printed).
+// Causes random faults under load. Arguments: number of faults (default 200) and seed (default
+// random, printed).
 //
-// There are two gateways: one over HTTP with a plugin in every compartment, and one for a client on
-// standard input and output, whose session must survive all faults. Both have a policy and a
-// session database in separate processes.
+// Two gateways run: one serves HTTP and has a plugin in every compartment. The other serves a stdio
+// client, whose session must survive all faults. Both have a policy and a session database in
+// separate processes.
 //
-// Every call gets one result or one error within its deadline, and none is executed twice. After
-// each series of faults, everything recovers within 2 s, without orphans, zombies or additional
-// descriptors.
+// Each call must get exactly one result or error before its deadline and must not be executed
+// twice. After each series of faults, everything must recover within 2 s without orphaned
+// processes, zombies or additional descriptors.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,8 +26,8 @@ const WHOLE_WITHIN = 2000;
 const DISK_MIB = 48;
 const SERIES = 20; // faults between two recovery checks
 
-// Creates a small file system for the state folder. Returns undefined if this user cannot create
-// one.
+// Creates a small file system for the state directory. Returns undefined if this user is not
+// permitted to create it.
 function smallDisk(t) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -43,7 +44,7 @@ function smallDisk(t) {
 class Clock {
   constructor(path) {
     this.path = path;
-    this.file = openSync(path, 'w+'); // written in place: the gateway has mapped it
+    this.file = openSync(path, 'w+'); // written in place, because the gateway has mapped it
     this.real = this.monotonic = 0n;
     this.#write();
   }
@@ -53,7 +54,7 @@ class Clock {
   #write() {
     writeSync(this.file, new BigInt64Array([this.real, this.monotonic]), 0, 16, 0);
   }
-  // Real time jumps in both directions, monotonic time only forwards.
+  // Wall-clock time jumps in both directions, monotonic time only forward.
   jump(random) {
     const seconds = (n) => BigInt(Math.round(n)) * 1_000_000_000n;
     this.real += seconds((random() - 0.5) * 2 * 86_400);
@@ -79,14 +80,14 @@ class Drill {
   pick(list) {
     return list[Math.floor(this.random() * list.length)];
   }
-  // Causes one fault, and repairs it if it does not end on its own.
+  // Causes a fault, and repairs it if it is not repaired automatically.
   async fault() {
     let at = this.random() * this.kinds.reduce((sum, [weight]) => sum + weight, 0);
     const [, what] = this.kinds.find(([weight]) => (at -= weight) < 0);
     const name = await what.call(this);
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
-  // Selects a random role first, so that the many server processes do not dominate.
+  // Selects a random role first, because most of the processes are servers.
   #process() {
     const all = this.trees.flatMap((tree) => tree.look());
     if (!all.length) return undefined;
@@ -97,7 +98,7 @@ class Drill {
     try {
       process.kill(pid, signal);
     } catch {
-      // the process has ended in the meantime
+      // the process has exited in the meantime
     }
   }
   async #kill() {
@@ -144,7 +145,7 @@ class Drill {
     return 'clock jump';
   }
   async #full() {
-    // The path in the supervisor's mount namespace.
+    // The path as seen from the supervisor's mount namespace.
     const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
     try {
       writeFileSync(filler, Buffer.alloc((DISK_MIB + 1) << 20));
@@ -157,7 +158,7 @@ class Drill {
   }
 }
 
-// Waits until all processes are running, every server is ready, and each tool answers. Returns the
+// Waits until all processes are running, all servers are ready and each tool responds. Returns the
 // time since `since`.
 async function whole({ gateway, expected, tools, client: own }, since) {
   const client = own ?? new HttpClient(gateway.url);
@@ -182,7 +183,7 @@ const judges = {
 };
 const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000, policy_timeout_ms: 1000 };
 
-// Starts a gateway under test. Returns it with its data: {gateway, tools, tree, client for stdio}.
+// Starts a gateway under test. Returns {gateway, tools, tree, client}; `client` is set for stdio.
 async function served(t, name, world, disk, clock) {
   const gateway = await t.gateway({
     limits,
@@ -228,7 +229,7 @@ test(`${count} faults`, async (t) => {
   const stdio = await onStdio(t, name);
   const both = [http, stdio];
   const { gateway } = http;
-  // On a busy machine, recovery may take as long as a plain start.
+  // On a busy machine, recovery may take as long as the start.
   const start = Math.max(...(await Promise.all(both.map(lookFirst))));
   const within = Math.max(WHOLE_WITHIN, start);
   console.log(`    whole ${start.toFixed(0)} ms after the start`);

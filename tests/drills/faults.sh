@@ -1,5 +1,6 @@
 #!/bin/sh
-# Causes random faults under load; see faults.mjs. Arguments: number of faults (200), seed (random).
+# Causes random faults under load (faults.mjs). Arguments: number of faults (default 200) and seed
+# (default random).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 status=0

@@ -1,5 +1,5 @@
-// Load with accounting: each call has a unique text and must be answered once, in time. The logs of
-// the upstream servers show how often each call was executed.
+// Generates load and checks every call: each call has a unique text and must get exactly one
+// response in time. The logs of the upstream servers show how often each call was executed.
 import http from 'node:http';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fake, sleep } from '../e2e/lib.mjs';
@@ -9,20 +9,20 @@ export class Load {
   results = 0;
   errors = new Map(); // error -> count
   handshakes = 0;
-  lost = 0; // sessions that the gateway no longer had
-  notes = 0; // received notifications
+  lost = 0; // sessions that the gateway has lost
+  notes = 0; // number of received notifications
   slowest = 0; // ms
   wrong = []; // results that no fault explains
-  done = new Map(); // text of a call -> whether it got a result
+  done = new Map(); // text of a call -> whether it has a result
   #stop = false;
   #running = [];
   #serial = 0;
 
-  // tools: {name, arguments(call), counted: the server logs the call, good: checks the answer};
-  // without `good`, an answer must contain the call's text. A call must end within `deadline` ms.
-  // session_calls: calls per session. pause: ms between calls. streams: each session opens a stream
-  // for unrelated messages. client: one client for all calls instead of HTTP clients. first: the
-  // number of the first call.
+  // tools: {name, arguments(call), counted: the server logs the call, good: checks the response}.
+  // Without `good`, a response must contain the text of its call. A call must complete within
+  // `deadline` ms. session_calls: calls per session. pause: ms between calls. streams: each session
+  // opens a stream for messages that belong to no request. client: one client for all calls,
+  // instead of HTTP clients. first: number of the first call.
   constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false, client, first = 0 } = {}) {
     Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams, client });
     this.#serial = first;
@@ -32,7 +32,7 @@ export class Load {
     this.#stop = false;
     this.#running = Array.from({ length: count }, () => this.#client());
   }
-  // Stops after each client's current call.
+  // Stops each client after its current call.
   async stop() {
     this.#stop = true;
     await Promise.all(this.#running);
@@ -78,7 +78,7 @@ export class Load {
     }
   }
 
-  // Makes one call. Returns true if the session was lost.
+  // Makes a call. Returns true if the session was lost.
   async #sessionLost(client, tool) {
     const call = `call-${++this.#serial}-`;
     const started = performance.now();
@@ -110,8 +110,8 @@ export class Load {
     this.errors.set(what, (this.errors.get(what) ?? 0) + 1);
   }
 
-  // Returns calls that were executed more than once, or answered but never executed. `records` has
-  // one text per execution.
+  // Returns the calls that were executed more than once, and those with a result that were never
+  // executed. `records` contains the text of each execution.
   misdeeds(records) {
     const times = new Map();
     for (const text of records) {
@@ -134,7 +134,7 @@ export class Load {
   }
 }
 
-// Not every client supports an AbortSignal, so the answer races with it.
+// Not every client supports an AbortSignal, so the signal is also awaited here.
 function inTime(answer, signal) {
   const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   return Promise.race([answer, late]);
@@ -146,7 +146,7 @@ function kindOf(error) {
   return http_status || (error.code ?? error.message.slice(0, 60));
 }
 
-// Returns the calls in the log of a scripted stdio server.
+// Returns the calls in the log of fake_mcp.
 export function callsIn(log) {
   let text = '';
   try {
@@ -157,7 +157,7 @@ export function callsIn(log) {
   return text.split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"'));
 }
 
-// Serves pages for builtin-http. Each page contains its own path, and requested paths are recorded.
+// Serves pages for builtin-http. Each page contains its own path. Requested paths are recorded.
 async function pages() {
   const asked = [];
   const server = http.createServer((req, res) => {
@@ -172,9 +172,9 @@ async function pages() {
   return { asked, stop, disconnect: () => server.closeAllConnections(), url: `http://127.0.0.1:${server.address().port}` };
 }
 
-// Returns servers and plugins for a profile, one in every compartment, with the data that Load
-// needs: two stdio servers and two HTTP servers. `name` marks the servers' processes. keep: record
-// calls.
+// Returns servers and plugins for a profile, one in each compartment, and the data that Load needs.
+// There are two stdio servers and two HTTP servers. `name` identifies the processes of the servers.
+// keep: record calls.
 export async function everyCompartment(t, name, { keep = true } = {}) {
   const logs = [t.path('log0'), t.path('log1')];
   const webs = [await t.fakeHttp(), await t.fakeHttp()];
@@ -206,7 +206,7 @@ export async function everyCompartment(t, name, { keep = true } = {}) {
     for (const web of webs) web.requests.length = 0;
     site.asked.length = 0;
   };
-  // Closes every connection to the remote servers and to the site.
+  // Closes all connections to the HTTP servers and to the site.
   const disconnect = async () => {
     site.disconnect();
     for (const web of webs) {

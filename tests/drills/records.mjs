@@ -1,5 +1,5 @@
-// Tests of the session database: 100,000 calls create 100,000 rows. If the disk is temporarily
-// full, no record is lost (block), or exactly the counted records are (spill).
+// Tests the session database under load: 100,000 calls must create 100,000 rows. If the disk is
+// temporarily full, no record may be lost (block), or exactly the counted records (spill).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,8 +38,8 @@ for (const args of [[], ['--single-process']]) {
   }, { timeout: 600_000 });
 }
 
-// Starts a gateway whose state folder is a small disk in a private mount namespace. Returns
-// undefined if this user cannot create one. `inside` runs a program in that namespace.
+// Starts a gateway whose state directory is on a small disk in a private mount namespace. Returns
+// undefined if this user is not permitted to create it. `inside` runs a program in the namespace.
 async function onSmallDisk(t, telemetry) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the session database under load, on a full disk, and through 50 kills; see records.mjs.
+# Tests the session database under load, on a full disk and with 50 kills (records.mjs).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 status=0

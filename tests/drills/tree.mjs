@@ -1,4 +1,4 @@
-// The processes below a gateway: their roles and their lifetime.
+// Observes the processes below a gateway: their roles and their lifetime.
 import { readFileSync, readdirSync } from 'node:fs';
 import { descendants } from '../e2e/lib.mjs';
 
@@ -14,15 +14,15 @@ const started = (pid) => stat(pid)?.[19];
 export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
-// Returns the private memory of a process, including swapped pages. Pages of files are not counted:
-// the kernel drops and rereads them at any time, which would look like growth after an idle minute.
+// Returns the private memory of a process, including swapped pages. File pages are not counted,
+// because the kernel may drop and reread them at any time.
 export const ownMemory = (pid) => {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return ['RssAnon', 'VmSwap'].reduce((sum, name) => sum + Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0), 0) * 1024;
 };
 
-// Returns the role of a process: NAME for "bulkhead compartment NAME", "server" for a server,
-// otherwise the program's name (the first process of a server's sandbox, and unknown processes).
+// Returns the role of a process: NAME for "bulkhead compartment NAME", "server" for a server, and
+// otherwise the name of the program (such as the first process of a server's sandbox).
 function roleOf(pid, server) {
   let words;
   try {
@@ -37,13 +37,13 @@ function roleOf(pid, server) {
 export class Tree {
   #seen = new Map(); // pid -> start time
 
-  // server: an argument that only this gateway's servers have; prefix: a prefix for the role names.
+  // server: an argument that only servers of this gateway have. prefix: is added to the role names.
   constructor(pid, server, prefix = '') {
     this.pid = pid;
     this.server = server;
     this.prefix = prefix;
   }
-  // All running processes below the supervisor: [{pid, role}].
+  // Returns all running processes below the supervisor as [{pid, role}].
   look() {
     const found = [];
     for (const pid of descendants(this.pid)) {
@@ -58,7 +58,7 @@ export class Tree {
   zombies() {
     return descendants(this.pid).filter(isZombie);
   }
-  // Running processes that were below the supervisor earlier.
+  // Returns running processes that used to be below the supervisor.
   orphans() {
     const below = new Set(descendants(this.pid));
     return [...this.#seen].filter(([pid, since]) => !below.has(pid) && started(pid) === since && !isZombie(pid)).map(([pid]) => pid);

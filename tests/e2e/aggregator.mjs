@@ -1,4 +1,5 @@
-// The protocol of `bulkhead aggregator` (rows A04 to A15, A18, A21, A22 and A32), with both codecs.
+// Tests the protocol of `bulkhead aggregator` with both codecs (rows A04 to A15, A18, A21, A22 and
+// A32).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { Gateway, alive, assert, descendants, fake, program, run, sanitized, test, until } from './lib.mjs';
@@ -14,7 +15,7 @@ const has = (items, ...fields) => {
   for (const item of items) for (const field of fields) assert.ok(field in item, `${field} in ${JSON.stringify(item)}`);
 };
 const lines = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
-// Returns the requests of one method in the log of a fake server.
+// Returns the requests with this method in the log of fake_mcp.
 const received = (path, method) =>
   lines(path).filter((line) => line.startsWith('<') && line.includes(`"${method}"`)).map((line) => JSON.parse(line.slice(1)));
 async function gone(pids, ms = 2000) {
@@ -35,13 +36,13 @@ test('the aggregator confines itself before it reads input: no new privileges, n
   const status = readFileSync(`/proc/${agg.pid}/status`, 'utf8');
   const field = (name) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)[1];
   assert.equal(field('NoNewPrivs'), '1');
-  // Root keeps CAP_SETFCAP, which its servers' user namespaces require.
+  // Root keeps CAP_SETFCAP, which the user namespaces of servers require.
   const setfcap = 1n << 31n;
   assert.equal(BigInt(`0x${field('CapEff')}`) & ~setfcap, 0n);
   if (!sanitized) assert.equal(field('Seccomp'), '2');
 });
 
-test('A04 any other first message is an error and ends the aggregator', async (t) => {
+test('A04 any other first message is an error, and the aggregator exits', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson' });
   const reply = await agg.request('list_servers');
   assert.match(reply.error, /first message/);
@@ -49,7 +50,7 @@ test('A04 any other first message is an error and ends the aggregator', async (t
   assert.match(agg.stderr, /first message is not the array/);
 });
 
-test('A05 NDJSON: a line of 1,048,577 bytes is logged, and the next line is answered', async (t) => {
+test('A05 NDJSON: a line of 1,048,577 bytes is logged, and the next line is processed', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson', args: ['--codec', 'ndjson'] });
   agg.define([server('a', '--tool', 'say')]);
   const start = '{"id":77,"method":"list_tools","x":"';
@@ -79,7 +80,7 @@ test('A06 MessagePack: the same replies as NDJSON', async (t) => {
   assert.equal(replies[0][4].result.echo.long.length, 70_000);
 });
 
-test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight calls are answered', async (t) => {
+test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it, and in-flight calls complete', async (t) => {
   const agg = new Aggregator(t, { args: ['--codec', 'msgpack'] }).define([server('a', '--tool', 'slow', '--delay', 'slow=300')]);
   await agg.request('list_servers');
   const slow = agg.call('a__slow');
@@ -88,7 +89,7 @@ test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight c
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
-  // The sanitizer's own memory would count.
+  // The memory of the sanitizer would be counted.
   if (!sanitized) assert.ok(peak < 64 * 1024, `${peak} kB`);
 });
 
@@ -247,7 +248,7 @@ inBoth('A13 shutdown works while servers are still connecting', async (t, codec)
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 at the end of input everything ends within 2 s, including stubborn children and an in-flight call', async (t) => {
+test('A14 when the input is closed, everything exits within 2 s, even stubborn servers with an in-flight call', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'hang', '--hang', 'tool:hang', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
   const children = descendants(agg.pid);
@@ -258,7 +259,7 @@ test('A14 at the end of input everything ends within 2 s, including stubborn chi
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 at the end of input an HTTP server that does not end its session causes no delay', async (t) => {
+test('A14 when the input is closed, an HTTP server that does not close its session causes no delay', async (t) => {
   const http = await t.fakeHttp({ hangDelete: true });
   const agg = new Aggregator(t).define([{ name: 'web', url: http.url }]);
   assert.equal((await agg.request('list_servers')).servers[0].connected, true);
@@ -269,7 +270,7 @@ test('A14 at the end of input an HTTP server that does not end its session cause
   assert.equal(http.deleted, 1);
 });
 
-test('A14 if the parent is killed while another process holds the pipes open, everything ends within 2 s', async (t) => {
+test('A14 if the parent is killed while another process holds the pipes open, everything exits within 2 s', async (t) => {
   const command = ['sh', '-c', 'exec 3<&0; "$BULKHEAD" aggregator <&3 & wait'];
   const agg = new Aggregator(t, { command }).define([server('a', '--tool', 'x', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
@@ -306,7 +307,7 @@ inBoth('A21 with garbage between two requests, both are answered and one line is
 });
 
 inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and the next call works', async (t, codec) => {
-  // The shell passes the bytes unchanged on the command line.
+  // The shell passes the bytes unchanged as an argument.
   const agg = new Aggregator(t, { codec }).define([
     { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
@@ -331,7 +332,7 @@ test('A32 a second instance with the same lock exits with 0 without reading its 
   assert.ok((await first.call('a__x')).result);
   await first.request('shutdown');
   await first.exited;
-  // The lock file that an ended process leaves is not locked.
+  // A lock file that remains after a process has exited is not locked.
   const third = new Aggregator(t, { args: ['--lock-path', lock] }).define([]);
   assert.deepEqual((await third.request('list_servers')).servers, []);
 });

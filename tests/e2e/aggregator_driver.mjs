@@ -1,4 +1,4 @@
-// Uses `bulkhead aggregator` like a parent program, with either codec.
+// Runs `bulkhead aggregator` as a parent program would, with either codec.
 import { spawn } from 'node:child_process';
 import { Gateway, ended, program, sleep } from './lib.mjs';
 import { decode, encode } from '../fixtures/msgpack.mjs';
@@ -31,9 +31,10 @@ export class Aggregator {
   #waiting = new Map();
   #id = 0;
   stderr = '';
-  order = []; // ids in the order of their replies
+  order = []; // request IDs in the order of the replies
 
-  // options: codec, args, env, command (runs instead of the program, whose path is in $BULKHEAD)
+  // options: codec, args, env, command (is run instead of the program; $BULKHEAD is the program's
+  // path)
   constructor(t, options = {}) {
     this.codec = codecs[options.codec ?? 'msgpack'];
     const gateway = new Gateway(t.dir, undefined, options);
@@ -41,7 +42,7 @@ export class Aggregator {
     const env = { ...gateway.env(), BULKHEAD: program };
     this.child = spawn(command, args, { env, cwd: gateway.dir, stdio: ['pipe', 'pipe', 'pipe'] });
     this.exited = ended(this.child).then((exit) => (this.exit = exit));
-    this.child.stdin.on('error', () => {}); // the process may have ended
+    this.child.stdin.on('error', () => {}); // the process may have exited
     this.child.stdout.on('data', (data) => this.#take(data));
     this.child.stderr.on('data', (data) => (this.stderr += data));
     t.gateways.push({ stderr: () => this.stderr });
@@ -69,7 +70,7 @@ export class Aggregator {
     this.raw(this.codec.frame(servers));
     return this;
   }
-  // Resolves with the whole reply. Without a reply, the test times out.
+  // Resolves with the whole reply. If there is none, the test times out.
   request(method, params) {
     const id = ++this.#id;
     const reply = new Promise((done) => this.#waiting.set(id, done));

@@ -1,6 +1,6 @@
-// B21: a policy decides "ask", so a call requires human approval: through the service API, in a
-// terminal, by elicitation in the client, or without any surface. Each test runs with compartments
-// and with --single-process.
+// Tests human approval (row B21). A policy decides "ask", and the call is approved through the
+// service API, in a terminal, by elicitation in the client, or not at all. Each test runs with
+// compartments and with --single-process.
 import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function asking(t, args, options) {
   return { gateway, client, log, socket };
 }
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Returns the calls that the server has received, without the first.
+// Returns the number of calls that the server has received, without the first.
 const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
 
 function ask(socket, method, path, body) {
@@ -74,7 +74,7 @@ function records(gateway) {
 const refused = 3;
 const ok = 1;
 
-both('B21 ask without a surface is rejected at once; with an approving surface the call runs', async (t, args) => {
+both('B21 ask without a surface is rejected immediately, and with an approving surface the call runs', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
   const none = await call(client, { judge: 'ask' });
   assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, but no approval surface is available.*as the call says/);
@@ -103,7 +103,7 @@ both('B21 ask without a surface is rejected at once; with an approving surface t
   assert.equal((await watching).code, 0);
 });
 
-both('the service API lists questions, allows, denies, and rejects invalid answers', async (t, args) => {
+both('the service API lists, approves and denies requests, and rejects invalid decisions', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const first = call(client, { judge: 'ask', path: '/x', api_key: 'hunter2', note: 'token ghp_0123456789abcdef' });
   const [q] = await waits(socket);
@@ -177,7 +177,7 @@ both('commands in a terminal list, allow and deny, with exit codes', async (t, a
   assert.equal((await command(gateway, 'watch')).code, 3);
 });
 
-both('keys answer questions in a watching terminal', async (t, args) => {
+both('keys resolve approval requests in a watching terminal', async (t, args) => {
   const { gateway, client, log } = await asking(t, args, { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -190,7 +190,7 @@ both('keys answer questions in a watching terminal', async (t, args) => {
     let outcome;
     void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
     await until('it is on the screen', () => screen.includes(`"n":${n}`));
-    // A key is ignored for a short time after the question appeared.
+    // Keys are ignored for a short time after a request has appeared.
     return until('the key is taken', async () => {
       watch.stdin.write(key);
       await new Promise((done) => setTimeout(done, 100));
@@ -207,7 +207,7 @@ both('keys answer questions in a watching terminal', async (t, args) => {
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 
-test('a watch that ends with q prints the calls that stay pending, which can still be answered', async (t) => {
+test('a watch that is quit with q prints the calls that remain pending, which can still be approved', async (t) => {
   const { gateway, client, socket } = await asking(t, [], { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -251,7 +251,7 @@ both('after approval for a session or for minutes, the same call passes and othe
   assert.match((await theirs).error.message, /denied/);
 });
 
-both('the approval of a tool is limited to its server and session, and ends if it is revoked or something changes', async (t, args) => {
+both('the approval of a tool is limited to its server and session, and expires if it is revoked or something changes', async (t, args) => {
   const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
   const log = t.path('log');
   const servers = (text) => ({
@@ -285,7 +285,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   for (const words of [['--tool'], ['--tool', '--minutes', '61'], ['--tool', '--minutes', '0'], ['--tool', '--session', '--minutes', '5']]) {
     assert.equal((await command(gateway, 'allow', 'ffffffff', ...words)).code, 2, words.join(' '));
   }
-  // Only tools can be approved: no definition describes a resource.
+  // Only tools can be approved permanently, because resources have no definition that could change.
   const read = client.call('resources/read', { uri: (await client.call('resources/list')).resources[0].uri }).then((result) => ({ result }), (error) => ({ error }));
   const [resource] = await waits(socket);
   const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
@@ -325,7 +325,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   await third.close();
   await until('it ends with the session', async () => (await granted()).length === 0);
 
-  // The rules are replaced; a rule with the same name still asks.
+  // The rules are replaced by a rule with the same name, which also decides "ask".
   const reload = async (next) => {
     writeFileSync(gateway.config, JSON.stringify(next));
     const answer = await ask(socket, 'POST', '/reload-config');
@@ -339,7 +339,8 @@ both('the approval of a tool is limited to its server and session, and ends if i
   assert.deepEqual(await granted(), []);
   await asks(client, 'local__a', { n: 4 });
 
-  // A changed definition is approved as a pin, but the approval was for the old definition.
+  // The changed definition is approved as a pin, but the approval of the tool was for the old
+  // definition.
   await allow('local__a', '--tool', '--session');
   assert.equal((await granted()).length, 1);
   await reload({ ...profile, mcpServers: servers('changed'), security: rules('two') });
@@ -349,7 +350,7 @@ both('the approval of a tool is limited to its server and session, and ends if i
   assert.deepEqual(await granted(), []);
 });
 
-both('without an answer a question expires as a rejection, and nothing runs', async (t, args) => {
+both('an approval request that is not resolved expires as a rejection, and nothing runs', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
   assert.match(outcome.error.message, /needs approval, which was not given within 1000 ms/);
@@ -357,7 +358,7 @@ both('without an answer a question expires as a rejection, and nothing runs', as
   assert.equal(ran(log), 0);
 });
 
-both('rules in force at the time of the answer are applied: they may block the call or ask again', async (t, args) => {
+both('the rules at the time of the approval are applied: they may block the call or ask again', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const blocked = call(client, { judge: 'ask-then-block' });
   let [q] = await waits(socket);
@@ -370,7 +371,7 @@ both('rules in force at the time of the answer are applied: they may block the c
   assert.ok((await later).result);
 });
 
-both('a question is removed if its client cancels or disconnects', async (t, args) => {
+both('an approval request is removed if its client cancels or disconnects', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   void call(client, { judge: 'ask' }).catch(() => {});
   await waits(socket);
@@ -388,7 +389,7 @@ both('a question is removed if its client cancels or disconnects', async (t, arg
 both('100 waiting calls occupy no slot; calls beyond the limit are rejected with its name', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
   const calls = [];
-  // A call counts against the session's limit while the policy decides.
+  // While the policy decides, a call counts towards the session's limit.
   while (calls.length < 100) {
     for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
     await waits(socket, calls.length);
@@ -423,7 +424,7 @@ test('approvals watch --notify shows a desktop notification without arguments, a
   assert.match(text, /^--app-name=Bulkhead\n--\nBulkhead: a call requires approval\na of server local, called by .*rule test-rule/);
   assert.ok(!text.includes('canary'), text);
   await until('the failure is reported', () => /cannot start notify-send: No such file/.test(none.text));
-  // Both surfaces still list questions while notify-send is running.
+  // Both commands still list the requests while notify-send is running.
   await until('both list it', () => good.text.includes(question.id) && none.text.includes(question.id));
   await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'deny' });
   assert.match((await first).error.message, /denied/);
@@ -451,7 +452,7 @@ both('an approval for the session applies to the shown program and _meta', async
       .finally(() => (done.answered = true));
     return done;
   };
-  // Makes a call and approves its question for the session.
+  // Makes a call and approves it for the session.
   const allowed = async (meta) => {
     const one = start(meta);
     const [question] = await waits(socket);
@@ -469,7 +470,7 @@ both('an approval for the session applies to the shown program and _meta', async
   await allowed({ force: 'yes' });
 });
 
-test('if the endpoint is killed, all questions are rejected and nothing runs', async (t) => {
+test('if the endpoint is killed, all approval requests are rejected and nothing runs', async (t) => {
   const { gateway, client, log, socket } = await asking(t, []);
   const calls = Array.from({ length: 5 }, (_, n) => call(client, { judge: 'ask', n }));
   const questions = await waits(socket, 5);
@@ -489,7 +490,7 @@ test('if the endpoint is killed, all questions are rejected and nothing runs', a
   assert.ok((await again).result);
 });
 
-test('an ended question is logged without its arguments', async (t) => {
+test('a resolved approval request is logged without its arguments', async (t) => {
   const { gateway, client, socket } = await asking(t, []);
   const held = call(client, { judge: 'ask', api_key: 'hunter2' });
   const [q] = await waits(socket);
@@ -553,7 +554,7 @@ both('elicitation also works over stdio; an untrusted client is not asked', asyn
   }
 });
 
-both('the first answer counts, and the client\'s form is cancelled', async (t, args) => {
+both('the first decision counts, and the client\'s form is cancelled', async (t, args) => {
   const { gateway, log, socket } = await asking(t, args, { approval: { elicitation: true, api: true } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
   const held = call(client, { judge: 'ask' });

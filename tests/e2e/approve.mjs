@@ -1,5 +1,5 @@
-// Project files (rows F07 to F11). Before approval, no server is started and no variable is
-// expanded.
+// Tests the approval of servers in project files (rows F07 to F11). Before approval, no server is
+// started and no variable is expanded.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Gateway, assert, fake, program, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-// Creates a folder with a project file, and one home for all commands of the test.
+// Creates a directory with a project file, and a home directory for all commands of the test.
 function project(t, definition, name = '.mcp.json') {
   const home = join(t.dir, 'home');
   const repo = t.path('repo');
@@ -57,10 +57,10 @@ async function usable(gateway, t) {
   await client.tool('weather__get');
 }
 
-test('F07 a project server is not started before approval, and then used without a question', async (t) => {
+test('F07 a project server is not started before approval, and is used without a prompt afterwards', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
-  const first = await p.serve(); // WEATHER_KEY is not set, which must not matter before approval
+  const first = await p.serve(); // WEATHER_KEY is unset, which must not matter before approval
   await refused(first, t);
   await first.stop();
   assert.match(first.stderr(), /server "weather" is not approved: run bulkhead approve --project \S+ -- weather/);
@@ -86,7 +86,7 @@ test('F07 a project server is not started before approval, and then used without
   await usable(await p.serve({ env }), t);
 });
 
-test('F07 stdio also ignores a server without approval, and its streams carry no question', async (t) => {
+test('F07 stdio also ignores a server without approval, and prints no prompt to its streams', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
   const client = await t.stdio({ mcpServers: {} }, { env: p.env, args: ['--project', p.file] });
@@ -99,7 +99,7 @@ test('F07 stdio also ignores a server without approval, and its streams carry no
   assert.deepEqual(await next.toolNames(), ['weather__get']);
 });
 
-test('F07 the project file of the working folder is found without an option; tools and call also ignore servers without approval', async (t) => {
+test('F07 the project file in the working directory is found without an option, and tools and call also ignore servers without approval', async (t) => {
   const server = traced(t);
   const env = { WEATHER_KEY: 'k' };
   const home = new Gateway(t.dir, undefined, { env });
@@ -119,7 +119,7 @@ test('F07 the project file of the working folder is found without an option; too
   assert.doesNotMatch((await at('tools', '--no-project')).stdout, /weather/);
 });
 
-// Runs the program in the folder of a gateway that has not been started.
+// Runs the program in the directory of a gateway that has not been started.
 function runIn(gateway, args) {
   const child = spawn(program, args, { env: gateway.env(), cwd: gateway.dir, stdio: ['ignore', 'pipe', 'pipe'] });
   const out = { stdout: '', stderr: '' };
@@ -127,7 +127,7 @@ function runIn(gateway, args) {
   return new Promise((done) => child.on('close', (code) => done({ code, ...out })));
 }
 
-test('F08 any change ends the approval; the order of keys does not matter', async (t) => {
+test('F08 any change invalidates the approval, but the order of keys does not matter', async (t) => {
   const server = traced(t);
   const { command, args, env } = server.definition;
   const p = project(t, { mcpServers: { weather: { command, args, env } } });
@@ -178,7 +178,7 @@ test('F08 the same definition in another repository needs a separate approval', 
   writeFileSync(other, readFileSync(p.file));
   const elsewhere = await t.gateway({ mcpServers: {} }, { env: p.env, args: ['--project', other] });
   await refused(elsewhere, t);
-  // Another path to the same folder refers to the same file.
+  // A different path to the same directory refers to the same file.
   symlinkSync(t.path('repo'), t.path('link'));
   const through = await t.gateway({ mcpServers: {} }, { env: { ...p.env, WEATHER_KEY: 'k' }, args: ['--project', join(t.path('link'), '.mcp.json')] });
   await usable(through, t);
@@ -197,15 +197,14 @@ test('F08 approving by hash approves exactly the shown definition', async (t) =>
   assert.equal(p.approve('--hash', sha256).code, 2, 'whose hash?');
 });
 
-test('F09 the file is 0600 in a folder 0700; an approval edited by hand is ignored', async (t) => {
+test('F09 the file has mode 0600 in a directory with mode 0700, and an approval edited by hand is ignored', async (t) => {
   const server = traced(t);
   const p = project(t, { mcpServers: { weather: server.definition } });
   assert.equal(p.approve('--yes').code, 0);
   const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
   assert.equal(mode(p.store), '600');
   assert.equal(mode(join(p.store, '..')), '700');
-  // A manipulated store: the definition in the file is changed, and the new digest is written into
-  // the store.
+  // The attacker changes the definition in the file and writes its digest to the store.
   const changed = { ...server.definition, args: [...server.definition.args, '--banner'] };
   p.write({ mcpServers: { weather: changed } });
   const [{ sha256 }] = JSON.parse(p.approve('--json').stdout).servers;
@@ -283,7 +282,7 @@ test('F10 tools and audit findings are shown after approval and before it is sto
   assert.match(runProgram(t, ['approve', '--list'], { env: p.env }).stdout, /weather +2 +get: ignore-previous/);
 });
 
-// Runs `bulkhead approve` on a terminal and types these lines.
+// Runs `bulkhead approve` in a terminal and types these lines.
 async function onTerminal(p, typed, ...args) {
   const quoted = [program, 'approve', '--project', p.file, ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qec', quoted, '/dev/null'], { env: { PATH: process.env.PATH, TERM: 'xterm', ...p.env }, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -335,7 +334,7 @@ test('F11 a reload applies approvals and revocations', async (t) => {
   reload();
   await until('the tool is listed', async () => (await client.toolNames()).join() === 'weather__get');
   await client.tool('weather__get');
-  // A reload does not use a definition that changed after its approval.
+  // A reload must not use a definition that has changed after its approval.
   p.write({ mcpServers: { weather: { ...server.definition, timeout: 1234 } } });
   reload();
   await until('the tool is removed', async () => !(await client.toolNames()).length);

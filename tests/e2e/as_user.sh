@@ -1,7 +1,7 @@
 #!/bin/sh
-# as_user.sh SCRIPT.mjs...: runs test scripts as an ordinary user with a program that belongs to
-# root. Exits with 77 (skipped) if an ordinary user starts it, since all scripts then run as an
-# ordinary user anyway.
+# as_user.sh SCRIPT.mjs...: runs test scripts as an unprivileged user with a program that belongs to
+# root. If an unprivileged user runs it, it exits with 77 (skipped), because all scripts then run as
+# that user anyway.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)

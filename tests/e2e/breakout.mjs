@@ -1,5 +1,5 @@
-// A hostile plugin and a hostile server in a complete gateway: their attempts fail, and other
-// clients are still served. tests/breakout tests each layer of the confinement.
+// Tests a malicious plugin and a malicious server in a complete gateway. Their attempts must fail,
+// and other clients must still be served. tests/breakout tests each layer of the confinement.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
@@ -11,12 +11,12 @@ import { statusOf } from './status.mjs';
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
 const hostileServer = join(build, 'tests/hostile_server');
 
-// Attempts that affect only the process itself. Other tests check its limits.
+// Attempts that only affect the process itself. Other tests check its limits.
 const ownBusiness = ['take all descriptors'];
 const pluginMay = new Set(ownBusiness);
 const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP packet'];
 
-// for several hundred consecutive calls
+// for several hundred calls one after another
 const timeout = 120_000;
 
 const allFiles = (dir) => filesBelow(dir).map(({ path }) => path);
@@ -30,7 +30,7 @@ async function bystanders(t) {
   return { tcp_port: tcp.address().port, udp_port: udp.address().port };
 }
 
-// Kernel objects of the user's other programs, in the machine's IPC namespace.
+// Creates kernel objects as other programs of the user would, in the IPC namespace of the machine.
 async function kernelObjects(t, target) {
   const holder = spawn(hostileServer, ['--hold-ipc', asText(target)], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise((done) => holder.on('exit', done));
@@ -116,7 +116,7 @@ async function tryAll(client, tool, target, compartments, may, skip = new Set())
   return worked;
 }
 
-test('break-out: a hostile plugin has no access, and other calls work', async (t) => {
+test('break-out: a malicious plugin has no access, and other calls work', async (t) => {
   const { client, gateway, target, compartments } = await hostileGateway(t);
   const others = compartments.filter((one) => one.name !== 'hostile');
   const early = textOf(await client.tool('hostile__constructor'));
@@ -137,7 +137,7 @@ test('break-out: a plugin has exactly its granted network access', async (t) => 
   }
 }, { timeout });
 
-test('break-out: a hostile plugin is removed by a reload and fills no disk', async (t) => {
+test('break-out: a malicious plugin is removed by a reload and cannot fill the disk', async (t) => {
   const servers = { good: fake('--tool', 'echo') };
   const gateway = await t.gateway({
     mcpServers: servers,
@@ -165,19 +165,18 @@ test('break-out: a hostile plugin is removed by a reload and fills no disk', asy
   await client.tool('good__echo');
 }, { timeout });
 
-// Attempts that may succeed in a server, which is a program, because they only affect its own
+// Attempts that may succeed in a server, because it is a program and they only affect its own
 // resources.
 const serverMay = [
   ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
   'start a program', 'run code that was written (W^X)', 'become dumpable again',
 ];
-// These attempts allocate memory without touching it; spawn_test tests the limit of a control
-// group.
+// These attempts allocate memory without using it. spawn_test tests the limit of a control group.
 serverMay.push('fill memory (shared)', 'fill memory (memfd)');
 if (process.getuid() === 0) serverMay.push('become root');
-// Only a control group limits the number of root's processes.
+// For root, only a control group limits the number of processes.
 const uncounted = process.getuid() === 0 ? ['fork bomb', 'thread bomb'] : [];
-// A process that has ended counts as being in the group.
+// A process that has exited counts as a member of the group.
 const inGroup = (pid) => {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes('/bulkhead-');
@@ -185,12 +184,12 @@ const inGroup = (pid) => {
     return !existsSync(`/proc/${pid}`);
   }
 };
-// These affect only a private user namespace; the process still sees the same file system.
+// These attempts only affect a private user namespace. The process still sees the same file system.
 const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
-// This attempt ends the server, so its result proves nothing.
+// This attempt replaces the server's program, so its result would prove nothing.
 const skipped = new Set(['become another program']);
 
-// Access that `ipc = "host"` grants; /dev/shm stays private.
+// Access that `ipc = "host"` permits. /dev/shm remains private.
 const hostIpc = [
   'read shared memory (System V)', 'change a semaphore (System V)', 'send a message (System V)', 'open a POSIX message queue',
 ];
@@ -198,7 +197,7 @@ const hostIpc = [
 for (const [sandbox, may] of [
   ['home-read-only', relaxedMay], ['strict', serverMay], [{ mode: 'strict', ipc: 'host' }, [...serverMay, ...hostIpc]],
 ]) {
-  test(`break-out: a hostile server in the sandbox ${show(sandbox)} has no access, and other calls work`, async (t) => {
+  test(`break-out: a malicious server in the sandbox ${show(sandbox)} has no access, and other calls work`, async (t) => {
     const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
     const { client, gateway, target, compartments } = await hostileGateway(t, evil);
     const counted = processesWith(hostileServer).every(inGroup);
@@ -214,8 +213,9 @@ for (const [sandbox, may] of [
   }, { timeout });
 }
 
-// One file in a settings folder is granted, and HOME is another folder. Other files in the
-// account's home folder must remain inaccessible, whether they exist already or are created later.
+// One file in a settings directory is granted, and HOME is a different directory. All other files
+// in the user's home directory must remain inaccessible, whether they already exist or are created
+// later.
 for (const sandbox of ['home-read-only', 'strict', 'off']) {
   test(`break-out: files beside a granted file are inaccessible, ${sandbox}`, async (t) => {
     const home = t.path('home');

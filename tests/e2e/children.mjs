@@ -1,4 +1,4 @@
-// Server processes: their sandbox, number and lifetime, and their complete removal.
+// Tests the processes of servers: sandbox, number, lifetime and complete removal.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, descendants, fake, fakeMcp, filesBelow, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
@@ -6,7 +6,7 @@ import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-// Returns the environment of a process, or an empty text if even its own user cannot read it.
+// Returns the environment of a process, or an empty string if even its owner cannot read it.
 const environment = (pid) => {
   try {
     return read(`/proc/${pid}/environ`);
@@ -19,15 +19,15 @@ const starts = (log) => read(log).split('\n').filter((line) => line.startsWith('
 const calls = (text, tool) => text.split('\n').filter((line) => line.startsWith('< ') && line.includes('tools/call') && line.includes(`"${tool}"`)).length;
 const zombies = (pid) => descendants(pid).filter((child) => !alive(child));
 
-// Fault: each session, reconnect and crash leaves processes behind; wrappers (npx, sh) leave the
-// programs that they started; the machine runs out of memory.
+// Fault: sessions, reconnects and crashes leave processes behind, or wrappers (npx, sh) leave the
+// programs that they started, until the machine runs out of memory.
 test('pain-3 processes do not accumulate', async (t) => {
   const [log, wrapped] = [t.path('log'), t.path('wrapped')];
   const gateway = await t.gateway({
     limits: quickly,
     mcpServers: {
       plain: fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', log),
-      // A wrapper that starts the server in a separate session and a daemon beside it.
+      // A wrapper that starts the server in a separate session, and also a daemon.
       wrapped: { command: '/bin/sh', args: ['-c', `setsid sleep 1000 & "$0" "$@"`, fakeMcp, '--tool', 'b', '--log', wrapped] },
     },
   });
@@ -48,7 +48,7 @@ test('pain-3 processes do not accumulate', async (t) => {
   await until('all have ended', () => !left.some(alive));
 }, { timeout: 90_000 });
 
-// Fault: every call, or every client, starts a process (or container).
+// Fault: each call or each client starts a process or container.
 test('pain-4 many concurrent calls start no process', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'a', '--delay', 'a=50', '--log', log) } });
@@ -61,7 +61,7 @@ test('pain-4 many concurrent calls start no process', async (t) => {
   assert.deepEqual(zombies(gateway.pid), []);
 });
 
-// Fault: the same server runs once per user or per namespace.
+// Fault: the same server runs once for each user or namespace.
 test('pain-23 clients share a server; a per-client server stops with its client', async (t) => {
   const [shared, own] = [t.path('shared'), t.path('own')];
   const gateway = await t.gateway({
@@ -156,7 +156,7 @@ for (const args of [[], ['--single-process']]) {
       await check(server);
     }
 
-    // An original URI does not name its server, so any server may have it. A list includes all
+    // An original URI does not name its server, so any server may have it. Lists involve all
     // servers.
     await assert.rejects(read('other://r'), (error) => error.code === -32002);
     for (const name of names) running.add(name);
@@ -181,7 +181,7 @@ for (const args of [[], ['--single-process']]) {
     for (const options of [{}, capable]) {
       const client = await t.http(second, options);
       const read = (uri) => client.call('resources/read', { uri });
-      // No stored list contains this URI, so only a server without stored lists may have it.
+      // No stored list contains this URI, so only servers without stored lists may have it.
       await assert.rejects(read('other://r'), (error) => error.code === -32002);
       assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], before, JSON.stringify(options));
       assert.deepEqual(await statesOf(second), { ...idle, late: 'ready' }, JSON.stringify(options));
@@ -233,7 +233,7 @@ for (const mode of ['in compartments', 'in one process']) {
     assert.deepEqual(await client.toolNames(), ['lazy__a']);
     assert.deepEqual((await client.call('prompts/list')).prompts.map((prompt) => prompt.name), ['lazy__p']);
     assert.equal(starts(log), 1, 'listing does not start it');
-    // No tools are known yet for clients with other capabilities.
+    // The tools for clients with other capabilities are not known yet.
     const other = await t.http(second, { capabilities: { sampling: {} } });
     assert.deepEqual(await other.toolNames(), ['lazy__a']);
     assert.equal(starts(log), 2);
@@ -270,8 +270,7 @@ test('F06 a lazy server stays idle after a crash of the endpoint', async (t) => 
   assert.equal(starts(log), 1);
 });
 
-// Two servers of each kind: one crashes, and one keeps its three attempts because it is independent
-// of the crash.
+// There are two servers of each kind. One crashes. The other must keep its three attempts.
 for (const args of [[], ['--single-process']]) {
   test(`F22 the next call restarts a crashed server, up to three times for each server ${args}`, async (t) => {
     const crashing = (log) => fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', t.path(log));
@@ -325,7 +324,7 @@ test('A33 a pool distributes calls only of tools that are marked as safe', async
   assert.deepEqual(logs.map((text) => calls(text, 'b')).filter((count) => count > 0), [30]);
 });
 
-test('F29 after SIGTERM, children end within 5 s and the exit code is 0', async (t) => {
+test('F29 after SIGTERM, servers exit within 5 s and the exit code is 0', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { polite: fake('--tool', 'a', '--log', log), deaf: fake('--tool', 'b', '--log', t.path('deaf'), '--ignore-eof') },
@@ -342,7 +341,7 @@ test('F29 after SIGTERM, children end within 5 s and the exit code is 0', async 
   assert.ok(Date.now() - started < 5000, `${Date.now() - started} ms`);
 });
 
-// Without a PID namespace, the kernel does not end processes that a server has put into separate
+// Without a PID namespace, the kernel does not kill processes that a server has moved to separate
 // sessions.
 for (const mode of ['in compartments', 'in one process']) {
   test(`sandbox = "off", ${mode}: a daemon ends with the server that started it`, async (t) => {
@@ -376,7 +375,7 @@ for (const mode of ['in compartments', 'in one process']) {
   });
 }
 
-test('the default sandbox: a file server works without changes, and secrets in the home folder are hidden', async (t) => {
+test('the default sandbox: a file server works without changes, and secrets in the home directory are hidden', async (t) => {
   const home = t.path('../home');
   const files = t.path('workspace');
   for (const folder of [home, files, `${home}/.ssh`, `${home}/.aws`]) mkdirSync(folder, { recursive: true });
@@ -384,7 +383,7 @@ test('the default sandbox: a file server works without changes, and secrets in t
   writeFileSync(`${home}/.aws/credentials`, 'CANARY');
   writeFileSync(`${home}/notes.txt`, 'notes');
   writeFileSync(`${files}/hello.txt`, 'hello');
-  // HOME is not an argument, because servers may change paths that are given as arguments.
+  // HOME is not an argument, because servers may change paths in arguments.
   const script = 'for f in .ssh/id_rsa .aws/credentials notes.txt; do echo "$f $(cat "$HOME/$f" 2>&1)"; done >"$1"; echo x >"$HOME/new" || echo "home: read-only" >>"$1"; exec "$0" --tool look';
   const seen = join(files, 'seen');
   const gateway = await t.gateway({
@@ -407,12 +406,12 @@ test('the default sandbox: a file server works without changes, and secrets in t
 });
 
 for (const sandbox of ['home-read-only', 'strict']) {
-  test(`sandbox ${sandbox}: credentials created after the start are hidden, and nothing is created in the home`, async (t) => {
+  test(`sandbox ${sandbox}: credentials created after the start are hidden, and nothing is created in the home directory`, async (t) => {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
-    // Of some paths only the parent folder exists, one path exists itself, and .kube and others do
-    // not exist.
+    // Of some paths only the parent directory exists, one path itself exists, and others (such as
+    // .kube) do not exist at all.
     for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${home}/.netrc`, 'CANARY');
     writeFileSync(`${home}/project/notes.txt`, 'notes');
@@ -428,7 +427,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
       },
     }, { env: { HOME: home } });
     await until('it runs', () => existsSync(`${files}/started`), 20_000);
-    const isOwn = (name) => /^\.config\/bulkhead|^\.local/.test(name);  // files of the gateway
+    const isOwn = (name) => /^\.config\/bulkhead|^\.local/.test(name);  // the gateway's own files
     const after = readdirSync(home, { recursive: true }).map(String).sort();
     assert.deepEqual(after.filter((name) => !isOwn(name)), before);
     for (const secret of secrets) {
@@ -447,7 +446,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
 }
 
 for (const sandbox of ['home-read-only', 'off']) {
-  test(`sandbox ${sandbox}: packages run by name start in an empty folder, not in a repository`, async (t) => {
+  test(`sandbox ${sandbox}: packages run by name start in an empty directory, not in a repository`, async (t) => {
     const bin = t.path('bin');
     mkdirSync(bin);
     const commands = { npx: ['-y', 'pkg'], bunx: ['pkg'], uvx: ['pkg'], pipx: ['run', 'pkg'], python3: ['-m', 'pkg'], tool: ['x'] };
@@ -460,7 +459,7 @@ for (const sandbox of ['home-read-only', 'off']) {
       return [name, { command: name, args, sandbox, start: 'lazy', env: { PATH: `${bin}:/usr/bin:/bin`, REPORT: report(name), FAKE: fakeMcp } }];
     });
     const gateway = await t.gateway({ mcpServers: Object.fromEntries(servers) });
-    // The gateway is started in this folder. npm, bun, uv and Python would read these files.
+    // The gateway is started in this directory. npm, bun, uv and Python would read these files.
     const planted = ['package.json', 'bunfig.toml', 'uv.toml', 'pkg.py'];
     for (const name of planted) writeFileSync(join(gateway.dir, name), 'PLANTED');
     const client = await t.http(gateway);
@@ -501,8 +500,8 @@ test('F31 a value of env is passed only to the child', async (t) => {
   const servers = processesWith(dump);
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) {
     assert.ok(!read(`/proc/${pid}/cmdline`).includes(canary), 'no command line');
-    // The gateway itself has the value in its environment. Of its descendants, only the server may
-    // have it.
+    // The gateway itself has the value in its environment. Among its descendants, only the server
+    // may have it.
     if (pid !== gateway.pid && !servers.includes(pid)) assert.ok(!environment(pid).includes(canary), read(`/proc/${pid}/cmdline`));
   }
 });

@@ -1,4 +1,4 @@
-// The command line of the program: help, exit codes, lists, calls, import, completion, the banner.
+// Tests the command line: help, exit codes, lists, calls, import, completion and the banner.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -123,7 +123,7 @@ test('a profile without tools causes a hint how to enable the builtin tools', (t
   assert.match(shown.stderr, /nothing is offered/);
 });
 
-test('a server that ends with an exception is reported with its message, not its location', (t) => {
+test('a server that exits with an exception is reported with its message, not its location', (t) => {
   const profile = { mcpServers: { node: { command: process.execPath, args: ['-e', "require('/no/such/module.js')"] } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.equal(done.code, 1);
@@ -137,7 +137,7 @@ test('doctor reports each fault and its remedy', async (t) => {
   assert.equal(sick.code, 1);
   assert.match(sick.stdout, /^ok    server good: 1 tool$/m);
   assert.match(sick.stdout, /^FAIL  server bad: command "no-such-command".*was not found on PATH\n {6}\S/m);
-  assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written it
+  assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written this log
   const broken = { mcpServers: { x: { comand: 'y' } } };
   const said = JSON.parse(runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile: broken }).stdout);
   assert.ok(said.some(({ result, text }) => result === 'FAIL' && /comand/.test(text)), JSON.stringify(said));
@@ -189,7 +189,7 @@ test('serve prints its address, servers and client configuration', async (t) => 
   assert.match(people, /fs +stdio +ready/);
 });
 
-// Runs the program in the gateway's environment, where `status` finds the gateway.
+// Runs the program in the environment of the gateway, where `status` can find it.
 function runProgramIn(gateway, args) {
   try {
     return { code: 0, stdout: execFileSync(program, args, { env: gateway.env(), encoding: 'utf8' }), stderr: '' };
@@ -208,7 +208,7 @@ test('state, log and sockets are private, and the socket is removed with the gat
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });
 
-test('a second signal ends the gateway at once and removes its sockets', async (t) => {
+test('a second signal terminates the gateway immediately and removes its sockets', async (t) => {
   const gateway = await t.gateway({ mcpServers: { slow: fake('--tool', 'a', '--ignore-eof', '--ignore-term') } });
   gateway.mayExit = true;
   gateway.child.kill('SIGTERM');
@@ -223,14 +223,14 @@ test('a port in use is reported with exit code 1', async (t) => {
   assert.equal(done.code, 1);
   assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
   assert.match(done.stderr, /already in use by another program/);
-  // With the same runtime folder, the program recognizes its own gateway.
+  // With the same runtime directory, the program recognizes its own gateway.
   const own = await execute(program, ['serve', '--config', gateway.config, '--listen', `127.0.0.1:${gateway.port}`], { env: gateway.env(), timeout: 20_000 })
     .catch((error) => error);
   assert.equal(own.code, 1, show(own));
   assert.match(own.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}: the address is already in use by your gateway with pid ${gateway.pid} `));
 });
 
-test('one signal ends the gateway and its servers in order', async (t) => {
+test('one signal stops the gateway and its servers in order', async (t) => {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     const gateway = await t.gateway(two);
     gateway.mayExit = true;
@@ -240,7 +240,7 @@ test('one signal ends the gateway and its servers in order', async (t) => {
   }
 });
 
-test('stdio writes only MCP to standard output, and ends at the end of input', async (t) => {
+test('stdio writes only MCP to standard output, and exits when its input is closed', async (t) => {
   const client = await t.stdio(two);
   assert.equal((await client.tool('fs__read')).content[0].text, 'fake/read');
   const child = spawn(program, ['stdio', '--config', 'missing.json'], { cwd: t.dir });
@@ -260,7 +260,7 @@ test('the builtin servers run without configuration', async (t) => {
   const names = namesIn(t.path('elsewhere'));
   assert.ok(names.includes('http__fetch_http'), names.join(' '));
   assert.ok(names.some((name) => name.startsWith('files__')), names.join(' '));
-  // The home folder contains keys of all kinds, so the file tools are disabled there.
+  // The file tools are disabled in the home directory, because it contains keys of all kinds.
   const done = runProgram(t, ['tools', '--json']);
   assert.ok(!done.stdout.includes('files__'), done.stdout);
   assert.match(runProgram(t, ['profile', 'show']).stderr, /builtin file tools are disabled/);
@@ -367,7 +367,7 @@ test('import adds servers to a profile, keeps its servers, and names servers tha
   assert.match(after, /^sessions = 7$/m);
   assert.match(after, /^DIR = "\/n"$/m);
 
-  // A client whose entries were removed is not named, and an unreadable profile is not changed.
+  // A client whose entries were removed is not listed, and an unreadable profile is not changed.
   writeFileSync(cursor, JSON.stringify({ mcpServers: { bulkhead } }));
   assert.deepEqual(json(write('--json')).started_twice.map((one) => one.client), ['Claude Code']);
   writeFileSync(target, '[broken');

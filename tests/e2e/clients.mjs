@@ -1,5 +1,5 @@
-// MCP clients that see raw bytes: one over HTTP, one over stdio. They do not use an SDK, so tests
-// can send invalid messages.
+// Implements MCP clients over HTTP and stdio. They do not use an SDK, so tests see the raw bytes
+// and can send invalid messages.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { ended } from './gateway.mjs';
@@ -16,7 +16,8 @@ export class RpcError extends Error {
   }
 }
 
-// The common base of both clients: ids, notifications, answers to server-initiated requests.
+// The base class of both clients: request IDs, notifications and responses to server-initiated
+// requests.
 class Client {
   constructor(options) {
     this.options = options;
@@ -44,7 +45,7 @@ class Client {
     return answer.result;
   }
 
-  // Resolves with the parsed result; rejects with RpcError. `params` may be JSON text.
+  // Resolves with the parsed result. Rejects with an RpcError. `params` may be JSON text.
   async call(method, params, options) {
     return (await this.request(method, params, options)).result;
   }
@@ -54,7 +55,7 @@ class Client {
     const meta = options.meta ? `,"_meta":${JSON.stringify(options.meta)}` : '';
     return this.call('tools/call', `{"name":${JSON.stringify(name)},"arguments":${text}${meta}}`, options);
   }
-  // Returns the tools of all pages.
+  // Returns the tools on all pages.
   async tools() {
     return this.all('tools/list', 'tools');
   }
@@ -71,7 +72,7 @@ class Client {
   async toolNames() {
     return (await this.tools()).map((tool) => tool.name);
   }
-  // Waits for a notification that no earlier call has returned.
+  // Waits for a notification that has not been returned before.
   async note(method, ms = 5000) {
     const end = Date.now() + ms;
     for (;;) {
@@ -82,7 +83,7 @@ class Client {
     }
   }
 
-  // Handles a message that is not an answer to a request of this client.
+  // Handles a message that is not a response to a request of this client.
   async incoming(raw, via) {
     const method = JSON.parse(member(raw, 'method'));
     const id = member(raw, 'id');
@@ -97,7 +98,7 @@ class Client {
     let body;
     try {
       const said = await this.options.onAsk?.(method, params, this);
-      if (said === null) return; // sends no answer
+      if (said === null) return; // sends no response
       body =
         said === undefined
           ? '"error":{"code":-32601,"message":"not supported by this client"}'
@@ -116,7 +117,7 @@ class Client {
   }
 }
 
-// JSON.parse accepts 1e400 (Infinity) and duplicate keys. If it rejects a text, the sender is at
+// JSON.parse accepts 1e400 (as Infinity) and duplicate keys. If it rejects a text, the sender is at
 // fault.
 function parseLoosely(text) {
   return JSON.parse(text);
@@ -137,8 +138,8 @@ export class HttpClient extends Client {
     return { ...headers, ...extra };
   }
 
-  // Makes one HTTP exchange. Returns {status, headers, body} with the complete body, or `res`
-  // itself if `stream` is true.
+  // Sends an HTTP request. Returns {status, headers, body} with the complete body, or `res` itself
+  // if `stream` is true.
   exchange(method, { body, headers, stream = false, path, signal } = {}) {
     return new Promise((resolve, reject) => {
       const req = http.request(
@@ -173,7 +174,7 @@ export class HttpClient extends Client {
     return this.send(this.message(method, params, id), id, options);
   }
 
-  // Posts a whole request and waits for the answer with this id.
+  // Sends a request with POST and waits for the response with this ID.
   async send(body, id, options = {}) {
     const res = await this.exchange('POST', { body, headers: this.headers(options.headers), stream: true, signal: options.signal });
     const type = res.headers['content-type'] ?? '';
@@ -235,7 +236,8 @@ export class HttpClient extends Client {
     return answer;
   }
 
-  // Opens the stream for unrelated messages; resolves once the server has accepted it.
+  // Opens the stream for messages that belong to no request. Resolves when the server has accepted
+  // it.
   async listen(headers = {}) {
     const res = await this.exchange('GET', { headers: this.headers({ accept: 'text/event-stream', ...headers }), stream: true });
     if (res.statusCode !== 200) {
@@ -266,7 +268,7 @@ async function readAll(res) {
   return Buffer.concat(chunks).toString();
 }
 
-// Yields the events of an event stream: {event, id, retry, data}. Ends when the stream ends or is
+// Yields the events of an event stream as {event, id, retry, data} until the stream is closed or
 // interrupted.
 export async function* events(res) {
   let text = '';
@@ -307,7 +309,7 @@ export class StdioClient extends Client {
   constructor(command, args, spawnOptions = {}, options = spawnOptions) {
     super(options);
     this.stderr = '';
-    this.lines = []; // every line of stdout, raw
+    this.lines = []; // all lines of standard output, unchanged
     this.waiting = new Map();
     this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: spawnOptions.env, cwd: spawnOptions.cwd });
     this.exited = new Promise((resolve) => {
@@ -332,7 +334,7 @@ export class StdioClient extends Client {
   }
   #line(line) {
     this.lines.push(line);
-    if (line === '') return; // an empty line may terminate a line that a process of the gateway left incomplete
+    if (line === '') return; // an empty line may terminate a line that a process of the gateway has left incomplete
     const id = member(line, 'id');
     if (member(line, 'method') !== undefined) {
       this.incoming(line, 'stdio').catch((error) => (this.failure = error));
@@ -370,7 +372,7 @@ export class StdioClient extends Client {
   async reply(text) {
     this.write(text);
   }
-  // Closes stdin; the server must then exit on its own.
+  // Closes standard input. The server must then exit by itself.
   async close(ms = 8000) {
     if (this.exit) return this.exit;
     this.child.stdin.end();

@@ -1,5 +1,5 @@
-// Tests that each compartment has a separate process, with limited contents and limited effects of
-// a crash.
+// Tests that each compartment has a separate process with limited contents, and that a crash has
+// limited effects.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import {
@@ -27,7 +27,7 @@ async function crash(gateway, name) {
     return one?.state === 'running' && one.pid !== pid && one;
   });
 }
-// Sends one request to the service socket.
+// Sends a request to the service socket.
 const get = (socketPath, path) =>
   new Promise((done, failed) => {
     request({ socketPath, path }, (res) => {
@@ -69,7 +69,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).length >= 2);
   const records = new Records(gateway);
-  // Each compartment has now done some work, so files that it opens at first use are open.
+  // Each compartment has done some work, so files that it opens at first use are open.
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');
   await client.tool('web__echo', { x: 1 });
   assert.match(show(await client.tool('files__file_read', { path: 'note.txt' })), /kept/);
@@ -109,7 +109,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   assert.equal(new Set(named).size, named.length, `a user for each role that has one: ${users}`);
 });
 
-// The aggregator runs the same program, with a plugin.
+// The aggregator runs the same program with a plugin.
 test('A31 without the aggregator\'s plugin, its servers fail with the plugin\'s path, lists are empty and calls fail', async (t) => {
   const http = await t.fakeHttp();
   const missing = t.path('nowhere/connector-http.so');
@@ -148,7 +148,7 @@ test('A31 the program\'s file may be removed while the gateway runs', async (t) 
   await until('it answers', () => client.tool('web__echo', { x: 2 }));
 });
 
-// A stdio server with one tool, which tries to open the file at `path` and returns the result.
+// A stdio server whose tool tries to open the file at `path` and returns the result.
 const prober = `
 const { openSync } = require('node:fs');
 const attempt = (path, how) => { try { openSync(path, how); return how + ' opened'; } catch (error) { return error.code; } };
@@ -162,7 +162,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });`;
 
-// The compartments that may map a plugin's libraries: only those that run the plugin.
+// Compartments that may map the libraries of a plugin: only those that run the plugin.
 const holdersOf = { sqlite3: ['telemetry.records'], gumbo: ['web'] };
 
 test('A02 the session database: only its writer maps the library, and no server can open the files', async (t) => {
@@ -177,7 +177,7 @@ test('A02 the session database: only its writer maps the library, and no server 
   });
   const client = await t.http(gateway);
   const records = new Records(gateway);
-  // Each compartment has now done some work, so libraries that it loads at first use are loaded.
+  // Each compartment has done some work, so libraries that it loads at first use are loaded.
   await client.tool('remote__echo', { x: 1 });
   await client.tool('files__file_read', { path: 'note.txt' });
   assert.match(show(await client.tool('web__fetch_http', { url: http.url })), /content/);
@@ -215,7 +215,7 @@ test('A03 the endpoint has no credentials and no network access', async (t) => {
   }
 });
 
-test('A23 if the aggregator is killed, in-flight calls fail at once and the next call works', async (t) => {
+test('A23 if the aggregator is killed, in-flight calls fail immediately and the next call works', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } });
   const client = await t.http(gateway);
@@ -257,11 +257,11 @@ test('pain-1 a restarted endpoint resumes its sessions', async (t) => {
   await client.tool('local__a');
   const after = await crash(gateway, 'endpoint');
   assert.equal(after.restarts, 1);
-  assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
+  assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session ID
 });
 
-// Fault: throughput collapses under load, or the processor stays busy after the load has ended.
-test('pain-12 all calls under load are answered, and the gateway is idle afterwards', async (t) => {
+// Fault: throughput collapses under load, or the processor remains busy afterwards.
+test('pain-12 all calls under load complete, and the gateway is idle afterwards', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
   const clients = await Promise.all(Array.from({ length: 64 }, () => t.http(gateway)));
@@ -270,15 +270,15 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
     Array.from({ length: 32 }, (_, i) => client.tool(i % 2 ? 'local__a' : name))));
   assert.equal(answers.filter((one) => one.content.length > 0).length, 64 * 32);
   const tree = [gateway.pid, ...descendants(gateway.pid)];
-  // Returns the clock ticks (user and system) and the number of times that each process was
-  // scheduled.
+  // Returns the processor time of each process (user and system, in clock ticks) and how often it
+  // was scheduled.
   const used = () => tree.map((pid) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
     return { ticks: Number(stat[11]) + Number(stat[12]), turns };
   }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
-  await sleep(300); // outstanding work ends shortly after the load
+  await sleep(300); // outstanding work finishes shortly after the load
   const before = used();
   await sleep(1000);
   const after = used();
@@ -286,7 +286,7 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
   assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
 });
 
-test('the files compartment runs as the owner of its folder', async (t) => {
+test('the files compartment runs as the owner of its directory', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -303,7 +303,7 @@ test('the files compartment runs as the owner of its folder', async (t) => {
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), new RegExp(`^Uid:\\s+${uid}\\s`, 'm'));
 });
 
-test('a session ended by its client is not resumed', async (t) => {
+test('a session that its client has closed is not resumed', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   const sessionId = client.session;
@@ -327,7 +327,7 @@ test('the builtin tools fetch pages: a tool and a service with the same name sha
   assert.match(JSON.stringify(result), /hello from afar/);
 });
 
-test('a server ends with its launcher, and both are restarted', async (t) => {
+test('if the launcher is killed, its servers exit, and both are restarted', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--log', log) } });
   const client = await t.http(gateway);
@@ -339,7 +339,7 @@ test('a server ends with its launcher, and both are restarted', async (t) => {
   await until('calls work again', async () => (await client.tool('local__a')).content[0].text === 'fake/a');
 });
 
-test('a killed supervisor ends all processes', async (t) => {
+test('if the supervisor is killed, all processes exit', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tool('local__a');

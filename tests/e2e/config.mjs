@@ -1,4 +1,4 @@
-// Configuration: supported formats, names, filters, and errors with their position.
+// Tests the configuration: formats, names, filters, and errors with their position.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ test('F02 variables are expanded in env only and written nowhere', async (t) => 
   }
 });
 
-// A terminal shows a name unchanged, and a model reads it.
+// A terminal displays names unchanged, and a model reads them.
 for (const args of [[], ['--single-process']]) {
   test(`items whose names have control or invisible characters are left out and reported ${args}`, async (t) => {
     const names = ['a\u001b[31mred', 'b\nc', 'd\u007f', 'e\u009b', 'f\u202egnp', 'o\u200bk', 'o\ufe0fk', 'ok\u{e0041}'];
@@ -170,12 +170,12 @@ test('without prefixes, a name never moves from one server to another', async (t
   const late = { command: 'sh', args: ['-c', 'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, fake().command, '--tool', 'x', '--tool', 'own', '--log', log], sandbox: 'off' };
   const gateway = await t.gateway({ naming: { prefix: 'never' }, limits: { first_list_wait_ms: 60000, connect_timeout_ms: 60000, grace_ms: 0 }, mcpServers: { a: late, b: fake('--tool', 'x', '--tool', 'y') } });
   const client = await t.http(gateway);
-  // The owner of x is unknown until `a` has answered, so the call waits and is then rejected.
+  // Until `a` responds, the owner of x is unknown, so the call waits. It is then rejected.
   const call = client.tool('x').then(() => 'answered', (error) => error.message);
   writeFileSync(gate, '');
   assert.match(await call, /servers "a", "b" have the same name/);
   assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
-  // Names that `a` has listed stay reserved while `a` is down.
+  // Names that `a` has listed remain reserved while `a` is down.
   rmSync(gate);
   for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
   await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);

@@ -1,4 +1,4 @@
-// Tests that all commands and options in the documents exist, and that the profiles in the
+// Tests that all commands and options in the documents exist, and that all profiles in the
 // documents load.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { assert, root, run, runProgram, show, test } from './lib.mjs';
 
 const files = ['README.md', 'SECURITY.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
 
-// Returns the code of a document: {file, line, lang, text}; lang is "" for inline code.
+// Returns the code in a document as {file, line, lang, text}. `lang` is "" for inline code.
 function codeOf(file) {
   const out = [];
   let block = null;
@@ -29,7 +29,7 @@ function codeOf(file) {
 }
 const code = files.flatMap(codeOf);
 
-// Returns the program's commands with their options, from its completion script: "mcp add" -> Set.
+// Returns the program's commands and their options from its completion script, as "mcp add" -> Set.
 function commandsOf(t) {
   const done = runProgram(t, ['completion', 'bash']);
   assert.equal(done.code, 0, show(done));

@@ -1,4 +1,4 @@
-// The endpoint as clients see it: methods, names, routing, errors, limits.
+// Tests the endpoint as clients see it: methods, names, routing, errors and limits.
 import { readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { assert, fake, member, path, run, sleep, test, until } from './lib.mjs';
@@ -18,7 +18,7 @@ test('A16 a name is split at the first separator', async (t) => {
   assert.match(readFileSync(log, 'utf8'), /^< .*"name":"my__tool"/m);
 });
 
-test('B15 initialize answers with the requested revision', async (t) => {
+test('B15 initialize returns the requested revision', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: everything() } });
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
     const client = await t.http(gateway, { revision });
@@ -54,7 +54,7 @@ test('B16 all methods are supported', async (t) => {
   await assert.rejects(client.send('{"jsonrpc":"2.0","id":78,"method":', 78), { code: -32700 });
 });
 
-test('B18 at the in-flight limit, a rejected call is still answered', async (t) => {
+test('B18 at the in-flight limit, a rejected call still gets its error', async (t) => {
   const log = t.path('log');
   const slow = { ...fake('--tool', 'slow', '--tool', 'secret', '--delay', 'slow=80', '--log', log), max_in_flight: 4, denyTools: ['secret'] };
   const gateway = await t.gateway({ mcpServers: { up: slow } });
@@ -79,7 +79,7 @@ test('B18 at the in-flight limit, a rejected call is still answered', async (t) 
   assert.ok(took < 1000);
 });
 
-test('B19 time-outs are set per tool, limited to the maximum, and do not affect other calls', async (t) => {
+test('B19 timeouts are set per tool, limited to the maximum, and do not affect other calls', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     limits: { timeout_ceiling_ms: 1500 },
@@ -105,7 +105,7 @@ test('B19 time-outs are set per tool, limited to the maximum, and do not affect 
 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`F19 a call has the time-out of its tool, of its server, or the limit ${args.join('')}`, async (t) => {
+  test(`F19 a call has the timeout of its tool, of its server, or the limit ${args.join('')}`, async (t) => {
     const log = t.path('log');
     const asleep = (...more) => fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=60000', ...more);
     const gateway = await t.gateway({
@@ -269,7 +269,7 @@ test('subscriptions and completions are sent to the server of the resource', asy
   assert.deepEqual(completion.values, ['va']);
 });
 
-test('the cancellation of a call is sent to the server, and no answer follows', async (t) => {
+test('the cancellation of a call is sent to the server, and no response follows', async (t) => {
   const log = t.path('log');
   const client = await t.stdio({ mcpServers: { a: fake('--tool', 'slow', '--delay', '400', '--log', log) } });
   await client.tools();

@@ -1,4 +1,5 @@
-// H05: transports are plugins and behave in the same way. The same checks run over each of them.
+// Tests that all transport plugins behave in the same way (row H05). The same checks run with each
+// transport.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, fake, member, program, run, test } from './lib.mjs';
 import { relayProgram } from './relay_process.mjs';
@@ -14,8 +15,8 @@ const call = (name, args = '{}') => `{"name":"up__${name}","arguments":${args}}`
 const codeOf = (text) => JSON.parse(text).error?.code;
 const anonymous = (text) => [undefined, 'null'].includes(member(text, 'id'));
 
-// Each check gets a separate session after the handshake, and a server with the tool `held`, which
-// answers when the test releases it.
+// Each check has a separate session after the handshake, and a server with the tool `held`, which
+// responds when the test releases it.
 const checks = {
   async initialize({ hello, wire }) {
     assert.equal(hello.result.protocolVersion, '2025-06-18');
@@ -131,7 +132,7 @@ const checks = {
   },
 };
 
-// The server behind the gateway, as its log shows it.
+// The server behind the gateway, observed through its log.
 class Upstream {
   constructor(t) {
     this.log = t.path('log');
@@ -173,7 +174,7 @@ async function served(t, upstream, where) {
   return { socket, url: gateway.url };
 }
 
-// Starts a gateway for each transport; each check then opens a connection.
+// Starts a gateway for each transport. Each check then opens a connection.
 const ways = {
   'lines on stdio': (t, upstream) => {
     const gateway = new Gateway(t.dir, { limits, mcpServers: { up: upstream.definition } });
@@ -201,7 +202,7 @@ const ways = {
   },
 };
 
-// This runs only in the guest of tests/guest. On any other machine, the connection could reach an
+// This test only runs in the guest of tests/guest. On other machines, the connection could reach an
 // unrelated service.
 const port = process.env.BULKHEAD_GUEST_PORT;
 if (port) {

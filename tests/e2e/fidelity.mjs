@@ -1,12 +1,13 @@
-// Tests that the bytes of arguments and results are forwarded unchanged: random JSON over all pairs
-// of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets the number of cases.
+// Tests that the bytes of arguments and results are forwarded unchanged, with random JSON over all
+// pairs of transports. FIDELITY_SEED=N repeats a run, and FIDELITY_COUNT=N sets the number of
+// cases.
 import { assert, fake, member, run, test } from './lib.mjs';
 
 const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const count = Number(process.env.FIDELITY_COUNT ?? 150);
 console.log(`seed ${seed}`);
 
-// The generator mulberry32.
+// Returns a pseudo-random number generator (mulberry32).
 function random(state) {
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -16,7 +17,7 @@ function random(state) {
   };
 }
 
-// Writes random JSON text with elements that libraries tend to change.
+// Writes random JSON with elements that libraries tend to change.
 class Writer {
   constructor(next) {
     this.next = next;
@@ -60,7 +61,7 @@ class Writer {
   array(depth) {
     return `[${this.list(this.below(5), () => this.value(depth))}${this.space()}]`;
   }
-  // Keys are sometimes repeated, with the same or different case.
+  // Keys are sometimes repeated, in the same or different case.
   object(depth) {
     const member_ = () => `${this.pick(['"k"', '"K"', '"name"', '"id"', '"__proto__"', '""', this.string()])}${this.space()}:${this.space()}${this.value(depth)}`;
     return `{${this.list(this.below(6), member_)}}`;
@@ -103,8 +104,8 @@ test('large arguments and results are unchanged', async (t) => {
   }
 });
 
-// A line break between tokens is valid in an HTTP body, but ends a message on stdio and a line of
-// an event stream. Only such white space may change, not the values.
+// A line break between tokens is valid in an HTTP body, but on stdio it terminates the message, and
+// in an event stream the line. Only such white space may change.
 test('messages over several lines keep their framing', async (t) => {
   const profile = await servers(t);
   const gateway = await t.gateway(profile);

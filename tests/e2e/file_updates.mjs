@@ -1,4 +1,4 @@
-// Subscriptions to files of a workspace, with the official client: with compartments and with
+// Tests subscriptions to workspace files with the official client: with compartments and with
 // --single-process, during a reload and after the crash of a compartment.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test, until } from './lib.mjs';
@@ -56,7 +56,7 @@ for (const [mode, args] of Object.entries(modes)) {
       writeFileSync(`${work}/d/a b.txt`, 'four');
     });
     assert.equal(await read(path), 'four');
-    // Only the subscribed file causes a notification; after unsubscribing, no file does.
+    // Only the subscribed file causes notifications. After unsubscribing, it does not.
     await client.subscribeResource({ uri: uri('other.txt') });
     await client.unsubscribeResource({ uri: uri(path) });
     await told('other.txt', () => {

@@ -1,5 +1,5 @@
-// builtin-files in a complete gateway: in its compartment, confined, running as the owner of the
-// folders.
+// Tests builtin-files in a complete gateway, where it runs in its compartment, confined, as the
+// owner of the directories.
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Skip, assert, run, sanitized, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
@@ -27,7 +27,7 @@ const refusal = (result) => {
   return result.content[0].text;
 };
 
-test('the compartment can write only to configured folders', async (t) => {
+test('the compartment can write only to configured directories', async (t) => {
   const open = folder(t, 'open');
   const kept = folder(t, 'kept');
   writeFileSync(`${kept}/k.txt`, 'kept');
@@ -53,7 +53,7 @@ test('the compartment can write only to configured folders', async (t) => {
   if (!sanitized) assert.match(JSON.stringify(compartment), /seccomp/);
 });
 
-test('D09 nothing outside the folder is read or written', async (t) => {
+test('D09 nothing outside the directory is read or written', async (t) => {
   const work = folder(t, 'work');
   writeFileSync(`${work}/in.txt`, 'inside');
   writeFileSync(t.path('outside.txt'), 'outside');
@@ -75,7 +75,7 @@ test('D09 nothing outside the folder is read or written', async (t) => {
   }
 });
 
-test('written files belong to the owner of the folder', async (t) => {
+test('written files belong to the owner of the directory', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -86,7 +86,7 @@ test('written files belong to the owner of the folder', async (t) => {
   const call = await connected(t, { path: `${above}/w`, write: true });
   text(await call('file_write', { path: 'd/a.txt', content: 'x' }));
   for (const path of ['d', 'd/a.txt']) assert.equal(lstatSync(`${above}/w/${path}`).uid, uid);
-  // Files of other users in the folder are not changed.
+  // Files of other users in the directory are not changed.
   writeFileSync(`${above}/w/root.txt`, 'mine', { mode: 0o600 });
   refusal(await call('file_read', { path: 'root.txt' }));
   refusal(await call('file_edit', { path: 'root.txt', old_text: 'mine', new_text: 'x' }));
@@ -124,7 +124,7 @@ test('files are available as resources of a template', async (t) => {
 
 // ---- snapshots -------------------------------------------------------------------------------
 
-// Creates a workspace with snapshots in a folder beside it.
+// Creates a workspace whose snapshots are in a directory next to it.
 async function kept(t, snapshots = {}, options = {}, name = '') {
   const work = folder(t, `work${name}`);
   const path = folder(t, `kept${name}`);
@@ -192,7 +192,7 @@ test('D12 a revert is recorded', async (t) => {
   assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
 });
 
-test('a reverted file gets its former owner if the process is permitted to set it', async (t) => {
+test('a reverted file has its previous owner if the process is permitted to set it', async (t) => {
   if (process.getuid() !== 0) throw new Skip('owner-restored: only root can give files away');
   for (const [mode, args, owner] of [['one process', ['--single-process'], 60998], ['compartments', [], 0]]) {
     const { work, json } = await kept(t, {}, { args }, mode.replace(' ', '-'));
@@ -216,7 +216,7 @@ test('D15 there are at most ten automatic snapshots, and the oldest is replaced'
     for (const one of snapshots) seen.add(one.hash);
     return snapshots;
   };
-  // Makes a change after each snapshot, until there were twelve.
+  // Makes a change after each snapshot until there are twelve.
   await until('twelve snapshots', async () => {
     await automatic();
     if (seen.size > count) writeFileSync(`${work}/f`, `change ${++count}`);

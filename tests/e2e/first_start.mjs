@@ -1,4 +1,5 @@
-// The first start of a server, which downloads its program, and later starts with stored lists.
+// Tests the first start of a server, which downloads its program, and later starts with stored
+// lists.
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,8 +12,8 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 
-// A server that starts once the file `go` exists in its folder, with the arguments in `args`. If
-// the file `broken` exists, it exits.
+// A server that starts when the file `go` exists in its directory, with the arguments in `args`. It
+// exits if the file `broken` exists.
 class Gated {
   constructor(t, name) {
     this.folder = t.path(name);
@@ -36,7 +37,7 @@ class Gated {
 }
 const stateOf = async (gateway, name) => (await statusOf(gateway)).servers.find((one) => one.name === name).state;
 
-// Runs a gateway with this server once; returns the profile.
+// Runs a gateway with this server once. Returns the profile.
 async function ranOnce(t, server, args, more = {}) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -59,8 +60,8 @@ both('the second start lists an eager server before it is ready, and its calls w
   await client.listen();
   assert.deepEqual(await client.toolNames(), ['s__a']);
   assert.equal(await stateOf(gateway, 's'), 'connecting');
-  // Clients with other capabilities see the same list until the server has answered for their
-  // capabilities.
+  // Clients with other capabilities see the same list until the server has returned a list for
+  // their capabilities.
   assert.deepEqual(await (await t.http(gateway, { capabilities: { sampling: {} } })).toolNames(), ['s__a']);
   const call = client.tool('s__a');
   server.lists('a', 'b');
@@ -80,7 +81,7 @@ both('a server that fails to start is no longer listed', async (t, args) => {
   await assert.rejects(client.tool('s__a'), { message: /server "s" is not available/ });
 });
 
-both('stdio names servers without stored lists in its instructions, and lists other servers at once', async (t, args) => {
+both('stdio names servers without stored lists in its instructions, and lists other servers immediately', async (t, args) => {
   const server = new Gated(t, 'server');
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -103,8 +104,7 @@ both('stdio names servers without stored lists in its instructions, and lists ot
   assert.equal((await second.tool('slow__a')).content[0].text, 'fake/a');
 });
 
-// Simulates an npx that downloads the packages missing from its cache, as far as the tests need
-// this.
+// Simulates an npx that downloads missing packages to its cache.
 function fakeNpx(t) {
   const folder = t.path('bin');
   mkdirSync(folder);
@@ -131,7 +131,7 @@ test('warm fills the private cache and stores the list before the first start', 
   assert.deepEqual(JSON.parse(one.stdout).servers, [{ name: 's', state: 'ready', reason: '', tools: 1 }]);
   assert.ok(readFileSync(join(state, 'cache/s/npm/there'), 'utf8'));
   assert.deepEqual(readdirSync(join(state, 'lists')).sort(), ['.key', 's']);
-  // A gateway lists the stored tools without starting the server, and uses the cache.
+  // The gateway lists the stored tools without starting the server, and the server uses the cache.
   const gateway = await t.gateway(profile);
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).includes('s__downloaded'));

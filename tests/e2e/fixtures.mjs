@@ -1,4 +1,4 @@
-// Tests of the fixtures and clients against each other, without a gateway. All other tests rely on
+// Tests the fixtures and clients with each other, without a gateway. All other tests depend on
 // them.
 import { assert, fakeMcp, member, path, run, test, until, StdioClient } from './lib.mjs';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The guest side of the frame protocol: one connection, requests by stream id. All received frames
-// are stored.
+// Implements the guest side of the frame protocol: one connection, with requests by stream ID. All
+// received frames are stored.
 import { connect } from 'node:net';
 import { until } from './lib.mjs';
 
@@ -52,7 +52,7 @@ export class Guest {
   notify(method, params, name) {
     this.socket.write(frame(0, { jsonrpc: '2.0', method, params }, name));
   }
-  // Resolves with the answer, or with null for an empty frame.
+  // Resolves with the response, or with null for an empty frame.
   async request(method, params, { name, ms = 10_000 } = {}) {
     const stream = ++this.stream;
     this.socket.write(frame(stream, { jsonrpc: '2.0', id: `r${stream}`, method, params }, name));

@@ -1,4 +1,5 @@
-// Starts and stops the gateway under test. BULKHEAD names the program (default build/bin/bulkhead).
+// Starts and stops the gateway under test. The variable BULKHEAD names the program (default
+// build/bin/bulkhead).
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -16,13 +17,13 @@ const { default: importFromNpm } = existsSync(join(npmDir, 'import.mjs'))
   : { default: () => Promise.reject(new Error('test packages missing')) };
 export { importFromNpm };
 
-// Returns the definition of a scripted stdio upstream.
+// Returns the definition of a server that runs fake_mcp.
 export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
-// Returns the definition of an npm server that is run with the pinned Node.
+// Returns the definition of a server in an npm package, which runs with the pinned Node.
 export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
 
-// Resolves with { code, signal } when a child has ended and its output was read. If other processes
-// hold its pipes open, resolves half a second after the child's end.
+// Resolves with {code, signal} when a child process has exited and its output was read. If other
+// processes hold its pipes open, resolves half a second after the exit.
 export const ended = (child) => new Promise((resolve) => {
   child.once('exit', (code, signal) => {
     const done = () => resolve({ code, signal });
@@ -32,8 +33,8 @@ export const ended = (child) => new Promise((resolve) => {
 });
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-// Returns the result of `look`, or `otherwise` if the file was removed or replaced after it was
-// listed: a running gateway writes files under temporary names and renames them.
+// Returns the result of `look`, or `otherwise` if the file has disappeared since it was listed: a
+// running gateway writes files under temporary names and renames them.
 function ifThere(look, otherwise) {
   try {
     return look();
@@ -42,8 +43,8 @@ function ifThere(look, otherwise) {
     throw error;
   }
 }
-// Returns the path and mode of each file and folder below a folder, and the bytes of files as
-// Latin-1 text.
+// Returns the path and mode of each file and directory below a directory, and the bytes of each
+// file as Latin-1 text.
 export function filesBelow(folder) {
   return ifThere(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -64,7 +65,7 @@ export const alive = (pid) => {
     return false;
   }
 };
-// Returns the pids of all running processes below `pid`.
+// Returns the process IDs of all running processes below `pid`.
 export function descendants(pid) {
   const parents = new Map();
   for (const entry of readdirSync('/proc')) {
@@ -75,7 +76,7 @@ export function descendants(pid) {
       if (!parents.has(ppid)) parents.set(ppid, []);
       parents.get(ppid).push(Number(entry));
     } catch {
-      // the process has ended in the meantime
+      // the process has exited in the meantime
     }
   }
   const found = [];
@@ -90,19 +91,18 @@ export function descendants(pid) {
 }
 
 const sanitizerOptions = /^(A|T|UB|L)SAN_OPTIONS$/;
-// True if the programs are built with a sanitizer. They then need a lot of memory and have no
-// system-call filter.
+// True if the programs are sanitizer builds, which need much memory and have no system-call filter.
 export const sanitized = Object.keys(process.env).some((name) => sanitizerOptions.test(name));
 
-// Returns the pids (in this namespace) of running processes whose arguments contain this text. A
-// server has a different pid inside its sandbox.
+// Returns the process IDs (in this namespace) of running processes whose arguments contain this
+// text. Inside its sandbox, a server has a different process ID.
 export function processesWith(text) {
   const found = [];
   for (const entry of readdirSync('/proc')) {
     try {
       if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes(text) && alive(Number(entry))) found.push(Number(entry));
     } catch {
-      // the process has ended in the meantime
+      // the process has exited in the meantime
     }
   }
   return found.sort((a, b) => a - b);
@@ -111,8 +111,9 @@ export function processesWith(text) {
 let serial = 0;
 
 export class Gateway {
-  // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
-  // listen ("127.0.0.1:0"; null: as in the profile), wrap (a command that executes the program).
+  // profile: an object, which is written as JSON, or text. options: args, env, file (name of the
+  // profile), listen (default "127.0.0.1:0"; null: as in the profile), wrap (a command that runs
+  // the program).
   constructor(dir, profile, options = {}) {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
@@ -125,7 +126,7 @@ export class Gateway {
     this.stdoutText = '';
   }
 
-  // Isolates the gateway from the environment and files of the user who runs the tests.
+  // Separates the gateway from the environment and files of the user who runs the tests.
   env() {
     return {
       PATH: process.env.PATH,
@@ -174,7 +175,7 @@ export class Gateway {
       await sleep(5);
     }
   }
-  // Starts a stopped gateway once more, with the same profile and state.
+  // Starts a stopped gateway again, with the same profile and state.
   async again() {
     this.stopped = false;
     this.exit = undefined;
@@ -188,7 +189,7 @@ export class Gateway {
     return this.stderrText;
   }
 
-  // Sends SIGTERM. The gateway and all its processes must end within a short time.
+  // Sends SIGTERM. The gateway and all its processes must exit within a short time.
   async stop() {
     if (!this.child || this.stopped) return;
     this.stopped = true;
@@ -211,8 +212,8 @@ export class Gateway {
   }
 }
 
-// Runs the program until it exits; returns {code, stdout, stderr}. The profile is written to a
-// file, whose path replaces `{config}`.
+// Runs the program until it exits. Returns {code, stdout, stderr}. The profile is written to a
+// file, and "{config}" in the arguments is replaced by its path.
 export function runProgram(t, args, { profile, file, env, input } = {}) {
   const gateway = new Gateway(t.dir, profile, { file, env });
   const filled = args.map((arg) => arg.replace('{config}', gateway.config));
@@ -223,6 +224,6 @@ export function runProgram(t, args, { profile, file, env, input } = {}) {
     encoding: 'utf8',
     timeout: 20_000,
   });
-  if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program need not read its input
+  if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program may exit without reading its input
   return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };
 }

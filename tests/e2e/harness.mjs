@@ -1,8 +1,10 @@
-// Named tests, each with a time limit. All processes that a test has started are ended at its end.
+// Runs named tests with time limits. All processes that a test has started are terminated when the
+// test finishes.
 //
 //   test('A19 degraded start', async (t) => { ... });
 //   await run();            // at the end of the file
-// Arguments select tests whose names contain the text.
+//
+// Arguments select the tests whose names contain them.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +21,7 @@ export class Skip extends Error {}
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Waits until probe() returns a true value, and returns this value. A failure reports the last
+// Waits until probe() returns a true value, and returns this value. On failure, reports the last
 // error or value.
 export async function until(what, probe, ms = 5000) {
   const end = Date.now() + ms;
@@ -49,17 +51,17 @@ class Context {
     this.dir = mkdtempSync(join(tmpdir(), 'bulkhead-e2e-'));
     this.gateways = [];
   }
-  // Registers a function for the end of the test. These functions run in reverse order.
+  // Registers a function to call when the test finishes. The functions are called in reverse order.
   defer(end) {
     this.#ends.push(end);
   }
-  // Returns a path outside the gateway's folder, which is its home folder, where servers cannot
-  // write.
+  // Returns a path outside the gateway's directory. That directory is its home directory, in which
+  // servers cannot write.
   path(name) {
     mkdirSync(join(this.dir, 'files'), { recursive: true });
     return join(this.dir, 'files', name);
   }
-  // Starts a gateway that serves HTTP. For the options, see Gateway.serve.
+  // Starts a gateway that serves HTTP. Gateway.serve describes the options.
   async gateway(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     this.gateways.push(gateway);
@@ -67,14 +69,14 @@ class Context {
     await gateway.serve();
     return gateway;
   }
-  // Returns a client of the gateway's HTTP endpoint, after the handshake.
+  // Returns a client of the gateway's HTTP endpoint after the handshake.
   async http(where, options = {}) {
     const client = new HttpClient(typeof where === 'string' ? where : where.url, options);
     this.defer(() => client.close());
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // Returns a client that starts `bulkhead stdio` itself.
+  // Returns a client that starts `bulkhead stdio`.
   async stdio(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     const client = new StdioClient(...gateway.stdioCommand(), options);
@@ -83,7 +85,7 @@ class Context {
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // Returns a client that starts the given stdio server.
+  // Returns a client that starts this stdio server.
   async spawn(command, args, options = {}) {
     const client = new StdioClient(command, args, options);
     this.defer(() => client.close());
@@ -145,7 +147,7 @@ async function runOne({ name, body, timeout }) {
   return 'failed';
 }
 
-// Runs the tests of this file in parallel and ends the process with 0, 1 or 77 (all skipped).
+// Runs the tests of this file in parallel. Exits with 0, 1 or 77 (all skipped).
 export async function run({ parallel = 3 } = {}) {
   const only = process.argv.slice(2);
   const chosen = tests.filter((entry) => !only.length || only.some((text) => entry.name.includes(text)));

@@ -1,12 +1,13 @@
-// The HTTP transport for clients: streams and resumption, batches, HTTP+SSE, and rejected requests.
+// Tests the HTTP transport for clients: streams and their resumption, batches, HTTP+SSE and
+// rejected requests.
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { assert, events, fake, importFromNpm, member, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-// Sends raw bytes. Resolves with all bytes received until the other side closes the connection or
-// `ms` have elapsed.
+// Sends raw bytes. Resolves with all bytes that are received until the connection is closed or `ms`
+// have elapsed.
 function raw(port, text, ms = 1500) {
   return new Promise((resolve, reject) => {
     let got = '';
@@ -33,10 +34,10 @@ test('an interrupted stream is resumed with Last-Event-ID', async (t) => {
   let seen = 0;
   for await (const event of events(res)) {
     if (event.id) last = event.id;
-    if (event.data && ++seen === 1) break; // ends the loop, which drops the connection
+    if (event.data && ++seen === 1) break; // leaving the loop closes the connection
   }
   assert.ok(last, 'events carry ids');
-  await sleep(700); // the answer arrives while no client is listening
+  await sleep(700); // the response arrives while no client is listening
   const again = await client.exchange('GET', { headers: client.headers({ accept: 'text/event-stream', 'last-event-id': last }), stream: true });
   assert.equal(again.statusCode, 200);
   const rest = [];
@@ -61,7 +62,7 @@ const modes = [['in compartments', []], ['in one process', ['--single-process']]
 // Returns the counters of the HTTP transport, keyed by the last segment of their name.
 const httpCounters = async (gateway) => Object.fromEntries(Object.entries((await statusOf(gateway)).counters)
   .filter(([name]) => name.includes('http.')).map(([name, value]) => [name.replace(/^.*http\./, ''), value]));
-// Opens `n` sessions with incomplete handshakes. Resolves with the statuses other than 200.
+// Opens `n` sessions without completing the handshakes. Resolves with the statuses other than 200.
 async function flood(gateway, n, { ready = false } = {}) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
   const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
@@ -84,8 +85,8 @@ async function flood(gateway, n, { ready = false } = {}) {
 }
 
 for (const [mode, args] of modes) {
-  // Exceeds the default limit, which is 4096.
-  test(`incomplete handshakes reject no client and end no other session, ${mode}`, async (t) => {
+  // More than the default limit of 4096.
+  test(`incomplete handshakes do not cause a rejection or close other sessions, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool', 'grow', '--add', 'grow=y') } }, { args });
     const [quiet, listening] = [await t.http(gateway), await t.http(gateway)];
     await listening.tools();
@@ -120,7 +121,7 @@ for (const [mode, args] of modes) {
     const fifth = await t.http(gateway);
     assert.equal((await httpCounters(gateway)).sessions_evicted, 1);
     assert.equal((await fifth.tool('a__x')).content[0].text, 'fake/x');
-    // The first client resumes with its own id, which evicts another session.
+    // The first client resumes its session with its own ID, which evicts another session.
     const { session } = watching;
     assert.equal((await watching.tool('a__x')).content[0].text, 'fake/x');
     assert.equal(watching.session, session);
@@ -137,7 +138,7 @@ for (const [mode, args] of modes) {
     }
   });
 
-  test(`a session ended by its client is not resumed, ${mode}`, async (t) => {
+  test(`a session that its client has closed is not resumed, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const status = async (client) => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;
     const client = await t.http(gateway);
@@ -157,7 +158,7 @@ for (const [mode, args] of modes) {
     assert.equal(await status(forged), 200);
   });
 
-  test(`requests without a session are answered and evict no session, ${mode}`, async (t) => {
+  test(`requests without a session succeed and evict no session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [one, two] = [await t.http(gateway), await t.http(gateway)];
     const post = (body, headers = {}) => one.exchange('POST', { body, headers: {
@@ -218,7 +219,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('a session can have several calls at once', async (t) => {
+test('a session can have several concurrent calls', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=2000') } });
   const client = await t.http(gateway);
   const order = [];
@@ -269,8 +270,7 @@ test('Host and Origin are checked', async (t) => {
   }
 });
 
-// A request for an image, frame or script has no Origin header, but browsers add Sec-Fetch-Site to
-// it.
+// Requests for images, frames and scripts have no Origin header, but browsers add Sec-Fetch-Site.
 for (const [mode, args] of modes) {
   test(`a web page's request without Origin is rejected, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } }, { args });
@@ -301,8 +301,8 @@ for (const [mode, args] of modes) {
     }
     assert.equal(await sessions(), before, 'no session was opened, and none ended');
     assert.equal(await ask('GET', '/sse', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }), 403);
-    // Requests of programs, from the address bar, of a same-origin page, and of a page of this
-    // machine with its Origin header.
+    // Requests of programs, from the address bar, of a page with the same origin, and of a page of
+    // this machine with its Origin header.
     for (const headers of [{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }]) {
       assert.equal(await ask('GET', '/sse', headers), 200, JSON.stringify(headers));
@@ -348,7 +348,7 @@ test('smuggled, slow and oversized requests get an error, and their connections 
   assert.deepEqual(await client.call('ping'), {});
 });
 
-test('a session that is idle too long ends', async (t) => {
+test('a session that is idle for too long is closed', async (t) => {
   const gateway = await t.gateway({ limits: { session_idle_ms: 1000 }, mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway);
   const status = async () => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;

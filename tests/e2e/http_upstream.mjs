@@ -1,10 +1,10 @@
-// Upstreams over HTTP: JSON and SSE answers, sessions, credentials, failures, HTTP+SSE.
+// Tests upstreams over HTTP: JSON and SSE responses, sessions, credentials, failures and HTTP+SSE.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { assert, filesBelow, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-test('A24 JSON and SSE answers are accepted, and requests have the session and revision', async (t) => {
+test('A24 JSON and SSE responses are accepted, and requests contain the session and revision', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { up: { type: 'http', url: up.url } } });
   const client = await t.http(gateway);
@@ -86,8 +86,8 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
   await until('works again', () => client.tool('up__echo'));
   const opened = up.opened;
   up.forgetSessions();
-  // The result is an error that names the session, or the answer to a retried call: a call that got
-  // 404 has not run.
+  // `after` is an error that names the session, or the result of a repeated call. The call may be
+  // repeated, because a call that got 404 was not executed.
   const after = await client.tool('up__echo').catch((error) => error);
   if (after instanceof Error) assert.match(after.message, /session/i);
   await until('a new session works', () => client.tool('up__echo'));
@@ -172,7 +172,7 @@ test('A24 an upstream may support only HTTP/2 over TLS', async (t) => {
   await client.tools();
   assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
   assert.equal((await client.tool('up__echo_sse', { n: 2 })).echo.n, 2);
-  const long = 'x'.repeat(1_000_000); // more than HTTP/2's initial window
+  const long = 'x'.repeat(1_000_000); // exceeds the initial window of HTTP/2
   assert.equal((await client.tool('up__echo', { long })).echo.long, long);
   const calls = Array.from({ length: 20 }, (_, n) => client.tool('up__slow', { ms: 100, n }));
   assert.deepEqual((await Promise.all(calls)).map(({ echo }) => echo.n), calls.map((_, n) => n));
@@ -182,7 +182,7 @@ test('A24 an upstream may support only HTTP/2 over TLS', async (t) => {
   assert.equal((await client.tool('up__poll', { n: 3 })).echo.n, 3);
   assert.deepEqual([...new Set(up.requests.map(({ version }) => version))], ['2.0']);
   console.log(`    ${up.requests.length} requests over ${up.sockets.size} connections`);
-  // During each retry, the server's state is `connecting`.
+  // During each retry, the state of the server is `connecting`.
   await until('its certificate is rejected', async () => {
     const { state, reason } = (await statusOf(gateway)).servers.find(({ name }) => name === 'stranger');
     return state === 'failed' && /certificate/i.test(reason);

@@ -1,5 +1,5 @@
-// A missing kernel feature causes a warning in mode best-effort and a failed start in mode require.
-// The program `lack` makes a feature unavailable.
+// Tests that a missing kernel feature causes a warning in mode best-effort and prevents the start
+// in mode require. The program `lack` makes a feature unavailable.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const inText = (gateway, ...command) => {
   try {
     return execFileSync(program, command, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 30_000 });
   } catch (error) {
-    return error.stdout;  // doctor exits with a failure if it reports a fault
+    return error.stdout;  // doctor exits with an error if it reports an error
   }
 };
 const logOf = (gateway) => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
@@ -51,7 +51,7 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
     assert.match(started, /mode = "best-effort"/);
   });
 
-  // In single-process mode, the gateway is not confined, but its servers are.
+  // In single-process mode, only the servers are confined.
   test(`require in one process without ${part}: no server is started without its sandbox`, async (t) => {
     const gateway = await t.gateway(profile('require'), { ...lack(part), args: ['--single-process'] });
     await upIs(gateway, 'failed');

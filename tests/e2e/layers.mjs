@@ -1,5 +1,5 @@
-// The corporate layer with the real program. BULKHEAD_CORP_PROFILE names its file. If /etc/bulkhead
-// has a corporate profile, these tests are skipped.
+// Tests the corporate layer with the real program. BULKHEAD_CORP_PROFILE names its file. The tests
+// are skipped if /etc/bulkhead contains a corporate profile.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -20,7 +20,7 @@ const rule = (name, keys) =>
     .map(([key, value]) => `${key} = ${typeof value === 'string' ? `'''${value}'''` : JSON.stringify(value)}`)
     .join('\n')}\n`;
 
-// Writes the corporate profile of a test; returns an environment that names it.
+// Writes the corporate profile of a test. Returns an environment that names it.
 function corp(t, text) {
   if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
   mkdirSync(t.path('corp'), { recursive: true, mode: 0o755 });
@@ -43,7 +43,7 @@ async function ask(gateway, method, path, body) {
 }
 const call = (client, tool, args = {}) =>
   client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Returns the error output of a failed start.
+// Returns the error output of a start that must fail.
 function refusal(t, text, env, args = []) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: text, file: 'gateway.toml', env });
@@ -66,7 +66,7 @@ both('A27 a corporate server has precedence over others with the same name', asy
   const search = servers.find((one) => one.id === 'search');
   assert.deepEqual([search.source, search.editable, search.server.enabled, search.server.args[1]], ['corp', false, true, 'corp']);
   assert.equal(servers.find((one) => one.id === 'own').source, 'profile');
-  // A locked server cannot be disabled either: a profile that tries to do so is rejected.
+  // A profile that tries to disable a locked server is rejected.
   const said = refusal(t, '[mcpServers.locked]\ncommand = "x"\nenabled = false\n', env, args);
   assert.match(said, /gateway\.toml:1:\d+: mcpServers\.locked: the corporation's profile locks mcpServers\.locked \(.*corp\.toml:\d+\).*\[locked\]/);
 });
@@ -96,7 +96,7 @@ both('locks apply to file, project, API, command line and reload', async (t, arg
     assert.match(refusal(t, good + text, env, args), said);
     assert.ok((await call(client, 'vault__read')).result);
   }
-  // A project file does not count as the user's own file.
+  // A project file is not the user's own file.
   writeFileSync(gateway.config, good);
   writeFileSync(join(gateway.dir, '.mcp.json'), JSON.stringify({ mcpServers: { shell: fake('--tool', 'evil'), fine: fake() } }));
   const answer = await ask(gateway, 'POST', '/reload-config');
@@ -137,18 +137,18 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match(outside.stderr(), /services\.http is skipped: .*so only that profile can define the services that policies use/);
   const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
   assert.match(stdout, /services\.http\.plugin += http-client/);
-  // A plugin with the same name in another folder cannot replace it either.
+  // A plugin with the same name in another directory cannot replace it either.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
   const other = await t.gateway(`plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, { args, env });
   assert.match((await call(await t.http(other), 'local__a')).error.message, /security\.rules\.mcp\.no-a/);
-  // Another plugin folder cannot replace it either: the corporation's own policy is still loaded
-  // from the program's folder.
+  // Another plugin directory cannot replace it either: the corporate policy is loaded from the
+  // directory of the program.
   mkdirSync(t.path('ours'), { recursive: true });
   for (const folder of ['ours', 'plugins']) writeFileSync(join(t.path(folder), 'policy-acme.so'), 'no library');
   const named = corp(t, `plugin_dirs = [${quoted(t.path('ours'))}]\n[policies.acme]\nplugin = "policy-acme"\n`);
   assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
-  // If another layer repeats the default, the corporation's value still applies.
+  // If another layer repeats the default, the corporate value still applies.
   const block = corp(t, '[security]\ndefault = "block"\n');
   assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile sets "block"/);
   // A lock covers rules in every syntax.
@@ -238,7 +238,7 @@ const tool = (name, args, options) => {
   assert.equal(done.status, 0, show(done));
   return done.stdout;
 };
-// A corporate profile signed by the real minisign and hashed by the real b3sum.
+// A corporate profile that is signed with the real minisign and hashed with the real b3sum.
 class Signed {
   constructor(t) {
     this.t = t;
@@ -267,7 +267,7 @@ class Signed {
     this.sign('corp.toml', ...args);
     this.sign('catalogue.json', ...args);
   }
-  // Returns the output of a short command with this profile, always with the same state folder.
+  // Returns the output of a short command with this profile. All commands share a state directory.
   show() {
     const state = this.t.path('state');
     return runProgram(this.t, ['profile', 'show', '--origin', '--config', '{config}'], { profile: '', file: 'gateway.toml', env: { ...this.env, XDG_STATE_HOME: state } });
@@ -287,7 +287,7 @@ test('B38 a corporate profile signed by minisign is used, with both signature fo
   assert.match(signed.says(), /limits\.grace_ms\s+= 77\s+corp /);
 });
 
-test('B38 a wrong byte, revision, hash or status is rejected with its own reason', (t) => {
+test('B38 a wrong byte, revision, hash or status is rejected with a specific reason', (t) => {
   const signed = new Signed(t);
   const text = () => readFileSync(signed.file('corp.toml'), 'utf8');
   signed.publish('2026.0131.2', grace);
@@ -304,12 +304,12 @@ test('B38 a wrong byte, revision, hash or status is rejected with its own reason
   assert.match(signed.says(), /^REFUSED .*does not match the catalogue's hash for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 has been revoked \[revoked\]/);
-  // The revision stays revoked even if a later catalogue does not list it.
+  // The revision remains revoked even if a later catalogue does not list it.
   signed.publish('2026.0131.4', grace);
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by an earlier catalogue.*\[revoked\]/);
   signed.publish('2026.0131.6', grace, { status: 'deprecated' });
   assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
-  // The profile is signed with another key, or not signed at all.
+  // The profile is signed with a different key, or not signed.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');
   assert.match(signed.says(), /^REFUSED .*signed with a different key \[signature\]/);
@@ -330,7 +330,7 @@ test('older revisions and older catalogues are rejected', (t) => {
   signed.current = '2026.0301.1';
   signed.publish('2026.0301.1', 'limts = 1\n');
   assert.match(signed.says(), /^REFUSED .*unknown key "limts"/);
-  // The revision is rejected and must be ignored, but its catalogue is applied.
+  // The revision itself is rejected and ignored, but its catalogue is applied.
   signed.publish('2026.0201.2', grace);
   assert.match(signed.says(), /= 77/);
   signed.current = '2026.0401.1';
@@ -387,7 +387,7 @@ ${table('other', fake('--tool', 'x'))}`;
     assert.deepEqual(names.filter((name) => name.startsWith('github')).sort(), ['github__get_file_contents', 'github__search_repositories']);
     assert.ok((await call(client, 'github__search_repositories')).result);
     assert.ok((await call(client, 'github__delete')).error);
-    // mcp_tools = "block" applies to tools that no list allows.
+    // mcp_tools = "block" applies to tools that are in no list of allowed tools.
     assert.equal((await call(client, 'other__x')).error === undefined, text === tables);
   }
   const { values } = shown(t, v2('acme-coding', '', tables), {});
@@ -468,7 +468,8 @@ both('A28 servers of other programs are added where detection is enabled and per
   for (const text of [own, `detect_servers = true\n[editable]\nmcpServers = false\n${own}`, v2('acme-coding', '', `[editable]\nmcpServers = false\n${own}`)]) {
     assert.deepEqual((await sources(text)).found, { own: 'profile' });
   }
-  // A27: the order of precedence is the corporate layer, the profile, other programs.
+  // A27: the corporate layer takes precedence over the profile, and the profile over other
+  // programs.
   const bound = { ...corp(t, table('c', fake('--tool', 'corp'))), ...env };
   const last = await t.gateway(`detect_servers = true\n${table('g', fake('--tool', 'mine'))}`, { args, env: bound });
   const { servers } = await ask(last, 'GET', '/mcp/connectors');

@@ -1,4 +1,4 @@
-// All exports that end-to-end tests use, in one module.
+// Exports everything that end-to-end tests use.
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
   Gateway, alive, build, descendants, ended, fake, fakeMcp, filesBelow, importFromNpm, node, npmBin, npmDir, npmServer,

@@ -1,4 +1,4 @@
-// The command `bulkhead mcp` lists, adds and removes the servers of a profile without changing
+// Tests that `bulkhead mcp` lists, adds and removes the servers of a profile without changing
 // anything else.
 import { spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { assert, fakeMcp, program, run, runProgram, show, test, until } from './
 
 const secret = 'sk-proj-0123456789abcdefghijklmn';
 
-// A private home folder in which the commands run.
+// A private home directory in which the commands run.
 class Home {
   constructor(t) {
     this.t = t;

@@ -1,5 +1,5 @@
-// Members that MCP does not define: in the envelope, in params, in _meta. Members that rules and
-// users cannot see must not be forwarded.
+// Tests members that MCP does not define in the envelope, in params and in _meta. Members that
+// rules and users cannot see must not be forwarded.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { assert, fake, member, path, run, runProgram, test, until } from './lib.mjs';
@@ -15,7 +15,7 @@ const lines = (log, mark) => (existsSync(log) ? readFileSync(log, 'utf8').split(
 const got = (log, method) => lines(log, '< ').filter((line) => member(line, 'method') === JSON.stringify(method));
 const dropped = async (gateway) => (await statusOf(gateway)).counters.dropped_members;
 const keys = (text) => Object.keys(JSON.parse(text)).sort();
-// Sends a request with members beside params. The id is the client's next id.
+// Sends a request with additional members next to params. Its ID is the client's next ID.
 function send(client, method, params, beside = '', options = {}) {
   const id = client.nextId++;
   const body = client.message(method, params, id).replace(/}$/, `${beside}}`);
@@ -133,7 +133,7 @@ both('a progress token is a string or an integer, else -32602', async (t, args) 
     assert.ok((await client.call('tools/call', `{"name":"up__a","_meta":{"progressToken":${token}}}`)).content);
   }
   await client.post(client.message('notifications/initialized', '{"_meta":{"progressToken":{}}}'));
-  // The server gets the same error, and its request is not forwarded to any client.
+  // The server receives the same error, and no client receives its request.
   assert.equal((await client.tool('up__ask')).asked.error.code, -32602);
   assert.equal(client.asks.length, 0);
 });
@@ -325,7 +325,7 @@ both('unknown members are recorded, except for rejected calls; replay evaluates 
 
 // ---- URIs --------------------------------------------------------------------------------------
 
-both('rules compare a normalized URI, and the server gets the original one', async (t, args) => {
+both('rules compare the normalized URI, and the server receives the original URI', async (t, args) => {
   const log = t.path('log');
   const etc = { on: 'mcp.request', decision: 'block', if: "mcp.request.uri_normalized.startsWith('file:///etc/')" };
   const server = fake('--resource', 'file:///srv/a', '--template', 'file:///{path}', '--log', log);

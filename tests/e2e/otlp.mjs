@@ -1,6 +1,6 @@
-// telemetry-otlp: calls are sent to a collector as spans and metrics, from a compartment that can
-// reach only the collector. Also tested: outages of the collector, and forwarding of the client's
-// trace.
+// Tests telemetry-otlp, which sends calls to a collector as spans and metrics from a compartment
+// that can reach only the collector. Also tests outages of the collector, and that the client's
+// trace context is forwarded.
 import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { attributes, startCollector } from '../fixtures/collector.mjs';
@@ -107,7 +107,7 @@ test('spans beyond the queue limit are dropped and counted, and retries are limi
   });
 });
 
-test('a collector that never answers does not delay calls', async (t) => {
+test('a collector that never responds does not delay calls', async (t) => {
   const { collector, client } = await observed(t, { timeout_ms: 200, queue_spans: 5 });
   collector.status = 0;
   for (let i = 0; i < 100; ++i) await client.tool('local__a', { i });

@@ -1,6 +1,6 @@
-// A policy plugin that is built outside the repository (examples/policy-plugin), against the
-// installed SDK. A change of the profile alone replaces policy-rules by it. Its faults are tested
-// in a private compartment and in the endpoint.
+// Tests a policy plugin that is built outside the repository (examples/policy-plugin) with the
+// installed SDK. Changing the profile is enough to use it instead of policy-rules. Its faults are
+// tested in a private compartment and in the endpoint.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,9 +10,9 @@ import { statusOf } from './status.mjs';
 
 const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
 const refused = 3;
-const timeout = 120_000; // building the plugin takes a while
+const timeout = 120_000; // building the plugin takes time
 
-process.umask(0o022); // a plugin that others can modify is not loaded
+process.umask(0o022); // a plugin that other users can modify is not loaded
 const work = mkdtempSync(join(tmpdir(), 'bulkhead-outside-'));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 
@@ -21,8 +21,8 @@ function step(command, args) {
   if (done.error?.code === 'ENOENT') throw new Skip(`${command} is not there`);
   assert.equal(done.status, 0, `${command} ${args.join(' ')}\n${done.stdout}${done.stderr}`);
 }
-// Built once, as the plugin's README describes. A sanitizer build requires plugins with the same
-// sanitizer.
+// The plugin is built once, as its README describes. Sanitizer builds require plugins that are
+// built with the same sanitizer.
 let plugin;
 let failure;
 function outside() {
@@ -95,7 +95,7 @@ test('its configuration is validated against its own schema before it is loaded'
 }, { timeout });
 
 for (const where of ['own', 'endpoint']) {
-  test(`exceptions, errors, invalid answers and silence reject the call and are recorded (${where})`, async (t) => {
+  test(`exceptions, errors, invalid verdicts and missing verdicts reject the call and are recorded (${where})`, async (t) => {
     const { gateway, client } = await judged(t, where === 'own' ? {} : { compartment: where });
     assert.equal((await compartment(gateway, 'policy.default')) !== undefined, where === 'own');
     for (const [fault, rule] of [['throw', 'failed'], ['error', 'failed'], ['garbage', 'failed'], ['silence', 'timeout']]) {

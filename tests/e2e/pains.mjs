@@ -1,5 +1,4 @@
-// One test for each known fault of other gateways. Each comment describes the fault that the test
-// detects.
+// Tests known faults of other gateways. A comment before each test describes the fault.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, fake, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -10,16 +9,16 @@ const read = (file) => readFileSync(file, 'utf8');
 const received = (log, method) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(`"${method}"`));
 const lastPid = (log) => processesWith(log).at(-1);
 
-// Fault: the first request of a client of 2026-07-28 hangs, or ends the session of a client that then
-// initializes. Or it is forwarded to old upstreams, which may exit at an unknown method. Or upstreams
-// of an old revision are dropped.
+// Fault: the first request of a client of 2026-07-28 hangs, or terminates the session of a client
+// that falls back to initialize. Or it is forwarded to upstreams of earlier revisions, which may
+// exit because they do not know the method. Or such upstreams are dropped.
 test('pain-2 modern client, old upstreams', async (t) => {
   const old = (revision) => fake('--tool', 'a', '--protocol', revision, '--exit-on', 'server/discover');
   const web = await t.fakeHttp({ protocol: '2025-03-26' });
   const profile = { mcpServers: { y24: old('2024-11-05'), y25: old('2025-03-26'), web: { url: web.url } } };
   const gateway = await t.gateway(profile);
   for (const client of [await t.http(gateway, { initialize: false }), await t.stdio(profile, { initialize: false })]) {
-    // The headers that mirror the body, over HTTP.
+    // Over HTTP, headers repeat values of the body.
     const mirrored = (method, name) => ({ headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(name && { 'mcp-name': name }) } });
     const discovered = await client.call('server/discover', { _meta: MODERN }, mirrored('server/discover'));
     assert.deepEqual(discovered.supportedVersions, ['2026-07-28']);
@@ -30,7 +29,7 @@ test('pain-2 modern client, old upstreams', async (t) => {
     assert.equal(client.server.protocolVersion, '2025-11-25');
     for (const tool of ['y24__a', 'y25__a', 'web__echo']) await client.tool(tool);
   }
-  // This revision does not define the header; a server may reject a header that was not negotiated.
+  // This revision does not define the header. A server may reject a header that was not negotiated.
   assert.ok([undefined, '2025-03-26'].includes(web.messages('tools/call')[0].headers['mcp-protocol-version']));
   assert.equal(web.messages('server/discover').length, 0);
 });
@@ -66,7 +65,7 @@ test('pain-5 one failing upstream does not affect the list of others', async (t)
   }
 });
 
-// Fault: a first list that failed or was empty is never requested again.
+// Fault: after the first list has failed or was empty, it is never requested again.
 test('pain-6 a server that was connected with zero tools recovers', async (t) => {
   const web = await t.fakeHttp({ tools: [] });
   const broken = t.path('broken');
@@ -91,9 +90,9 @@ test('pain-6 a server that was connected with zero tools recovers', async (t) =>
   await client.note('notifications/tools/list_changed');
 });
 
-// Fault: a server that failed to start is never retried, or a server that has ended is still
-// reported as healthy.
-test('pain-7 an ended child is restarted, and status shows it', async (t) => {
+// Fault: a server that failed to start is never retried, or a server that has exited is reported as
+// healthy.
+test('pain-7 a server that has exited is restarted, and status shows it', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   writeFileSync(broken, '');
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'a', '--log', log, '--fail-while', broken) } });
@@ -116,8 +115,8 @@ test('pain-7 an ended child is restarted, and status shows it', async (t) => {
   assert.ok((await state()).restarts >= 2);
 });
 
-// Fault: every refresh, health check, status query or list opens an upstream session and never
-// closes it.
+// Fault: each refresh, health check, status query or list opens an upstream session that is never
+// closed.
 test('pain-8 lists, status and clients leave no upstream sessions', async (t) => {
   const web = await t.fakeHttp();
   const log = t.path('log');
@@ -137,7 +136,7 @@ test('pain-8 lists, status and clients leave no upstream sessions', async (t) =>
   assert.equal(web.sessions.size, 0);
 });
 
-// Fault: each call opens a new upstream session, so state is lost and every call includes a
+// Fault: each call opens a new upstream session, so state is lost and each call requires a
 // handshake.
 test('pain-9 calls share the upstream session; per-client sessions stay separate', async (t) => {
   const [shared, own] = [await t.fakeHttp(), await t.fakeHttp()];
@@ -164,7 +163,7 @@ test('pain-9 calls share the upstream session; per-client sessions stay separate
   await until('the session of a disconnected client is ended', () => own.sessions.size === before - 1);
 });
 
-// Fault: only one of several syntaxes or orders that the standard permits is accepted.
+// Fault: only one of several permitted formats or orders is accepted.
 test('pain-11 session ids and headers of real clients are accepted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway, { initialized: false, leaveOpen: true });
@@ -198,7 +197,7 @@ test('pain-11 session ids and headers of real clients are accepted', async (t) =
 });
 
 // Fault: the prefix makes names longer than clients accept, and one long name makes the whole
-// session unusable. Or shortened names collide or change between starts.
+// session unusable. Or shortened names collide, or differ after a restart.
 test('pain-15 names over 64 characters are shortened', async (t) => {
   const long = 'a_tool_with_a_name_that_is_already_as_long_as_some_clients_will_tak';
   const log = t.path('log');
@@ -223,7 +222,7 @@ test('pain-15 names over 64 characters are shortened', async (t) => {
   assert.match(JSON.stringify(await statusOf(strict)), new RegExp(long));
 });
 
-// Fault: notifications are dropped, or are buffered until the answer arrives.
+// Fault: notifications are dropped, or are buffered until the response arrives.
 test('pain-16 notifications are forwarded immediately', async (t) => {
   const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"k":[1e400]}}}';
   const gateway = await t.gateway({
@@ -234,7 +233,7 @@ test('pain-16 notifications are forwarded immediately', async (t) => {
   });
   const [caller, other] = [await t.http(gateway), await t.http(gateway)];
   for (const client of [caller, other]) await client.listen();
-  // A client that has not seen a list need not be notified of its change.
+  // A client that has not requested a list need not be notified of its changes.
   for (const client of [caller, other]) {
     for (const kind of ['tools', 'resources', 'prompts']) await client.all(`${kind}/list`, kind);
   }
@@ -279,9 +278,9 @@ test('pain-19 _meta, progress, log messages and elicitation requests reach the r
   await until('the level reaches the server', () => received(log, 'logging/setLevel').length > 0);
 });
 
-// Fault: an elicitation or sampling request that no call caused is sent to some client, or a
-// request to a client that cannot answer it blocks the call.
-test('pain-19 requests without a matching receiver are rejected', async (t) => {
+// Fault: an elicitation or sampling request that belongs to no call is sent to any client, or a
+// request to a client that does not support it blocks the call.
+test('pain-19 server-initiated requests without a matching client are rejected', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'roots/list', '--tool', 'ask', '--ask', 'ask={"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}', '--log', log) },
@@ -296,7 +295,7 @@ test('pain-19 requests without a matching receiver are rejected', async (t) => {
   assert.equal(able.asks.length, 0);
 });
 
-// Fault: on a connection that several clients share, a server-initiated request goes to the first
+// Fault: if several clients share a connection, a server-initiated request is sent to the first
 // caller.
 test('pain-19 with several in-flight calls, no unrelated client is asked', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
@@ -318,7 +317,7 @@ test('pain-19 with several in-flight calls, no unrelated client is asked', async
   assert.equal(bystander.asks.length, 0);
 });
 
-// Fault: the catalogue is never updated after the first connect.
+// Fault: the catalogue is not updated after the first connection.
 test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   const web = await t.fakeHttp({ tools: ['echo'] });
   const gateway = await t.gateway({
@@ -348,9 +347,9 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   });
 });
 
-// Fault: a server that hangs makes a client wait forever, or causes an error that does not name the
+// Fault: if a server hangs, the client waits forever or receives an error that does not name the
 // server.
-test('pain-24 a server that hangs causes a time-out that names the server', async (t) => {
+test('pain-24 if a server hangs, the timeout error names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
     limits: { connect_timeout_ms: 500, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
@@ -380,8 +379,8 @@ test('pain-24 a server that hangs causes a time-out that names the server', asyn
   }
 });
 
-// Fault: a question that is not answered blocks the call and its resources forever.
-test('pain-24 an unanswered question times out', async (t) => {
+// Fault: a server-initiated request without a response blocks the call and its resources forever.
+test('pain-24 a server-initiated request without a response times out', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const gateway = await t.gateway({ limits: { ask_timeout_ms: 400 }, mcpServers: { a: fake('--tool', 'ask', '--ask', ask) } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
@@ -392,8 +391,8 @@ test('pain-24 an unanswered question times out', async (t) => {
   await until('nothing is left of it', async () => (await statusOf(gateway)).in_flight === 0);
 });
 
-// Fault: the list hides a tool that can be called, or the policy evaluates another name than the
-// one that is executed (two members `name`, different case, an escape, a header).
+// Fault: a hidden tool can be called, or the policy evaluates a different name than the one that is
+// executed (two members `name`, different case, an escape sequence, a header).
 test('pain-25 lists and calls agree on tool names', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'open', '--tool', 'secret', '--log', log), denyTools: ['secret'] } } });
@@ -419,13 +418,13 @@ test('pain-25 lists and calls agree on tool names', async (t) => {
   assert.ok(received(log, 'tools/call').every((line) => !line.includes('secret')));
 });
 
-// Fault: tools listed for one kind of client are shown to all clients.
+// Fault: tools that are listed for one kind of client are shown to all clients.
 test('lists depend on the capabilities of the client', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool-if', 'sampling=y') } });
   const [plain, able] = [await t.http(gateway), await t.http(gateway, { capabilities: { sampling: {} } })];
   assert.deepEqual(await plain.toolNames(), ['a__x']);
-  // The client sees the list for clients without capabilities until its own connection has
-  // answered.
+  // Until its own connection has returned a list, the client sees the list for clients without
+  // capabilities.
   await until('the list for a client that can sample', async () => (await able.toolNames()).length === 2);
   assert.deepEqual((await able.toolNames()).sort(), ['a__x', 'a__y']);
   assert.deepEqual(await plain.toolNames(), ['a__x']);

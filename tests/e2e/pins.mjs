@@ -1,5 +1,5 @@
-// Tool definitions that changed since approval (docs/pins.md), with the real program. Each test
-// runs with compartments and with --single-process.
+// Tests tool definitions that change after their approval (docs/pins.md) with the real program.
+// Each test runs with compartments and with --single-process.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,8 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.equal(changed.hash, before.pins.find((pin) => pin.tool === 'a').hash);
   assert.match(changed.seen_hash, /^[0-9a-f]{32}$/);
   assert.notEqual(changed.seen_hash, changed.hash);
-  // The output for the user has both descriptions, without control characters, and the findings.
+  // The output for the user contains both descriptions, without control characters, and suspicious
+  // texts.
   const shown = pins(gateway, 'show', 's', 'a');
   assert.match(shown.out, /approved [0-9a-f]{32}\n +"reads files"/);
   assert.match(shown.out, /now +[0-9a-f]{32}\n +"reads files \\u001b\[2J/);
@@ -81,7 +82,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.ok(report(gateway).pins.every((pin) => pin.approved));
 });
 
-both('pins approve is in force in a running gateway at once', async (t, args) => {
+both('pins approve takes effect immediately in a running gateway', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
   const client = await t.http(gateway);
@@ -129,7 +130,7 @@ both('pins waits for a pending write of a running gateway', async (t, args) => {
   const client = await t.http(gateway);
   await client.tools();
   assert.equal(report(gateway).pins.length, 1);
-  // Another process holds the lock, so the gateway's write waits.
+  // Another process holds the lock, so the gateway waits before it writes.
   const holder = spawn('flock', [join(gateway.dir, 'state/bulkhead/pins/lock'), 'sh', '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.defer(() => holder.kill('SIGKILL'));
   await new Promise((done) => holder.stdout.once('data', done));
@@ -250,7 +251,7 @@ test('pins show prints a change of the schema or annotations; approve accepts th
   ]);
   assert.match(pins(gateway, 'show', 's', 'a').out, /^ +- annotations.readOnlyHint: true\n +\+ annotations.readOnlyHint: false\n/m);
 
-  // A file of an earlier version has the descriptions only.
+  // A file of an earlier version contains only the descriptions.
   const stored = JSON.parse(readFileSync(file(gateway), 'utf8'));
   const old = stored.pins.map(({ definition: _, ...pin }) => pin);
   writeFileSync(file(gateway), JSON.stringify({ pins: old }));

@@ -1,4 +1,4 @@
-// Plugin files: exports, missing plugins, faulty plugins.
+// Tests plugin files: exported symbols, missing plugins and faulty plugins.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -108,7 +108,7 @@ test('plugin list and doctor include plugins named by path, even if they are inv
 });
 
 // See docs/plugins.md, "Where a plugin runs".
-test('a plugin in a compartment has no environment variables and no control; with network access it gets the variables that connections need', async (t) => {
+test('a plugin in a compartment has no control, and no environment variables except those that connections need', async (t) => {
   const env = { TZ: 'Pacific/Chatham', SECRET_CANARY: '1', BULKHEAD_ANY: '1', LANG: 'C.UTF-8', https_proxy: 'http://127.0.0.1:9', SSL_CERT_DIR: '/etc/ssl/certs', LOGNAME: 'x', SHELL: '/bin/sh', TERM: 'dumb', USER: 'x' };
   const grants = ['network', 'control'];
   const tools = { alone: { plugin: hostile, grants: ['control'] }, caller: { plugin: hostile, grants } };
@@ -180,7 +180,7 @@ for (const args of [[], ['--single-process']]) {
     }
   });
 
-  test(`H06 a call that a plugin completes without a result fails at once ${args}`, async (t) => {
+  test(`H06 a call that a plugin completes without a result fails immediately ${args}`, async (t) => {
     const gateway = await t.gateway({ tools: { extra: { plugin: join(badDir, 'unfinished.so') } } }, { args });
     const client = await t.http(gateway);
     assert.deepEqual((await client.toolNames()).sort(), ['extra__nothing', 'extra__slow', 'extra__thread']);

@@ -1,4 +1,4 @@
-// bulkhead policy check, explain and test, which evaluate rules without a gateway.
+// Tests `bulkhead policy check`, `explain` and `test`, which evaluate rules without a gateway.
 import { assert, run, runProgram, show, test } from './lib.mjs';
 
 const rule = (name, keys) =>

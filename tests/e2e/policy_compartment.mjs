@@ -1,5 +1,6 @@
-// Third-party policy and telemetry plugins, in private compartments and in the endpoint. Whatever
-// they do, each call is decided or rejected, and recorded, and the endpoint keeps running.
+// Tests third-party policy and telemetry plugins in private compartments and in the endpoint.
+// Whatever these plugins do, each call must be decided or rejected and must be recorded, and the
+// endpoint must keep running.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
@@ -62,7 +63,7 @@ for (const where of ['own', 'endpoint']) {
     await recorded(gateway, 'a call', (one) => one.outcome === ok && one.name === 'a');
   });
 
-  test(`a policy that throws, fails or answers invalidly rejects the call (policy: ${where})`, async (t) => {
+  test(`a policy that throws, fails or returns an invalid verdict rejects the call (policy: ${where})`, async (t) => {
     const { gateway, client } = await judged(t, places);
     await decides(client);
     for (const wish of ['throw', 'error', 'nonsense', 'no-json', 'never']) {
@@ -78,7 +79,7 @@ for (const where of ['own', 'endpoint']) {
     assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
   });
 
-  test(`lists are filtered per item, at once and later (policy: ${where})`, async (t) => {
+  test(`lists are filtered per item, immediately and later (policy: ${where})`, async (t) => {
     const { client } = await judged(t, {
       policy: { ...places.policy, lists: 'filter' },
       tools: ['a', 'hidden1', 'later1', 'throws1', 'never1'],
@@ -90,7 +91,7 @@ for (const where of ['own', 'endpoint']) {
   });
 }
 
-test('if a policy crashes, pending calls are rejected at once and later calls are decided again', async (t) => {
+test('if a policy crashes, pending calls are rejected immediately and later calls are decided again', async (t) => {
   const { gateway, client } = await judged(t, { limits: { policy_timeout_ms: 30_000 } });
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
@@ -129,7 +130,7 @@ test('while the policy is down, calls are rejected and lists are empty; then bot
   assert.deepEqual(await client.toolNames(), ['local__a']);
 });
 
-test('an unresponsive policy is killed after its time-out, and other calls continue', async (t) => {
+test('an unresponsive policy is killed after its timeout, and other calls continue', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
@@ -201,7 +202,7 @@ test('every call is recorded once, even if telemetry crashes', async (t) => {
     return numbers.size >= calls + 2;
   });
   const crashes = records(gateway).filter((one) => one.name === 'crash-telemetry');
-  // The record was received but not acknowledged, so it is resent with the same number.
+  // The record was received but not acknowledged, so it is sent again with the same number.
   assert.equal(crashes.length, 2, show(crashes));
   assert.equal(new Set(crashes.map((one) => one.number)).size, 1);
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
@@ -216,7 +217,7 @@ test('records in transit at shutdown are stored', async (t) => {
   assert.ok(records(gateway).length >= before + 50, `${records(gateway).length}`);
 });
 
-// A compromised plugin must not keep the supervisor or its disk busy.
+// A compromised plugin must not overload the supervisor or its disk.
 test('signatures for a telemetry plugin are limited', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'sign-telemetry'] });
   await decides(client);
@@ -229,7 +230,7 @@ test('signatures for a telemetry plugin are limited', async (t) => {
   assert.equal((await compartment(gateway, 'telemetry.book')).restarts, 0);
 });
 
-test('a policy has no network, files or programs; telemetry has its folder', async (t) => {
+test('a policy has no network, files or programs, and telemetry has its directory', async (t) => {
   const { gateway } = await judged(t);
   for (const name of ['policy.judge', 'telemetry.book']) {
     const one = await runs(gateway, name);

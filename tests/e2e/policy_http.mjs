@@ -1,6 +1,6 @@
-// The external policy decision point (policy-http). It is queried when a call's name has been
-// resolved, from a compartment that can reach only the decision point. Every fault rejects the
-// call. A call that a rule blocks stays blocked, whatever the decision point answers.
+// Tests policy-http with an external policy decision point. It is queried after the name of a call
+// was resolved, from a compartment that can reach only the decision point. Any fault rejects the
+// call. A call that a rule blocks remains blocked, whatever the decision point returns.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function point(t, options = {}) {
   t.defer(() => server.stop());
   return server;
 }
-// Configures the decision point as a policy after the profile's rules, as in docs/policy.md.
+// Configures the decision point as a policy after the rules of the profile, as in docs/policy.md.
 async function asked(t, server, { http = {}, security, env, ...more } = {}) {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },
@@ -48,7 +48,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('the decision point\'s answer decides calls, and the request has all documented members', async (t) => {
+test('the decision point\'s response decides calls, and the request has all documented members', async (t) => {
   const server = await point(t, {
     decide: ({ preview }) => {
       const { wish } = preview.arguments;
@@ -90,7 +90,7 @@ test('a call that rules block is not sent to the decision point', async (t) => {
   });
 });
 
-test('an answer is cached only for the same request and its lifetime', async (t) => {
+test('a response is cached only for the same request and until it expires', async (t) => {
   const server = await point(t, { decide: () => ({ decision: 'allow', ttl_ms: 600_000 }) });
   const { client, gateway } = await asked(t, server);
   for (let i = 0; i < 3; ++i) assert.ok((await call(client, { n: 1 })).result);

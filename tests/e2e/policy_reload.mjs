@@ -1,6 +1,6 @@
-// Rules that are added, changed or removed while a gateway is running. Rules that are reported as
-// in force must decide the next call, and changes that are not in force must be reported. Each test
-// runs with compartments and with --single-process.
+// Tests rules that are added, changed or removed while a gateway is running. Rules that are
+// reported as in force must decide the next call, and changes that are not in force must be
+// reported. Each test runs with compartments and with --single-process.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
@@ -31,7 +31,7 @@ function reload(gateway, ...args) {
   return { code: done.status, out: done.stdout, err: done.stderr };
 }
 const write = (gateway, text) => writeFileSync(gateway.config, text);
-// Writes the profile and reloads; checks the exit code.
+// Writes the profile, reloads it and checks the exit code.
 function reloaded(gateway, text, code = 0) {
   write(gateway, text);
   const done = reload(gateway);
@@ -59,7 +59,7 @@ both('rules that a reload adds are in force, and removed rules are not', async (
   assert.doesNotMatch(reloaded(gateway, `\n\n${servers()}`), /policy/);
 });
 
-// All ways in which a gateway without rules can get its first rule; the rule is always the same.
+// All ways to add the first rule to a gateway without rules. The rule is always the same.
 const firsts = {
   'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
   'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
@@ -77,8 +77,8 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
 }
 
 const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
-// Calls that are pending when the rules change: they wait for another call, for a server that
-// starts, or for a server that restarts. `begin` is called before the two pending calls.
+// Calls that are pending while the rules change. They wait for another call, or for a server that
+// starts or restarts. `begin` is called before the two pending calls.
 const waits = {
   'behind another call': {
     def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
@@ -102,7 +102,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
     both(`a call that waits ${what} is evaluated by the rules in force when it continues: ${which}`, async (t, args) => {
       const log = t.path('server.log');
       const profile = servers({ ...def, args: [...def.args, '--log', log] }) + keys + policy;
-      // The budget exists before and after the reload, so a pending call counts once.
+      // The budget exists before and after the reload, so a pending call is counted only once.
       const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
       const gateway = await t.gateway(profile + twice, { args });
       const client = await t.http(gateway);
@@ -119,7 +119,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const ran = (name) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"') && line.includes(`"name":"${name}"`)).length;
       assert.equal(ran('a'), 0, 'the server has not seen it');
       assert.equal(ran('b'), 1);
-      // The policy's process keeps the counters; a reload restarts it.
+      // The process of the policy holds the counters, and a reload restarts it.
       if (policy !== '' && args.length === 0) return;
       await runs(client, 'local__b');
       await blocked(client, 'local__b', /security\.rules\.mcp\.twice/);
@@ -165,7 +165,7 @@ both('the first rules are in force after SIGHUP and after a connector API reques
   write(gateway, servers() + rule('one', 'a'));
   process.kill(gateway.pid, 'SIGHUP');
   await until('the rule is in force', async () => /security\.rules\.mcp\.one/.test((await call(client)).error?.message));
-  // Any reload trigger rereads the files and applies all changes.
+  // Any trigger of a reload rereads the files and applies all changes.
   write(gateway, servers() + rule('two', 'b'));
   const { socket } = await statusOf(gateway);
   const added = await new Promise((done, failed) => {
@@ -210,8 +210,8 @@ both('a reload with an invalid rule keeps the previous rules and reports it', as
   await runs(client, 'local__b');
 });
 
-// Fault: the policy's process ends because it rejects new rules, so the old rules are lost, and the
-// reload reports success.
+// Fault: the policy's process exits because it rejects new rules, so the old rules are lost, and
+// the reload reports success.
 test('in a private compartment, rules can be added and removed, and invalid rules are rejected', async (t) => {
   const gateway = await t.gateway(servers() + own);
   const client = await t.http(gateway);
@@ -238,8 +238,8 @@ both('a new configuration of policy-lists is in force', async (t, args) => {
   await blocked(client, 'local__b', /blocked_servers/);
 });
 
-// Fault: exit code 0 and "reloaded", although a restart is required and the old policy still
-// decides.
+// Fault: the exit code is 0 and the output "reloaded", although a restart is required and the old
+// policy still decides.
 both('a policy that cannot be replaced causes exit code 1, or 4 if other changes were applied', async (t, args) => {
   const gateway = await t.gateway(servers() + rule('one', 'a'), { args });
   const client = await t.http(gateway);
@@ -279,7 +279,7 @@ both('a policy that is removed, moved or reordered is reported', async (t, args)
   reloaded(gateway, servers() + use('x', one) + use('y', one));
 });
 
-// Fault: the change is reported as in force, or a restarted endpoint does not use the reported
+// Fault: a change is reported as in force, or a restarted endpoint does not use the reported
 // configuration.
 both('a policy in the endpoint that rejects a new configuration at run time keeps the old one and is reported', async (t, args) => {
   const use = (keys) => `[policies.default]\nplugin = "policy-rules"\n[policies.x]\nplugin = ${quoted(`${testPolicy}.so`)}\ncompartment = "endpoint"\nrules = false\n${keys}\n`;
@@ -310,7 +310,7 @@ both('a policy in the endpoint that rejects a new configuration at run time keep
   assert.match(reload(gateway).out, /policies\.x: needs a restart/);
 });
 
-// Fault: check and explain treat the files as if they were in force.
+// Fault: check and explain assume that the rules in the files are in force.
 both('policy check and explain report a running gateway of this profile with other rules', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
@@ -363,7 +363,7 @@ both('each generation of rules is recorded: at the start, and at each reload tha
   assert.match(marks[0], /^generation 1: 0 rules, digest [0-9a-f]{32}, by default \(policy-rules\)$/);
   assert.match(marks[1], /^generation 2: 1 rule, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added$/);
   assert.match(marks[2], /^generation 3: 2 rules, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added, 1 rule changed$/);
-  // The chain has them in the same order.
+  // The audit chain contains them in the same order.
   assert.deepEqual(inspect(`SELECT decision FROM (SELECT seq, 'policy' AS decision FROM audit_marks WHERE kind = 'policy'
     UNION ALL SELECT seq, decision FROM mcp_calls WHERE method = 'tools/call') ORDER BY seq`).map(([text]) => text),
   ['policy', 'allowed', 'policy', 'denied', 'policy']);

@@ -1,5 +1,5 @@
-// Rules of a profile with the real program: policy-rules in the endpoint (the default), in a single
-// process, and in a private compartment.
+// Tests the rules of a profile with the real program. policy-rules runs in the endpoint (the
+// default), in a single process, and in a private compartment.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const both = (name, fn) => {
 };
 const quoted = (text) => JSON.stringify(String(text));
 
-// Returns a profile in TOML: servers, then the tested keys.
+// Returns a TOML profile with these servers and rules.
 function profile(servers, rules) {
   const tables = Object.entries(servers).map(
     ([name, def]) => `[mcpServers.${name}]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`,
@@ -52,7 +52,7 @@ async function reload(gateway) {
     req.end();
   });
 }
-// Returns the error output of a failed start.
+// Returns the error output of a start that must fail.
 function refusal(t, args, rules) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: profile({ local: fake('--tool', 'a') }, rules), file: 'gateway.toml' });
@@ -77,7 +77,7 @@ both('B21 decision ask fails closed without an approval surface', async (t, args
   await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.look' && one.outcome === 3);
 });
 
-both('B22 with decision block, error -32600 names the rule, and the server gets no call', async (t, args) => {
+both('B22 with decision block, error -32600 names the rule, and the server receives no call', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('no', { if: tool('a'), decision: 'block', reason: 'not today' }));
   const { error } = await call(client, 'local__a', { secret: 'hunter2' });
   assert.equal(error.code, -32600);
@@ -88,7 +88,7 @@ both('B22 with decision block, error -32600 names the rule, and the server gets 
   assert.ok(!JSON.stringify(record).includes('hunter2'), show(record));
 });
 
-both('B23 with decision rewrite, the server gets the masked arguments', async (t, args) => {
+both('B23 with decision rewrite, the server receives the masked arguments', async (t, args) => {
   const { client, log } = await ruled(t, args, rule('mask', {
     if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "(?P<kind>sk|pk)-[A-Za-z0-9]+"', rewrite_value: '${kind}-***',
   }));
@@ -161,7 +161,7 @@ both('a JSON-RPC error of a server is evaluated like a result', async (t, args) 
   assert.deepEqual((await call(client)).error.error, error);
 });
 
-// Texts of servers other than answers, and server texts that the gateway's errors would quote.
+// Texts from servers other than responses, and texts that the gateway's error messages would quote.
 const otherWords = {
   'the last lines of a program that ends': async () => ({ def: fake('--tool', 'a', '--die', 'a', '--stderr', 'token sk-SECRET123') }),
   'the last lines of a program that does not start': async () => ({ def: fake('--tool', 'a', '--exit-on', 'initialize', '--stderr', 'token sk-SECRET123') }),
@@ -326,12 +326,13 @@ action = "block"
   assert.match((await call(client, 'local__b')).error.message, /default\.deny/);
 });
 
-// Fault: "profile_rules is unknown here", or no error and a rule that no policy evaluates.
+// Fault: the error is "profile_rules is unknown here", or there is no error and no policy evaluates
+// the rule.
 both('rules beside a policy that does not evaluate them are rejected with the reason', async (t, args) => {
   const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, but this plugin does not evaluate them: use "policy-rules"/;
   const no = rule('r', { decision: 'block' });
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
-  // One policy has a schema that permits any key, and one has no schema in its file.
+  // One policy has a schema that permits any key, and the other has no schema in its file.
   const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
   assert.match(refusal(t, args, foreign + no), refusedBy);
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not evaluate/);
@@ -342,7 +343,7 @@ both('rules beside a policy that does not evaluate them are rejected with the re
 });
 
 // Fault: the error claims that the plugin offers no tools or has an invalid configuration, instead
-// of naming its actual kind.
+// of naming its kind.
 both('a plugin in the wrong section is reported with its kind and the right section', async (t, args) => {
   assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy plugin \(bh\.policy\/1\) and does not offer tools: configure it as \[policies\.x\]/);
   const path = join(build, 'tests/judges/test-policy.so');
@@ -390,7 +391,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
     assert.equal(asks.length, 2);
     await until('the plain lines have arrived', () => client.notes.filter((note) => note.params?.data === 'plain').length === 2);
     assert.ok(!client.notes.some((note) => note.params?.data === 'a secret'));
-    // Two calls with one input each count as two calls; rejected messages are recorded.
+    // Two calls with one input each count as two calls, and rejected messages are recorded.
     assert.match((await call(client)).error?.message, /security\.rules\.mcp\.once/);
     await recorded(gateway, 'the refused question', (one) => one.rule === 'security.rules.mcp.no-passwords' && one.outcome === 3);
     await recorded(gateway, 'the refused answer', (one) => one.rule === 'security.rules.mcp.keep-mail');

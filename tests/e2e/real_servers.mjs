@@ -1,5 +1,5 @@
-// Third-party servers and clients: the reference servers behind one endpoint, used by the official
-// TypeScript clients over stdio and HTTP, and by the list command of a real AI client.
+// Tests third-party servers and clients: the official TypeScript clients over stdio and HTTP, and
+// the list command of a real AI client, use the reference servers behind one endpoint.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 const server = (name) => `@modelcontextprotocol/server-${name}/dist/index.js`;
 
-// Returns a free port, for a server that cannot choose one itself.
+// Returns a free port. For servers that cannot choose one themselves.
 const freePort = () =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -24,7 +24,7 @@ const freePort = () =>
     });
   });
 
-// Starts server-everything over HTTP; resolves with its URL.
+// Starts server-everything over HTTP. Resolves with its URL.
 async function everythingOverHttp(t) {
   const port = await freePort();
   const child = spawn(node, [npmBin(server('everything')), 'streamableHttp'], { env: { PATH: process.env.PATH, PORT: String(port) }, stdio: 'ignore' });
@@ -49,7 +49,7 @@ async function profileOf(t, session) {
   };
 }
 
-// Creates a client of the official SDK with all capabilities.
+// Creates an official SDK client with all capabilities.
 function sdkClient(seen) {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
   client.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
@@ -84,13 +84,13 @@ async function useAll(t, client, seen) {
     assert.match(JSON.stringify(await call(`${place}__echo`, { message: 'über' })), /über/);
     const steps = [];
     await call(`${place}__trigger-long-running-operation`, { duration: 1, steps: 4 }, { onprogress: (step) => steps.push(step.progress) });
-    // The server sends the last step and the result together. A client that reads them together
-    // drops the handler before calling it, also without a gateway. Therefore the fourth step is not
-    // checked here; pain-19 tests with raw clients that it is forwarded.
+    // The server sends the last step together with the result. If a client reads them together, it
+    // removes the handler before it calls it, even without a gateway. The fourth step is therefore
+    // not checked here; pain-19 tests with raw clients that it is forwarded.
     assert.deepEqual(steps.slice(0, 3), [1, 2, 3], `progress of ${place}`);
   }
-  // If roots were declared, this server would use them as its folders. It is shared, so no roots
-  // are declared.
+  // If the client declared roots, this shared server would use them as its directories. Therefore
+  // none are declared.
   assert.match(JSON.stringify(await call('files__read_text_file', { path: t.path('files/hello.txt') })), /hello from a file/);
   await call('memory__create_entities', { entities: [{ name: 'n', entityType: 't', observations: ['o'] }] });
   assert.match(JSON.stringify(await call('memory__read_graph', {})), /"n"/);
@@ -155,7 +155,7 @@ test('the official client over stdio', async (t) => {
   await useAll(t, client, seen);
 }, { timeout: 90_000 });
 
-test('two official clients share servers; a question reaches only the client that caused it', async (t) => {
+test('two official clients share servers, and a server-initiated request reaches only the client that caused it', async (t) => {
   const gateway = await t.gateway({ limits: { first_list_wait_ms: 20_000, connect_timeout_ms: 20_000 }, mcpServers: { everything: npmServer(server('everything')) } });
   const clients = [];
   for (let i = 0; i < 2; ++i) {
@@ -203,7 +203,7 @@ test('Gemini CLI lists the gateway as connected', async (t) => {
   for (const name of ['web', 'pipe']) assert.match(said, new RegExp(`${name}:.*Connected`), said);
 }, { timeout: 60_000 });
 
-// Too large for the pinned packages. CLAUDE names the program.
+// This program is too large for the pinned packages. The variable CLAUDE names it.
 test('Claude Code lists the gateway as connected', async (t) => {
   const claude = process.env.CLAUDE;
   if (!claude) t.skip('CLAUDE does not name the program of Claude Code');

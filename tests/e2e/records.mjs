@@ -1,4 +1,4 @@
-// Reads the session database of a gateway with the program's own commands.
+// Reads a gateway's session database with the commands of the program.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export class Records {
     this.state = state ?? join(gateway.dir, 'state/bulkhead');
     this.folder = join(this.state, 'plugins/records');
   }
-  // Resolves with stdout and stderr; rejects with these and the code if the exit code is not 0.
+  // Resolves with stdout and stderr. If the exit code is not 0, rejects with these and the code.
   execute(...words) {
     return execute(program, words, { env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20 });
   }
@@ -31,7 +31,7 @@ export class Records {
   async rows(sql) {
     return JSON.parse((await this.inspect(sql, '--json')).stdout).rows;
   }
-  // Waits until ok() accepts the first value of the answer.
+  // Waits until ok() accepts the first value of the result.
   until(sql, ok) {
     return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
   }
@@ -40,7 +40,7 @@ export class Records {
   }
 }
 
-// Changes the file like a user with write access, who removes the triggers first.
+// Changes the file as a user with write access could, who first removes the triggers.
 export async function tamper(file, sql) {
   const db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

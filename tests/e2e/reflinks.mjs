@@ -1,5 +1,5 @@
-// Snapshots on file systems with reflink copies (FICLONE): a stored copy uses no additional space
-// until the file or the copy changes.
+// Tests snapshots on file systems with reflink copies (FICLONE). A stored copy needs no additional
+// space until the file or the copy changes.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { Skip, assert, run, test } from './lib.mjs';
 const MIB = 1 << 20;
 const found = (program) => ['/usr/sbin', '/sbin', '/usr/bin'].map((dir) => `${dir}/${program}`).find(existsSync);
 
-// Creates a file system of this type in a file, mounted until the test ends.
+// Creates a file system of this type in a file, and mounts it until the test finishes.
 function mounted(t, type) {
   if (process.getuid() !== 0) throw new Skip(`reflinks-${type}: only root can mount a file system`);
   if (!new RegExp(`\\t${type}\\n`).test(readFileSync('/proc/filesystems', 'utf8'))) throw new Skip(`reflinks-${type}: this kernel has no ${type}`);
@@ -52,7 +52,7 @@ for (const type of ['xfs', 'btrfs']) {
     const before = used(at);
     await json('snapshots_create', { name: 'one' });
     assert.ok(used(at) - before < 8 * MIB, `the snapshot of 64 MiB takes ${used(at) - before} bytes`);
-    // The live file is changed in place, and the stored copy must not change.
+    // The live file is changed in place. The stored copy must not change.
     const fd = openSync(`${at}/files/large`, 'r+');
     writeSync(fd, Buffer.from('changed'), 0, 7, 32 * MIB);
     closeSync(fd);

@@ -1,5 +1,5 @@
-// The relay of a guest over a Unix socket: rows B04 to B11 with an endpoint that implements only
-// the specification of the frames, additional cases, and doctor.
+// Tests the relay of a guest over a Unix socket: rows B04 to B11 with an endpoint that is
+// implemented only from the specification of the frames, further cases, and `doctor`.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -38,7 +38,7 @@ test('B04 the name of the parent process is cleaned and cut at a character bound
   assert.equal(frame, `x${'€'.repeat(42)}`);
 });
 
-test('B05 a request and its answer pass through', async (t) => {
+test('B05 a request and its response are forwarded', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.send('{"jsonrpc":"2.0","id":"a","method":"tools/list"}');
   assert.equal(await relay.end(), 0, relay.stderr);
@@ -47,14 +47,14 @@ test('B05 a request and its answer pass through', async (t) => {
   assert.deepEqual(requests(endpoint).map((f) => [f.stream, f.payload]), [[1, '{"jsonrpc":"2.0","id":"a","method":"tools/list"}']]);
 });
 
-test('B06 after a half-close at the end of input, the answer still arrives', async (t) => {
+test('B06 after the input is half-closed, the response still arrives', async (t) => {
   let ended = false;
   const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && (endpoint.asked = { frame, peer }));
   endpoint.onEnd = () => (ended = true);
   relay.request(1, 'tools/call');
   const exit = relay.end();
   await until('the endpoint sees the end', () => ended && endpoint.asked);
-  await sleep(1500); // longer than the relay waits without open requests
+  await sleep(1500); // longer than the relay waits if no request is pending
   assert.deepEqual(relay.lines, []);
   plain(endpoint.asked.frame, endpoint.asked.peer);
   endpoint.peer.socket.end();
@@ -62,7 +62,7 @@ test('B06 after a half-close at the end of input, the answer still arrives', asy
   assert.equal(relay.lines.length, 1);
 });
 
-test('B07 a fast answer overtakes a slow one', async (t) => {
+test('B07 a fast response overtakes a slow one', async (t) => {
   const slow = [];
   const { relay } = await world(t, (frame, peer) => {
     if (frame.payload.includes('slow')) slow.push([frame, peer]);
@@ -75,7 +75,7 @@ test('B07 a fast answer overtakes a slow one', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('B08 invalid JSON is answered by the endpoint', async (t) => {
+test('B08 the endpoint responds to invalid JSON', async (t) => {
   const { relay } = await world(t);
   relay.send('{oops');
   relay.request(2, 'ping');
@@ -100,7 +100,7 @@ test('B09 notifications are forwarded and cause no line of output', async (t) =>
   assert.ok(notes.every((frame) => frame.stream === 0));
 });
 
-test('B10 the relay answers a line that is too large for a frame, and the next line works', async (t) => {
+test('B10 the relay rejects a line that is too large for a frame, and the next line works', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'tools/call', { x: 'x'.repeat(1_100_000) });
   relay.request(2, 'tools/list');
@@ -116,7 +116,7 @@ test('B10 the relay answers a line that is too large for a frame, and the next l
   assert.match(large.error.message, /tools\/call.*frame encode failed/);
 });
 
-test('B11 after a lost connection, every pending request is answered, none is repeated, and the relay reconnects', async (t) => {
+test('B11 after a lost connection, every pending request fails, none is repeated, and the relay reconnects', async (t) => {
   const { endpoint, relay } = await world(t, () => {});
   relay.request(1, 'tools/call');
   relay.request('two', 'tools/list');
@@ -163,7 +163,7 @@ test('a short outage delays requests, and a long outage fails them', async (t) =
   assert.equal((await relay.line()).result.method, 'ping');
 });
 
-test('server-initiated requests of the endpoint are answered', async (t) => {
+test('server-initiated requests of the endpoint get a response', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'ping');
   await relay.line();
@@ -177,7 +177,7 @@ test('server-initiated requests of the endpoint are answered', async (t) => {
   assert.deepEqual([endpoint.received.at(-1).stream, endpoint.received.at(-1).flags], [0, 1]);
 });
 
-test('an empty answer ends a request without a line', async (t) => {
+test('an empty frame completes a request without a line of output', async (t) => {
   const { relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) frame.payload.includes('quiet') ? peer.answer(frame, '') : plain(frame, peer);
   });
@@ -188,7 +188,7 @@ test('an empty answer ends a request without a line', async (t) => {
   assert.deepEqual(relay.lines, []);
 });
 
-test('a new endpoint gets the handshake again, transparently for the client', async (t) => {
+test('a new endpoint receives the handshake again, transparently for the client', async (t) => {
   const { endpoint, relay } = await world(t);
   const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: { elicitation: {} } } };
   relay.send(initialize);
@@ -216,7 +216,7 @@ test('a client that starts before its endpoint waits for it', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('without an endpoint for 30 s, the request is answered and the exit code is 1', async (t) => {
+test('without an endpoint for 30 s, the request fails and the exit code is 1', async (t) => {
   const relay = new Relay(t, ['--unix', t.path('none')]);
   relay.request(1, 'initialize');
   assert.equal(await relay.exit, 1);
@@ -247,7 +247,7 @@ test('the relay performs the handshake of a hypervisor\'s hybrid socket', async 
   assert.equal(endpoint.peer.meta, 'BULKHEAD_META:someone_else');
 });
 
-test('a thousand requests at once are sent in order', async (t) => {
+test('a thousand concurrent requests are sent in order', async (t) => {
   const { endpoint, relay } = await world(t);
   for (let i = 1; i <= 1000; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(i) });
   await until('a thousand answers', () => relay.lines.length === 1000);
@@ -255,8 +255,8 @@ test('a thousand requests at once are sent in order', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// The endpoint is an independent implementation of the frames. If the next frame can be found, only
-// the invalid frame is rejected; otherwise the connection ends.
+// The endpoint is an independent implementation of the frames. If the start of the next frame is
+// known, only the invalid frame is rejected. Otherwise the connection is closed.
 test('B02 rejected frames and ten million random bytes from an independent endpoint', async (t) => {
   const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
   let heard = '';
@@ -291,7 +291,8 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
 }, { timeout: 120_000 });
 
-// Waits until measure() has returned the same value for a while; the duration is not checked.
+// Waits until measure() has returned the same value for a while. The time this takes is not
+// checked.
 async function standstill(what, measure) {
   let before = -1;
   let same = 0;
@@ -319,7 +320,7 @@ test('if a client stops reading, the endpoint\'s socket fills up and nothing is 
   const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
   assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
   assert.equal(relay.child.exitCode, null);
-  // The client's input is forwarded even while the client does not read.
+  // The client's input is forwarded even while the client reads no output.
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
   await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
   relay.memoryWithin(6144);
@@ -335,7 +336,7 @@ test('if a client stops reading, the endpoint\'s socket fills up and nothing is 
   assert.equal(relay.stderr, '');
 }, { timeout: 90_000 });
 
-test('a blocked relay still ends on a signal and with its client', async (t) => {
+test('a blocked relay still exits on a signal and with its client', async (t) => {
   for (const way of ['SIGTERM', 'client']) {
     const endpoint = await new FrameEndpoint(t.path(way)).start();
     t.defer(() => endpoint.stop());
@@ -353,7 +354,7 @@ test('a blocked relay still ends on a signal and with its client', async (t) => 
   }
 }, { timeout: 60_000 });
 
-test('a client that reads late, after the end of its input, still gets all output', async (t) => {
+test('a client that reads late, after closing the relay\'s input, still gets all output', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -362,14 +363,14 @@ test('a client that reads late, after the end of its input, still gets all outpu
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than the time limit for the last write without a reader
+  await sleep(2500); // longer than the timeout for the last write without a reader
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
   assert.deepEqual(relay.lines.map((line) => JSON.parse(line).id), [1, 2, 3]);
 });
 
-test('if an endpoint ends while the client does not read, received answers are printed and other requests fail', async (t) => {
+test('if an endpoint exits while the client does not read, received responses are printed and other requests fail', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -394,7 +395,7 @@ test('if an endpoint ends while the client does not read, received answers are p
 }, { timeout: 60_000 });
 
 test('an endpoint that does not read blocks the client, and nothing is rejected or lost', async (t) => {
-  // 45 MB each. The first case has more requests than the in-flight limit.
+  // Each case sends 45 MB. The first has more requests than the in-flight limit.
   for (const [count, size] of [[9000, 5000], [50, 900_000]]) {
     let stalled = true;
     const endpoint = await new FrameEndpoint(t.path(`${count}`), (frame, peer) => {
@@ -415,7 +416,7 @@ test('an endpoint that does not read blocks the client, and nothing is rejected 
   }
 }, { timeout: 120_000 });
 
-test('of ten thousand unanswered small requests, those beyond 4096 wait in the client', async (t) => {
+test('of ten thousand small pending requests, those beyond 4096 wait in the client', async (t) => {
   const asked = [];
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) asked.push([frame, peer]);
@@ -458,7 +459,7 @@ test('doctor passes a correct endpoint and explains faults', async (t) => {
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Check that the gateway runs/);
 });
 
-// Each fault is reported once, and later checks report only their own findings.
+// Each fault is reported once. Later checks report only other faults.
 test('doctor distinguishes the faults of an endpoint', async (t) => {
   const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
   const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
@@ -488,7 +489,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
   }
 });
 
-// Creates the socket of a virtual machine monitor; `answer` is its reply to the handshake.
+// Creates the socket of a virtual machine monitor. `answer` handles the handshake.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
     socket.on('error', () => {});
@@ -504,7 +505,7 @@ const doctorOf = async (t, args, command = [relayProgram]) => {
   return { code, out: relay.lines.join('\n') };
 };
 
-test('doctor runs the handshake of a hybrid socket and reports which side did not answer', async (t) => {
+test('doctor performs the handshake of a hybrid socket and reports which side did not respond', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('inner')).start();
   t.defer(() => endpoint.stop());
   const silent = await monitor(t, 'closes', (socket) => socket.end());
@@ -542,7 +543,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   }).start();
   t.defer(() => endpoint.stop());
   assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was rejected: .*-32600.*\n.*policy rejects/);
-  // The socket belongs to another user. Root may connect to any socket, so the test changes to
+  // The socket belongs to another user. Root may connect to any socket, so the test switches to
   // another user.
   const program = t.path('relay');
   copyFileSync(relayProgram, program);

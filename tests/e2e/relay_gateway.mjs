@@ -1,5 +1,5 @@
-// The complete path: the official client, bulkhead-relay as its server, frames over a Unix socket,
-// the gateway, and a server behind the gateway.
+// Tests the complete path: the official client, bulkhead-relay as its server, frames over a Unix
+// socket, the gateway, and a server behind the gateway.
 import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -56,7 +56,8 @@ test('the official client can use lists, calls, progress, list_changed and elici
   assert.ok(!(await call(client, 'say')).isError);
   const steps = [];
   await call(client, 'slow', { onprogress: (step) => steps.push(step.progress) });
-  // The client drops progress that it reads together with the answer, so the next test counts it.
+  // The client drops progress notifications that it reads together with the response, so the next
+  // test counts them.
   assert.ok(steps.length >= 1 && steps[0] === 1, `${steps}`);
   await call(client, 'grow');
   await until('list_changed', () => changes > 0);
@@ -66,7 +67,7 @@ test('the official client can use lists, calls, progress, list_changed and elici
   await client.ping();
 });
 
-test('progress arrives before its answer and completely', async (t) => {
+test('all progress arrives before the response', async (t) => {
   const { socket } = await start(t);
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -76,7 +77,7 @@ test('progress arrives before its answer and completely', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('a cancelled call ends, and the relay ends with its input', async (t) => {
+test('a cancelled call completes, and the relay exits when its input is closed', async (t) => {
   const { socket } = await start(t);
   const client = await connect(t, socket);
   const cancel = new AbortController();
@@ -107,11 +108,12 @@ test('if the gateway is killed and restarted, pending calls fail once and the cl
   const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
-    // The endpoint may have outlived the server briefly; then it reported the server's end.
+    // The endpoint may briefly have outlived the server. In that case it reported that the server
+    // had exited.
     assert.match(error.message, /tools\/call: connection closed|server "up"/);
     assert.ok([-32001, -32603].includes(error.code), error.message);
   }
-  // The endpoint ends shortly after the supervisor and accepts connections until then.
+  // The endpoint exits shortly after the supervisor, and accepts connections until then.
   await until('all of the gateway has ended', () => !below.some(alive));
   await until('the relay has noticed', () => client.relayLog.trim().endsWith('reconnecting'));
   const again = new Gateway(t.dir, profile, { listen: null });
@@ -136,7 +138,7 @@ test('if only the gateway\'s endpoint crashes, the socket stays open and the cli
   assert.ok(!(await call(client, 'say')).isError);
 });
 
-test('if a client does not read, each call has one answer after the gateway\'s time-out, and the client continues', async (t) => {
+test('if a client does not read, each call has one response after the gateway\'s timeout, and the client continues', async (t) => {
   const { socket, gateway } = await start(t, { write_timeout_ms: 500 });
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -159,7 +161,7 @@ test('if a client does not read, each call has one answer after the gateway\'s t
   assert.equal(await relay.end(), 0, relay.stderr);
 }, { timeout: 60_000 });
 
-test('many relays can send calls at once', async (t) => {
+test('many relays can send calls concurrently', async (t) => {
   const { socket } = await start(t);
   const clients = await Promise.all(Array.from({ length: 16 }, () => connect(t, socket)));
   const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 25 }, () => call(client, 'say'))));

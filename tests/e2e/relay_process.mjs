@@ -1,4 +1,4 @@
-// Runs a relay like a client: lines in, lines out.
+// Runs a relay as a client would: sends lines and receives lines.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,7 @@ import { assert, build, sanitized, until } from './lib.mjs';
 export const relayProgram = process.env.BULKHEAD_RELAY ?? join(build, 'bin/bulkhead-relay');
 
 export class Relay {
-  // command: a command that is run instead of the relay.
+  // command: is run instead of the relay.
   constructor(t, args, command) {
     const [program, ...rest] = command ?? [relayProgram, ...args];
     this.lines = [];
@@ -34,11 +34,11 @@ export class Relay {
     await until('a line of the relay', () => this.lines.length > 0, ms);
     return JSON.parse(this.lines.shift());
   }
-  // Returns the memory in KiB: the current use, or the maximum (VmHWM).
+  // Returns the memory in KiB: the current value, or the maximum with VmHWM.
   resident(field = 'VmRSS') {
     return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))[1]);
   }
-  // Checks the memory limit stated in docs/relay.md.
+  // Checks the memory limit in docs/relay.md.
   memoryWithin(most) {
     const peak = this.resident('VmHWM');
     if (!sanitized) assert.ok(peak <= most, `${peak} KiB of memory`);

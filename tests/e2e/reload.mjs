@@ -1,4 +1,4 @@
-// Hot reload through the service socket, SIGHUP and the connector API. Each test runs with
+// Tests hot reload through the service socket, SIGHUP and the connector API. Each test runs with
 // compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
@@ -19,7 +19,7 @@ const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/
 
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
 
-// A plugin with a tool that takes two seconds and a fast tool.
+// A plugin with a tool that takes two seconds and a tool that returns immediately.
 const slowTools = join(build, 'core/plugin/testing_plugins/plugins/unfinished.so');
 
 both('a reload that changes a tools plugin loses no call', async (t, args) => {
@@ -117,7 +117,7 @@ both('SIGHUP and bulkhead reload are equivalent; changes that need a restart are
   assert.deepEqual(await client.toolNames(), ['one__a']);
 });
 
-both('A12 an in-flight call of a removed server is answered', async (t, args) => {
+both('A12 an in-flight call of a removed server completes', async (t, args) => {
   const log = t.path('log');
   const slow = fake('--tool', 'a', '--delay', 'a=1500', '--log', log);
   const stuck = fake('--tool', 'b', '--hang', 'tools/call');
@@ -134,7 +134,7 @@ both('A12 an in-flight call of a removed server is answered', async (t, args) =>
   await until('its process has ended', () => !alive(lastPid(log)));
 });
 
-// Fault: while a server is being replaced, its tools are missing or calls to it fail.
+// Fault: while a server is replaced, its tools are missing or calls to it fail.
 both('pain-18 a changed server is replaced without an outage', async (t, args) => {
   const [log, fresh] = [t.path('log'), t.path('fresh')];
   const definition = (...more) => fake('--tool', 'a', '--init-delay', 400, ...more);
@@ -164,9 +164,9 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
   await until('the old process has ended', () => !alive(old));
 });
 
-// Fault: after a reload, calls use the folder of another instance, or are never answered. All
-// instances of a plugin share a compartment, where their positions change with the profile.
-both('two instances of a plugin keep their folders, regardless of their order', async (t, args) => {
+// Fault: after a reload, calls use the directory of another instance or have no response. All
+// instances of a plugin share a compartment, and the profile determines their order.
+both('two instances of a plugin keep their directories, regardless of their order', async (t, args) => {
   const use = (name) => {
     mkdirSync(t.path(name), { recursive: true });
     writeFileSync(join(t.path(name), 'who.txt'), `this is ${name}`);
@@ -176,8 +176,8 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   const gateway = await t.gateway({ limits: { call_timeout_ms: 5000 }, tools: { notes } }, { args });
   const client = await t.http(gateway);
   const wrong = [];
-  // Each answer must come from the instance's own folder. Calls may fail until the next process is
-  // ready.
+  // Each response must come from the instance's own directory. Calls may fail until the new process
+  // is ready.
   const check = async (name) => {
     const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
     if (result instanceof Error) {
@@ -197,8 +197,8 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   }
 });
 
-// Fault: a changed secret or option takes effect only after the server is removed and added, or the
-// old catalogue stays.
+// Fault: a changed secret or option takes effect only after the server was removed and added again,
+// or the catalogue is not updated.
 both('pain-20 tool lists follow the profile, without unnecessary new connections', async (t, args) => {
   const log = t.path('log');
   const server = fake('--tool', 'a', '--tool', 'b', '--log', log);
@@ -286,7 +286,7 @@ both('metrics are served over TCP if configured, and nothing else at this addres
   await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
   for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
   assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
-  // A web page whose own name resolves to 127.0.0.1 for a while.
+  // Simulates a web page whose host name temporarily resolves to 127.0.0.1.
   const asked = (Host) => new Promise((done) => request({ port, host: '127.0.0.1', path: '/metrics', headers: { Host } }, (res) => { res.resume(); done(res.statusCode); }).end());
   assert.equal(await asked('evil.example:9464'), 403);
   assert.equal(await asked(`localhost:${port}`), 200);
@@ -304,8 +304,8 @@ both('the service socket rejects processes that the gateway has started', async 
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const { socket } = await statusOf(gateway);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  // A server that sends a request. A sandbox would hide the socket, so the server has none, and the
-  // socket's own check must reject the request.
+  // A server that sends a request to the service socket. A sandbox would hide the socket, so the
+  // server has none, and the check of the socket itself must reject the request.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
   await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
   await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);

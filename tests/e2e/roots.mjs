@@ -1,5 +1,5 @@
-// MCP roots: off, a static list, or those of each client. Each test runs with compartments and with
-// --single-process.
+// Tests MCP roots: off, a static list, or the roots of each client. Each test runs with
+// compartments and with --single-process.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, processesWith, program, run, show, test, until } from './lib.mjs';
@@ -14,7 +14,7 @@ const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 const received = (log, part) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(part));
 // Returns the capabilities of each initialize request that the server received.
 const declared = (log) => received(log, '"initialize"').map((line) => JSON.parse(line.slice(2)).params.capabilities);
-// A server whose tool `ask` returns the answer to its roots/list.
+// A server whose tool `ask` returns the response to its roots/list request.
 const server = (log, keys = {}) => ({ ...fake('--tool', 'ask', '--ask', 'ask={"method":"roots/list"}', '--log', log), ...keys });
 const client = (t, gateway, root) =>
   root === undefined
@@ -50,7 +50,7 @@ both('clients with and without roots share a server unless roots are per-client'
   assert.equal(await rootsOf(plain, 'own__ask'), -32601);
   assert.deepEqual(rooted.asks.map((request) => request.method), ['roots/list']);
   assert.equal(plain.asks.length, 0);
-  // Each server has one process for all clients; `own` has one more, for the client with roots.
+  // Each server has one process for all clients. `own` has a second one for the client with roots.
   assert.deepEqual([off, fixed, own].map((log) => processesWith(log).length), [1, 1, 2]);
   assert.deepEqual(declared(off), [{}]);
   assert.deepEqual(declared(fixed), [{ roots: { listChanged: true } }]);
@@ -105,7 +105,7 @@ both('status and doctor name a server that requests roots while they are off', a
   assert.equal(await rootsOf(await client(t, gateway, 'file:///mine'), 'asks__ask'), -32601);
   assert.deepEqual(await named(), ['asks', 'eager', 'fixed']);
   assert.match(cli(gateway, 'status'), /^ +asks .* requests roots; roots is "off"$/m);
-  // `asks` requests roots only in the running gateway; in the file, `fixed` has been corrected.
+  // `asks` requests roots only in the running gateway, and `fixed` is corrected in the file.
   const profile = JSON.parse(readFileSync(gateway.config, 'utf8'));
   Object.assign(profile.mcpServers.fixed, { roots: 'static', root_folders: ['/a'] });
   writeFileSync(gateway.config, JSON.stringify(profile));

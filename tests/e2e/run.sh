@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh SCRIPT.mjs [ARGS]: runs a test script with the Node 22 of tests/npm. Exit 77: skipped.
+# run.sh SCRIPT.mjs [ARGS]: runs a test script with the Node 22 of tests/npm. Exits with 77 if the
+# test is skipped.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)

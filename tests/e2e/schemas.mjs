@@ -1,5 +1,6 @@
-// What the gateway itself composes is valid at the client's revision: openings, lists, errors,
-// notifications. The matrix checks what it forwards.
+// Tests that messages composed by the gateway itself are valid at the client's revision: responses
+// to initialize and server/discover, lists, errors and notifications. The matrix checks forwarded
+// messages.
 import { writeFileSync } from 'node:fs';
 import { CheckedWire, REVISIONS, schemaCheck } from '../fixtures/schema_check.mjs';
 import { Streamable } from '../matrix/channels.mjs';
@@ -48,8 +49,8 @@ test('the checker accepts valid messages of each revision and rejects others', a
   assert.match(check.errors(error(undefined), 'tools/list').join(), /UnsupportedProtocolVersionError/);
 });
 
-// A server whose lists have items of every kind, and whose calls fail in several ways; another does
-// not start.
+// Returns a profile with a server whose lists contain items of every kind and whose calls fail in
+// several ways, and with a server that does not start.
 function profile(t) {
   writeFileSync(t.path('gone'), '');
   const up = fake('--tool', 'a', '--tool', 'grow', '--add', 'grow=grown', '--tool', 'hang', '--hang', 'tool:hang', '--tool', 'die', '--die', 'die',
@@ -57,7 +58,7 @@ function profile(t) {
   return { mcpServers: { up: { ...up, timeout_ms: 1000 }, gone: fake('--tool', 'b', '--fail-while', t.path('gone')) } };
 }
 
-// Sends a request; what comes back is checked by the wire, so errors are results here.
+// Sends a request. The wire checks the response, so an error also counts as a result.
 const attempt = (client, method, params) => client.call(method, params).catch((error) => {
   if (error.code === undefined) throw error;
   return error;
@@ -92,7 +93,7 @@ async function exercise(client) {
   assert.deepEqual(Object.entries(codes).filter(([, code]) => code === 'ok'), []);
 }
 
-// Returns a wire that gets all messages of a client.
+// Returns a wire that receives all messages of a client.
 function tapped(client, check) {
   const wire = new CheckedWire(check);
   const [message, finished, incoming] = ['message', 'finished', 'incoming'].map((name) => client[name].bind(client));
@@ -132,7 +133,7 @@ for (const revision of SESSIONS) {
   }
 }
 
-// Requests that no valid client sends: the status and the error of each.
+// Sends requests that no valid client sends. Returns the status and the error of each.
 async function invalidRequests(channel, wire) {
   const META = 'io.modelcontextprotocol/';
   const meta = (version) => ({ [`${META}protocolVersion`]: version, [`${META}clientCapabilities`]: {} });

@@ -1,5 +1,5 @@
-// Canary secrets: credentials of every kind, literal and by ${env:..}, in a run in which everything
-// fails. All places that must not contain them are then searched.
+// Tests that secrets do not leak. The run uses credentials of every kind, literal and as ${env:..},
+// and everything in it fails. All places that must not contain the secrets are then searched.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { statusOf } from './status.mjs';
 
 const root = process.getuid() === 0;
 
-// Each half is searched for separately, so that truncated text cannot hide a secret.
+// The halves of each secret are searched for separately, so that truncated text is found too.
 class Canaries {
   all = new Map(); // name -> value
   make(name) {
@@ -27,7 +27,7 @@ class Canaries {
   }
 }
 
-// Yields the writable memory of a process in pieces. Yields nothing if the process has ended.
+// Yields the writable memory of a process in parts. Yields nothing if the process has exited.
 function* memoryOf(pid) {
   let maps, fd;
   try {
@@ -50,7 +50,7 @@ function* memoryOf(pid) {
         try {
           got = readSync(fd, buffer, 0, buffer.length, at);
         } catch {
-          break; // not readable, even by root (such as [vvar])
+          break; // not readable even by root (such as [vvar])
         }
         yield buffer.subarray(0, got);
       }
@@ -65,7 +65,7 @@ function inMemory(canaries, pid) {
   return [...found].sort();
 }
 
-// Returns undefined if the process has ended or only root may read the file.
+// Returns undefined if the process has exited or only root may read the file.
 function readProc(pid, what) {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -79,7 +79,7 @@ const argumentsOf = (pid) => readProc(pid, 'cmdline');
 const environmentOf = (pid) => readProc(pid, 'environ');
 const quietly = (promise) => promise.then((value) => JSON.stringify(value), (error) => `${error.message} ${JSON.stringify(error.error ?? '')} ${error.body ?? ''}`);
 
-// Starts servers of every kind; all but three fail.
+// Starts servers of every kind. All but three fail.
 async function world(t, canaries) {
   const env = {};
   const by_env = (name) => {
@@ -165,7 +165,7 @@ test('canary secrets appear only where they are needed', async (t) => {
 
   const { compartments, servers } = await statusOf(gateway);
   assert.ok(servers.filter((server) => server.state !== 'ready').length >= 5, 'things have failed');
-  const own = new Map(); // pid of a server's process -> prefix of the names of its secrets
+  const own = new Map(); // process ID of a server -> prefix of the names of its secrets
   for (const pid of descendants(gateway.pid)) {
     const given = String(argumentsOf(pid)).startsWith(fakeMcp);
     if (given) own.set(pid, canaries.in(environmentOf(pid)));
@@ -203,8 +203,8 @@ for (const args of [[], ['--single-process']]) {
       API_TOKEN: 'quebec',
       MODE: 'careful',
     };
-    // The value is written in two parts, between which the gateway may read; escaped; and cut off
-    // at the end.
+    // The value is written in two parts, between which the gateway may read, as well as escaped and
+    // truncated at the end.
     const script = [
       'printf "at start: %s.\\n" "$SOME_SETTING" >&2',
       'printf "in pieces: tango-7/f" >&2; sleep 0.3; printf "ox \\"trot\\"==.\\n" >&2',
@@ -247,7 +247,7 @@ for (const args of [[], ['--single-process']]) {
       basic: [Buffer.from(`user:${value}`).toString('base64')],
       token: [Buffer.from(`u:${value}`).toString('base64url')],
     };
-    // Written before the first request, and while a client is served.
+    // The lines are written before the first request and while a client is served.
     const write = Object.entries(lines).map(([name, pieces]) => `printf '${name}: ' >&2; ${pieces.map((piece) => `printf '${piece}' >&2`).join('; sleep 0.2; ')}; printf '.\\n' >&2`);
     const work = t.path('work');
     mkdirSync(work);

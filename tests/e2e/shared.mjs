@@ -1,5 +1,5 @@
-// Sharing one set of servers: `bulkhead stdio`, `tools` and `call` use the servers of a running
-// gateway with the same configuration.
+// Tests that `bulkhead stdio`, `tools` and `call` use the servers of a running gateway with the
+// same configuration.
 import { execFile, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const execute = promisify(execFile);
 
 const received = (log, text) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes(text)).length;
 const starts = (log) => received(log, '"method":"initialize"');
-// Two servers, each with a separate log.
+// Two servers with separate logs.
 const servers = (t, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--delay', 'slow=600000', '--log', t.path('a.log'), ...more),
   b: fake('--tool', 'fast', '--log', t.path('b.log')),
@@ -44,7 +44,7 @@ test('two stdio clients use the servers of the running gateway, each in a separa
   assert.equal(starts(t.path('b.log')), 1);
   const { clients } = await statusOf(gateway);
   assert.deepEqual(clients.map((client) => [client.transport, client.claimed_name]).sort(), [['stdio', 'editor'], ['stdio', 'terminal']]);
-  // If one client's input ends, only its session ends.
+  // If the input of one client is closed, only its session is closed.
   one.child.stdin.end();
   assert.deepEqual(await ended(one.child), { code: 0, signal: null });
   await until('one session is left', async () => (await statusOf(gateway)).sessions === 1);
@@ -98,7 +98,7 @@ for (const [what, change] of Object.entries({
   });
 }
 
-test('the working folder is not compared if no server starts in it', async (t) => {
+test('the working directory is not compared if no server starts in it', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', t.path('a.log')), cwd: t.dir } } });
   const client = await join_(t, gateway, { cwd: '/' });
   assert.deepEqual(await client.toolNames(), ['a__fast']);
@@ -161,7 +161,7 @@ test('a client survives a crash of the endpoint: one error, and its session cont
   }
 }, { timeout: 60_000 });
 
-test('when the gateway ends, its clients start another one, which ends with them', async (t) => {
+test('when the gateway exits, its clients start another one, which exits with them', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const client = await join_(t, gateway);
   assert.deepEqual((await client.toolNames()).sort(), names);
@@ -184,18 +184,19 @@ test('when the gateway ends, its clients start another one, which ends with them
   assert.equal(starts(t.path('b.log')), 3);
 }, { timeout: 60_000 });
 
-test('when the gateway ends, its clients join another one with the same configuration', async (t) => {
+test('when the gateway exits, its clients join another one with the same configuration', async (t) => {
   const { a, b } = servers(t);
   const gateway = await t.gateway({ mcpServers: { a: { ...a, cwd: t.dir }, b: { ...b, cwd: t.dir } } });
   const client = await join_(t, gateway);
   await client.toolNames();
-  // The other gateway has the same content in a different file.
+  // The other gateway has the same profile in a different file.
   const other = await t.gateway(readFileSync(gateway.config, 'utf8'), { env: gateway.env() });
   const differs = await t.gateway({ mcpServers: { c: fake('--tool', 'fast') } }, { env: gateway.env() });
   process.kill(gateway.pid, 'SIGKILL');
   gateway.mayExit = true;
   await gateway.exited;
-  // A call that was sent to an endpoint that is about to end is not repeated; the next one waits.
+  // If a call was sent to an endpoint that is about to exit, it is not repeated. The next call
+  // waits.
   const answer = await client.tool('a__fast').catch((error) => {
     assert.equal(error.code, -32001);
     return client.tool('a__fast');
@@ -233,7 +234,7 @@ const clientsSocket = (gateway) => {
   const dir = join(gateway.env().XDG_RUNTIME_DIR, 'bulkhead');
   return join(dir, readdirSync(dir).find((name) => name.endsWith('.clients')));
 };
-// Resolves with the bytes from the other side when it closes the connection.
+// Resolves with the received bytes when the other side closes the connection.
 const closes = (path, bytes) => new Promise((done, failed) => {
   const socket = connect(path);
   let got = '';
@@ -243,7 +244,7 @@ const closes = (path, bytes) => new Promise((done, failed) => {
   socket.write(bytes);
 });
 
-test('connections without the token are closed without an answer', async (t) => {
+test('connections without the token are closed without a response', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const path = clientsSocket(gateway);
   const payload = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}';
@@ -262,7 +263,8 @@ test('connections without the token are closed without an answer', async (t) => 
   assert.equal((await statusOf(gateway)).sessions, 0);
 });
 
-// A server without a sandbox runs as the user. It must not be able to join or to obtain the token.
+// A server without a sandbox runs as the user. It must not be able to join the gateway or to obtain
+// the token.
 test('a server of the gateway cannot join it', async (t) => {
   const script = t.path('server.mjs');
   writeFileSync(script, `
@@ -286,7 +288,7 @@ test('a server of the gateway cannot join it', async (t) => {
   await until('the tools are there', async () => (await client.toolNames()).includes('evil__attack'), 10_000);
   const before = (await statusOf(gateway)).calls;
   const { content } = await client.tool('evil__attack', {}, { timeout: 20_000 });
-  // The service socket rejected the command, so it did not use this gateway.
+  // The service socket has rejected the command, so the command has not used this gateway.
   assert.match(content[0].text, /access denied|fake\/fast/);
   assert.equal((await statusOf(gateway)).calls, before + 1, 'only the client\'s own call');
 }, { timeout: 60_000 });

@@ -1,5 +1,5 @@
-// G15: the measurements of the aggregator specification on this machine. Wall time on a shared
-// machine varies, so the best of three rounds counts.
+// Measures the goals of the aggregator specification on this machine (row G15). Wall time varies on
+// a shared machine, so the best of three rounds counts.
 import { assert, fake, fakeMcp, run, test } from './lib.mjs';
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
@@ -15,7 +15,7 @@ async function best(rounds, body) {
   return least;
 }
 
-test('G15 ten servers start, answer concurrent calls and a long list, and add latency within the goals', async (t) => {
+test('G15 the start of ten servers, concurrent calls, a long list and the added latency are within the goals', async (t) => {
   const mcpServers = {};
   for (let i = 0; i < 10; ++i) mcpServers[`s${i}`] = fake('--tools', 12);
   const started = process.hrtime.bigint();

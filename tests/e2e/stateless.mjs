@@ -1,5 +1,5 @@
-// Clients of MCP 2026-07-28 over HTTP and stdio, in front of servers of revisions with sessions and
-// of builtin tools.
+// Tests clients of MCP 2026-07-28 over HTTP and stdio, with builtin tools and with servers of the
+// revisions with sessions.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
@@ -20,7 +20,7 @@ const meta = (more = {}) => ({
 });
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
 
-// The headers that mirror the body.
+// Returns the headers that repeat values of the body.
 function headersOf(method, params) {
   const name = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri }[method];
   return {
@@ -32,7 +32,7 @@ function headersOf(method, params) {
   };
 }
 
-// A client that sends single requests, each with its own _meta, over HTTP.
+// A client that sends independent requests over HTTP, each with its own _meta.
 class Http {
   constructor(client) {
     this.client = client;
@@ -112,13 +112,14 @@ for (const [mode, args] of modes) {
     assert.equal(called.answer.result.content[0].text, 'fake/x');
     assert.equal(called.answer.result.resultType, 'complete');
     assert.equal(called.answer.result.ttlMs, undefined);
-    // The server sees a request of its own revision: without the members for the gateway.
+    // The server receives a request of its own revision, without the members that are intended for
+    // the gateway.
     const [got] = lines(log, '<', 'tools/call');
     assert.deepEqual(Object.keys(got.params._meta), ['traceparent']);
     assert.deepEqual(got.params.arguments, { n: 1 });
     assert.deepEqual(lines(log, '<', 'initialize')[0].params.capabilities, {});
 
-    // A _meta of the server is not changed.
+    // The gateway does not change _meta of a server.
     const own = await http.result('tools/call', { name: 'a__own' });
     assert.deepEqual(own._meta, { k: 1 });
     assert.equal(own.resultType, 'complete');
@@ -206,7 +207,7 @@ for (const [mode, args] of modes) {
     ]);
     assert.deepEqual(both.map((result) => result.resultType), [undefined, 'complete', undefined, 'complete']);
     assert.deepEqual(both.map((result) => result.echo.who), ['old', 'new', 'old2', 'new2']);
-    // A server that runs per client is started once for the requests without a session.
+    // For requests without a session, a per-client server is started only once.
     for (let n = 0; n < 5; ++n) assert.equal((await http.result('tools/call', { name: 'alone__y' })).content[0].text, 'fake/y');
     assert.equal((await old.tool('alone__y')).content[0].text, 'fake/y');
     assert.ok(lines(t.path('alone'), '<', 'initialize').length <= 3, 'one for lists, one per kind of client');
@@ -295,13 +296,13 @@ for (const [mode, args] of modes) {
     assert.equal(got[0].params.notifications.toolsListChanged, true);
     assert.ok(got[0].params.notifications.resourceSubscriptions.includes(uri));
     assert.ok(!got[0].params.notifications.resourceSubscriptions.includes('bulkhead://none/x'));
-    // A client of another generation makes the changes.
+    // A client of the other generation makes the changes.
     const old = await t.http(gateway);
     await old.tool('a__touch');
     await old.tool('b__grow');
     const told = (method) => got.filter((one) => one.method === method);
     await until('both changes arrive', () => told('notifications/resources/updated').length >= 1 && told('notifications/tools/list_changed').length >= 1);
-    // The fixture accepts a subscription to any URI, and reports an update of it at once.
+    // The fixture accepts a subscription to any URI, and immediately reports an update.
     const watched = told('notifications/resources/updated').map((one) => one.params.uri);
     assert.ok(watched.includes(uri) && watched.every((one) => [uri, 'bulkhead://a/mem://none'].includes(one)), show(watched));
     // The list of a server may also have changed because the server has just started.
@@ -314,7 +315,8 @@ for (const [mode, args] of modes) {
     const rows = () => records.rows("SELECT decision FROM mcp_calls WHERE method = 'subscriptions/listen' ORDER BY id");
     await until('its start and end are recorded', async () => (await rows()).length === 2);
 
-    // On a pipe: two at a time, and the result when the gateway stops.
+    // On stdio, two subscriptions can be open at the same time, and their results are sent when the
+    // gateway stops.
     const pipe = await t.stdio(profile, { initialize: false, args: [...args, '--own'] });
     await pipe.call('tools/list', { _meta: meta() }); // waits for the servers, whose start is a change
     const first = pipe.request('subscriptions/listen', { notifications: { toolsListChanged: true }, _meta: meta() }, { id: 1 });
@@ -332,7 +334,7 @@ for (const [mode, args] of modes) {
   test(`the SDK's client, pinned to the revision, over HTTP and stdio, ${mode}`, async (t) => {
     const profile = { mcpServers: { a: fake('--tool', 'x', '--resource', 'mem://r', '--prompt', 'p'), b: fake('--tool', 'y') } };
     const gateway = await t.gateway(profile, { args });
-    // `bulkhead stdio` joins the running gateway, or has its own servers.
+    // `bulkhead stdio` joins the running gateway, or runs its own servers.
     const [command, words, { env, cwd }] = gateway.stdioCommand();
     const pipe = (...more) => new StdioClientTransport({ command, args: [...words, ...more], env, cwd, stderr: 'pipe' });
     for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe(), pipe('--own')]) {
@@ -349,7 +351,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('on a pipe, requests that a crash of the endpoint interrupts get an error, and the next ones are answered', async (t) => {
+test('on stdio, requests that a crash of the endpoint interrupts fail, and later requests succeed', async (t) => {
   const log = t.path('log');
   const gateway = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } });
   const [command, words, options] = gateway.stdioCommand();

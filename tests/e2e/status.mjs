@@ -1,4 +1,4 @@
-// Queries of a running gateway. Each test has a private runtime folder.
+// Queries a running gateway. Each test has a private runtime directory.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import { program } from './gateway.mjs';
 
 const execute = promisify(execFile);
 
-// Returns the parsed output of `bulkhead status --json` for one gateway.
+// Returns the parsed output of `bulkhead status --json` for a gateway.
 export async function statusOf(gateway) {
   const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 10_000 });
   const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);
@@ -14,7 +14,7 @@ export async function statusOf(gateway) {
   return found;
 }
 
-// Sends one request to the gateway's service socket, like curl --unix-socket.
+// Sends a request to the gateway's service socket, as curl --unix-socket would.
 export async function ask(gateway, method, path, body) {
   const { socket } = await statusOf(gateway);
   return new Promise((done, failed) => {

@@ -1,5 +1,5 @@
-// Structured results: the official client validates the structuredContent of each builtin tool with
-// an outputSchema, and text and structured content are equivalent.
+// Tests structured results. The official client validates structuredContent of each builtin tool
+// that has an outputSchema, and text and structured content must be equivalent.
 import { createServer } from 'node:http';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test } from './lib.mjs';
@@ -25,7 +25,7 @@ async function connected(t, tools) {
   return { listed, call, uncalled };
 }
 
-// Returns the data that a model needs to choose a tool and to fill in its arguments.
+// Returns what a model needs to choose a tool and to fill in its arguments.
 function described({ name, title, description, annotations, inputSchema }) {
   assert.match(description, /^[A-Z][^]{20,299}\.$/, name);
   assert.ok(title.length <= 40 && annotations.title === title, name);

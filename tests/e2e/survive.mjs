@@ -1,5 +1,5 @@
-// Clients continue after crashes of the endpoint: over stdio and HTTP, with the official client and
-// with a client that sees raw bytes.
+// Tests that clients continue after crashes of the endpoint, over stdio and HTTP, with the official
+// client and with a raw client.
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const types = await importFromNpm(`${sdk}/types.js`);
 const URI = 'fake://thing';
 const lost = /endpoint was restarted.*may have run.*not retried/;
 
-// The server behind the gateway. All its processes write to one log.
+// The server behind the gateway. All its processes write to the same log.
 const server = (log, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--tool', 'touch', '--tool', 'grow', '--resource', URI, '--delay', 'slow=600000',
     '--capabilities', '{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}',
@@ -100,7 +100,7 @@ test('the official client over HTTP keeps its subscription and log level', async
   await surviveOnce(official, gateway, log, (error) => assert.ok(error instanceof Error));
 });
 
-// A client that sees raw bytes gets exactly one line for every request.
+// A raw client receives exactly one line for each request.
 test('one client survives twenty crashes of the endpoint', async (t) => {
   const log = t.path('log');
   const { command, args, options, at } = spawned(t, { mcpServers: server(log), limits: { retry_min_ms: 20, retry_max_ms: 100 } });
@@ -135,7 +135,7 @@ test('one client survives twenty crashes of the endpoint', async (t) => {
   assert.equal(new Set(ids).size, ids.length, 'no id is answered twice');
 }, { timeout: 120_000 });
 
-// A client that writes and reads arbitrary bytes.
+// A client that can write and read any bytes.
 class Raw {
   lines = [];
   constructor({ command, args, options }) {
@@ -148,7 +148,7 @@ class Raw {
     });
     this.exited = ended(this.child).then(({ code }) => code);
   }
-  // Resolves when the gateway (or a small buffer in between) has accepted the text.
+  // Resolves when the gateway, or a small buffer before it, has accepted the text.
   write(text) {
     return new Promise((done) => this.child.stdin.write(text, done));
   }
@@ -182,7 +182,7 @@ class Raw {
   }
 }
 
-const LARGE = 8 << 20; // more than the buffers of a pipe or socket
+const LARGE = 8 << 20; // more than the buffers of a pipe or socket can hold
 
 test('only a line that was partly read is lost', async (t) => {
   const log = t.path('log');
@@ -219,7 +219,7 @@ test('a line that was partly written is terminated, and its request gets an erro
   assert.equal(await client.close(), 0);
 }, { timeout: 60_000 });
 
-test('an endpoint that repeatedly fails to start ends the session with the reason', async (t) => {
+test('if the endpoint repeatedly fails to start, the session is closed with the reason', async (t) => {
   const plugins = t.path('plugins');
   cpSync(join(build, 'lib/bulkhead/plugins'), plugins, { recursive: true });
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
@@ -233,7 +233,7 @@ test('an endpoint that repeatedly fails to start ends the session with the reaso
   assert.match(client.stderr, /5 times before it was ready.*transport-stdio/);
 });
 
-test('a client whose handshake was not answered gets an error', async (t) => {
+test('a client whose handshake is interrupted gets an error', async (t) => {
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
   const client = new StdioClient(command, args, { ...options, initialize: false });
   t.defer(() => client.close());

@@ -1,5 +1,5 @@
-// The session database: its contents, the commands that read it, and the detection of changes to
-// its files.
+// Tests the session database: its contents, the commands that read it, and the detection of changes
+// to its files.
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -142,7 +142,7 @@ for (const place of ['compartments', 'single-process']) {
       assert.equal(empty.prepare(`SELECT count(*) AS n FROM ${table}`).get().n, 0);
     }
     empty.close();
-    // The printed schema matches the file, column by column.
+    // The printed schema must match the file, column by column.
     const columns = (db, table) => db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all().map(({ name }) => name);
     const fresh = new DatabaseSync(':memory:');
     fresh.exec(stdout);
@@ -164,7 +164,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.unsigned_rows, 0);
     assert.ok(report.checkpoints >= 2, show(report));
     assert.match((await records.verify()).stdout, /: intact\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
-    // The key is stored outside all plugin folders.
+    // The key is stored outside all plugin directories.
     assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
     assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
     const file = records.files()[0];
@@ -177,7 +177,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(named.stdout, /mcp_calls id 7/);
   });
 
-  test(`removed rows at the end are detected if they were signed (${place})`, async (t) => {
+  test(`rows removed from the end are detected if they were signed (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
@@ -298,7 +298,7 @@ for (const place of ['compartments', 'single-process']) {
     for (const name of ['plain', 'equals', 'units', 'slash', 'one']) assert.equal(kept[name], '***', name);
     assert.deepEqual(JSON.parse(kept.nested), { deep: '["***"]' });
     assert.equal(kept.form, 'q=***&r=1');
-    // The secret must not appear after any number of escape levels is removed.
+    // The secret must not appear, however many levels of escaping are removed.
     const plain = (text) => {
       for (let i = 0; i < 6; ++i) {
         text = text
@@ -362,7 +362,7 @@ for (const place of ['compartments', 'single-process']) {
     await assert.rejects(client.tool('local__no'));
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 3);
     const names = ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
-    // Returns the cells by header: each cell begins below its header, except MS, which ends there.
+    // Returns the cells by header. Each cell begins below its header, except that MS ends there.
     const calls = async (...words) => {
       const { stdout } = await records.command('calls', ...words);
       const [header, ...lines] = stdout.trimEnd().split('\n');
@@ -482,7 +482,7 @@ for (const place of ['compartments', 'single-process']) {
   }, { timeout: 120_000 });
 }
 
-test('the session database has a private compartment with access to its folder only', async (t) => {
+test('the session database has a private compartment with access only to its directory', async (t) => {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'ok') },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
@@ -514,7 +514,7 @@ test('a killed writer is restarted; unwritten records show as a gap', async (t) 
     const one = await pidOf();
     return one?.state === 'running' && one;
   });
-  await new Promise((done) => setTimeout(done, 600)); // the plugin has received the records but not written them yet
+  await new Promise((done) => setTimeout(done, 600)); // the plugin has received the records but has not written them yet
   process.kill(pid, 'SIGKILL');
   await until('it runs again', async () => {
     const one = await pidOf();
@@ -539,7 +539,7 @@ test('kill -9 of all processes damages nothing', async (t) => {
     const gateway = await t.gateway(profile, { env: { XDG_STATE_HOME: state } });
     const client = await t.http(gateway);
     for (let i = 0; i < 40; ++i) await client.tool('local__ok', { round, i });
-    // There is no key to verify with before the first signature.
+    // Before the first signature, there is no key for the verification.
     await until('something is signed', () => existsSync(join(state, 'bulkhead/audit/supervisor/public-key')));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');
@@ -553,7 +553,7 @@ test('kill -9 of all processes damages nothing', async (t) => {
 
 const full = { records: { plugin: 'telemetry-sqlite', mode: 'full', checkpoint_rows: 50 } };
 for (const args of [[], ['--single-process']]) {
-  test(`full: an answer is recorded with its intent before it is sent ${args}`, async (t) => {
+  test(`full: a response is recorded with its intent before it is sent ${args}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { args });
     const records = new Records(gateway);
     const client = await t.http(gateway);
@@ -571,7 +571,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('full: kill -9 of all processes loses no answered call', async (t) => {
+test('full: kill -9 of all processes loses no call that has a response', async (t) => {
   const rounds = Number(process.env.TELEMETRY_ROUNDS ?? 3);
   const state = t.path('state');
   let lost = 0;
@@ -579,7 +579,7 @@ test('full: kill -9 of all processes loses no answered call', async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { env: { XDG_STATE_HOME: state } });
     const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const answered = [];
-    // The calls continue until the gateway has ended.
+    // Calls are made until the gateway has exited.
     const calling = clients.map(async (client, c) => {
       for (let i = 0, runs = true; runs; ++i) {
         const key = `${round}-${c}-${i};`;
@@ -638,7 +638,7 @@ test('without a session database, inspect reports how to enable it', async (t) =
   assert.match(refused.stderr, /no session database found in [^]*\n {4}\[telemetry\.records\]\n {4}plugin = "telemetry-sqlite"\n/);
 });
 
-test('two gateways with one state folder have two chains', async (t) => {
+test('two gateways with the same state directory have two chains', async (t) => {
   const state = t.path('state');
   const profile = {
     mcpServers: { local: fake('--tool', 'ok') },
@@ -655,10 +655,10 @@ test('two gateways with one state folder have two chains', async (t) => {
   assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
 });
 
-// The endpoint is killed 20 times while clients call. Each answered call must have a row or be
-// counted in a gap.
+// The endpoint is killed 20 times while clients make calls. Each call with a response must have a
+// row or be counted in a gap.
 for (const failure of ['spill', 'block']) {
-  test(`calls answered just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
+  test(`calls that complete just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
     const gateway = await t.gateway({
       mcpServers: { local: fake('--tool', 'ok') },
       telemetry: { records: { plugin: 'telemetry-sqlite', on_failure: failure } },

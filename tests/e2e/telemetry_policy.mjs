@@ -1,4 +1,5 @@
-// Decisions of policies and users in the session database, and their replay with the current rules.
+// Tests that decisions of policies and users are stored in the session database, and that they can
+// be replayed with the current rules.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, run, show, test, until } from './lib.mjs';
@@ -32,7 +33,7 @@ const call = (client, name, args = {}, more = {}) =>
   client.tool(name, args, more).then((result) => ({ result }), (error) => ({ error }));
 const ran = (log) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
 const isCall = "FROM mcp_calls WHERE method = 'tools/call'";
-// Returns the rows of calls once there are n rows.
+// Returns the rows of calls when there are n rows.
 async function rows(records, n, columns) {
   await records.until(`SELECT count(*) ${isCall}`, (count) => count >= n);
   return records.rows(`SELECT ${columns} ${isCall} ORDER BY id`);
@@ -101,7 +102,7 @@ both('E01 to E04: decisions of policy-lists are recorded', async (t, args) => {
     ['local', 'a', 'allowed', 0], ['local', 'b', 'allowed', 1], ['local', 'c', 'denied', 0], ['old', 'a', 'denied', 0]]);
 });
 
-both('a question for human approval is recorded with its call', async (t, args) => {
+both('an approval request is recorded with its call', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' })}`);
   const answered = call(client, 'local__a', { n: 1 });
@@ -122,8 +123,8 @@ both('a question for human approval is recorded with its call', async (t, args) 
   assert.ok(gateway.pid > 0);
 });
 
-// Parses a table that the program prints into an object per line, keyed by header. Each cell begins
-// below its header.
+// Parses a table that the program prints. Returns an object per line, keyed by header. Each cell
+// begins below its header.
 function table(stdout, headers) {
   const [header, ...lines] = stdout.trimEnd().split('\n');
   const at = headers.map((name) => header.indexOf(name));

@@ -1,5 +1,5 @@
-// Reload of tools plugins in compartments: a changed file is detected, the old process finishes its
-// calls, and no call is lost.
+// Tests the reload of tools plugins in compartments: a changed file is detected, the old process
+// finishes its calls, and no call is lost.
 import { copyFileSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import net from 'node:net';
@@ -9,7 +9,7 @@ import { ask, statusOf } from './status.mjs';
 const built = join(build, 'core/plugin/testing_plugins/plugins');
 const plugins = join(build, 'lib/bulkhead/plugins');
 
-// Copies this build of the plugin "held" to the path, like an installation.
+// Copies this version of the plugin "held" to the path, as an installation would.
 function install(path, version, { exclusive = false } = {}) {
   mkdirSync(dirname(path), { recursive: true });
   const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
@@ -23,7 +23,7 @@ const copyPlugin = (name, dir) => {
   return join(dir, `${name}.so`);
 };
 const said = async (client, tool) => (await client.tool(tool)).content[0].text;
-// Starts calls; the test awaits them later.
+// Starts calls, which the test awaits later.
 const hold = (client, tools) => tools.map((tool) => {
   const call = said(client, tool);
   call.catch(() => {});
@@ -79,7 +79,7 @@ const two = (t, install_) => {
   });
 };
 
-// Fault: new calls wait until the last call of the old process has ended.
+// Fault: new calls wait until the old process has finished its last call.
 test('a changed tools plugin accepts new calls while the old process finishes its own', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
@@ -109,7 +109,7 @@ test('a changed tools plugin accepts new calls while the old process finishes it
 });
 
 // Fault: a draining process has no access to its secrets, so its last calls fail.
-test('a draining process can read its secrets until its last call has ended', async (t) => {
+test('a draining process can read its secrets until its last call is complete', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -125,7 +125,7 @@ test('a draining process can read its secrets until its last call has ended', as
   assert.equal((await answer).success, true);
 });
 
-// Fault: two processes hold a file, port or database that only one can hold.
+// Fault: two processes use a file, port or database that only one process may use.
 test('an exclusive tools plugin is drained before its new process starts, and new calls wait', async (t) => {
   const profile = two(t, { first: { exclusive: true } });
   const patient = (say) => ({ ...profile(say), limits: { drain_ms: 60000, first_list_wait_ms: 60000 } });
@@ -166,7 +166,7 @@ test('at most two processes of a tools plugin run, and no old process survives t
   });
   const states = async () => (await compartments(gateway, 'first')).map((one) => one.state);
   writeFileSync(gateway.config, JSON.stringify(profile('b')));
-  await reload(gateway); // waits for the drain, up to the time limit of a reload
+  await reload(gateway); // waits until the old process has drained, but not longer than a reload may take
   await isAt('b');
   assert.deepEqual(await states(), ['running', 'draining']);
   writeFileSync(gateway.config, JSON.stringify(profile('c')));
@@ -184,8 +184,9 @@ test('at most two processes of a tools plugin run, and no old process survives t
   }
 });
 
-// Fault: the process exits as soon as its calls end, while parts of their answers are unsent.
-test('large answers just before the end of a drained compartment arrive completely', async (t) => {
+// Fault: the process exits when its calls are complete, although parts of their responses have not
+// been sent.
+test('large responses just before the exit of a drained compartment arrive completely', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');
@@ -205,9 +206,9 @@ test('large answers just before the end of a drained compartment arrive complete
   await until('they have ended', () => old.every((pid) => !alive(pid)));
 });
 
-// A client that reads slowly gets its complete answer although the gateway is stopping.
+// If a client reads slowly, it receives its complete response even while the gateway is stopping.
 for (const [mode, args] of [['in compartments', []], ['in one process', ['--single-process']]]) {
-  test(`a large answer that is unsent when the gateway stops arrives completely, ${mode}`, async (t) => {
+  test(`a large response that is unsent when the gateway stops arrives completely, ${mode}`, async (t) => {
     const path = t.path('a/held.so');
     install(path, 'one');
     const gateway = await t.gateway({ limits: { shutdown_grace_ms: 20000 }, tools: { first: { plugin: path } } }, { args });
@@ -223,7 +224,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
     await inFlight(gateway, 1);
     const pid = args.length ? gateway.pid : (await processOf(gateway, 'first'))[0];
     process.kill(pid, 'SIGUSR1');
-    await inFlight(gateway, 0); // answered, but the client does not read, so most of the answer is in the gateway
+    await inFlight(gateway, 0); // the call is complete but the client does not read, so the gateway holds most of the response
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGTERM');
     await sleep(300);
@@ -238,8 +239,8 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
   }, { timeout: 40000 });
 }
 
-// Fault: a call that is sent at the moment when the old process ends is lost.
-test('no call is lost while tools plugins are replaced again and again', async (t) => {
+// Fault: a call is lost that is sent just when the old process exits.
+test('no call is lost while tools plugins are replaced repeatedly', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');
@@ -263,7 +264,7 @@ test('no call is lost while tools plugins are replaced again and again', async (
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one 20', 'one 20']);
 });
 
-// Fault: a file that is overwritten in place has the same inode and is considered unchanged.
+// Fault: a file that is overwritten in place has the same inode and counts as unchanged.
 test('a file overwritten in place counts as changed, but a pinned file does not', async (t) => {
   const [loose, pinned] = [t.path('a/held.so'), t.path('b/held.so')];
   install(loose, 'one');
@@ -311,7 +312,7 @@ test('a changed plugin that cannot be replaced at run time is reported to need a
   }
 });
 
-// Fault: rules are not in force if they are reloaded together with a changed policy file, or the
+// Fault: if rules are reloaded together with a changed policy file, they do not take effect, or the
 // changed file is not reported.
 test('reloaded rules are in force even if their policy\'s file has changed, and the file is reported', async (t) => {
   for (const args of [[], ['--single-process']]) {

@@ -1,5 +1,5 @@
-// Unset variables. A variable of a server disables only this server, a variable that every call
-// depends on stops the start, and commands that start nothing need no variables.
+// Tests unset variables. A variable of a server disables only this server, and a variable that
+// every call depends on prevents the start. Commands that start nothing need no variables.
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,13 +13,13 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
-// Runs another program of the same user without the gateway's environment.
+// Runs a command of the same user without the gateway's environment.
 const also = (gateway, words, options = {}) =>
   execute(program, [...words, ...(options.bare ? [] : ['--config', gateway.config])], { env: gateway.env(), cwd: gateway.dir })
     .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 
-// Servers of each type, with a missing variable in each member that may contain a reference; keyed
-// by the variable.
+// Servers of each type, with an unset variable in each member that may contain a reference. The
+// keys are the variables.
 const unset = {
   UNSET_ENV: { ...fake('--tool', 'x'), env: { KEY: 'a${env:UNSET_ENV}b' } },
   UNSET_SHORT: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_SHORT}' } },
@@ -65,7 +65,7 @@ both('serve disables each server that lacks a variable, with the reason, and run
     const done = await also(gateway, words);
     assert.equal(done.code, 0, `${words}: ${show(done)}`);
   }
-  // There may not be a signature yet, but there are rows.
+  // There are rows, but perhaps no signature yet.
   assert.match((await also(gateway, ['audit', 'verify'])).stdout, /chain 1: intact/);
   const tools = await also(gateway, ['tools']);
   assert.equal(tools.code, 0, show(tools));
@@ -112,11 +112,11 @@ both('a reload that adds a server without its variable names it, and other serve
   assert.match(added.stdout, /not connected: .*web \(the environment variable NOT_THERE is not set/);
   await assert.rejects(client.tool('late__x'), { message: /NOT_THERE/ });
   await client.tool('good__ok');
-  // If the variable is set, the server is enabled.
+  // When the variable is set, the server is enabled.
   const set = await reload({ good, late: late('SET') });
   assert.equal(set.code, 0, show(set));
   assert.equal((await client.tool('late__x')).content[0].text, 'fake/x');
-  // If the variable is unset again, the server is disabled.
+  // When the variable is unset again, the server is disabled.
   const again = await reload({ good, late: late('NOT_THERE') });
   assert.match(again.stdout, /not connected: late \(the environment variable NOT_THERE is not set/);
   assert.deepEqual(await client.toolNames(), ['good__ok']);

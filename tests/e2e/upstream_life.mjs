@@ -1,4 +1,4 @@
-// Upstream servers that misbehave: at start, later, and at shutdown.
+// Tests upstream servers that misbehave at startup, later, and at shutdown.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { alive, assert, fake, processesWith, run, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -71,7 +71,7 @@ test('a crash and quick restart within the grace period does not change the list
   assert.equal(client.notes.length, 0);
 });
 
-test('F20 after the connect time-out, 10 s by default, the child is killed', async (t) => {
+test('F20 after the connect timeout, 10 s by default, the server is killed', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: { retry_min_ms: 60_000, retry_max_ms: 60_000 }, mcpServers: { mute: fake('--hang', 'initialize', '--log', log, '--ignore-eof') } });
   const started = gateway.startedAt;
@@ -84,7 +84,7 @@ test('F20 after the connect time-out, 10 s by default, the child is killed', asy
   await until('the child has ended', () => !alive(pid), 6000);
 });
 
-test('pending calls fail at once with the name of the server; they are not repeated', async (t) => {
+test('pending calls fail immediately with the name of the server and are not repeated', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'die', '--tool', 'slow', '--die', 'die', '--delay', 'slow=20000', '--log', log, '--stderr', 'last words of a child') } });
   const client = await t.http(gateway);
@@ -106,7 +106,7 @@ test('pending calls fail at once with the name of the server; they are not repea
   assert.equal(calls.length, 2, 'each call ran once');
 });
 
-test('shutdown ends children that ignore all signals, including their children', async (t) => {
+test('shutdown kills servers that ignore all signals, and their child processes', async (t) => {
   const [log, grandchild] = [t.path('log'), t.path('grandchild')];
   const gateway = await t.gateway({
     limits: { shutdown_grace_ms: 300 },
@@ -119,7 +119,8 @@ test('shutdown ends children that ignore all signals, including their children',
   await until('all have ended', () => !pids.some(alive));
 });
 
-// A status of 404 would make the client conclude that its call was not accepted and can be retried.
+// If the status were 404, the client would assume that the call was not executed and can be
+// retried.
 for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
   test(`after SIGTERM, in-flight calls may finish within the grace period; then the error names calls that may have run (${how})`, async (t) => {
@@ -173,7 +174,7 @@ test('a call to a server that is still starting waits for it', async (t) => {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);
-  // The call waited, or the error names the server that is not ready.
+  // Either the call waits, or the error names the server that is not ready.
   if (said instanceof Error) assert.match(said.message, /late/);
   else assert.equal(said.content[0].text, 'fake/b');
 });

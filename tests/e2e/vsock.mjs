@@ -1,5 +1,5 @@
-// Guests: frames, lines and other protocols on one port, with the real program. A Unix socket
-// replaces AF_VSOCK, as on the host side of Firecracker and Cloud Hypervisor.
+// Tests guests that use frames, lines and other protocols on one port, with the real program. A
+// Unix socket replaces AF_VSOCK, as on the host side of Firecracker and Cloud Hypervisor.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -15,8 +15,8 @@ const execute = promisify(execFile);
 const framePeer = join(root, 'tests/interop/frame_peer.py');
 const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
-// Starts a gateway with a socket for guests. `more` is additional configuration of the transport;
-// `profile` is the rest of the profile.
+// Starts a gateway with a socket for guests. `more` is additional configuration of the transport,
+// and `profile` the rest of the profile.
 async function start(t, servers, more = {}, { profile = {}, ...options } = {}) {
   const socket = join(t.dir, 'guest.sock');
   const gateway = await t.gateway(
@@ -127,7 +127,7 @@ test('B01 B02 B13 an independent implementation passes its test vectors, rejecti
   assert.ok(answers.find((one) => one.id === 'b').result);
 });
 
-test('B08 invalid JSON is answered once, without id, and the next request is served', async (t) => {
+test('B08 invalid JSON gets one error without an ID, and the next request succeeds', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   const guest = new Guest(t, socket);
   guest.socket.write(frame(1, '{oops'));
@@ -139,7 +139,7 @@ test('B08 invalid JSON is answered once, without id, and the next request is ser
   assert.ok(!('id' in JSON.parse(bad.payload)));
 });
 
-// MCP does not permit such ids. The reference endpoint forwards them; docs/guest.md explains why
+// MCP does not permit such IDs. The reference endpoint forwards them; docs/guest.md explains why
 // this gateway does not.
 test('an id that is null or has a fraction is rejected on its stream, and nothing runs', async (t) => {
   const log = t.path('log');
@@ -164,7 +164,7 @@ test('an id that is null or has a fraction is rejected on its stream, and nothin
   assert.equal(calls.length, 1);
 });
 
-test('B12 a repeated or decreasing stream id closes the connection and is counted', async (t) => {
+test('B12 a repeated or decreasing stream ID closes the connection and is counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
   const good = new Guest(t, socket);
   await good.request('tools/list');
@@ -178,7 +178,7 @@ test('B12 a repeated or decreasing stream id closes the connection and is counte
   assert.ok((await good.request('tools/list')).result);
 });
 
-test('B14 one port serves frames and TLS, and the other service gets every byte', async (t) => {
+test('B14 one port serves frames and TLS, and the TLS service receives every byte', async (t) => {
   const service = createServer((socket) => {
     socket.on('data', (data) => socket.write(`got ${data.length}:`));
     socket.on('end', () => socket.end('bye'));
@@ -201,7 +201,7 @@ test('B14 one port serves frames and TLS, and the other service gets every byte'
   assert.ok((await guest.request('tools/list')).result);
 });
 
-test('B14 without a hand-off service, connections that are not MCP or silent are closed and counted', async (t) => {
+test('B14 without a hand-off service, silent connections and those that are not MCP are closed and counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 200 });
   const http = connect(socket);
   http.on('error', () => {});
@@ -209,7 +209,7 @@ test('B14 without a hand-off service, connections that are not MCP or silent are
   await end(http);
   const silent = connect(socket);
   silent.on('error', () => {});
-  const named = new Guest(t, socket); // has sent its metadata line, so it may stay idle
+  const named = new Guest(t, socket); // has sent its metadata line, so it may be idle
   const busy = new Guest(t, socket);
   assert.ok((await busy.request('tools/list')).result);
   await end(silent);
@@ -218,8 +218,7 @@ test('B14 without a hand-off service, connections that are not MCP or silent are
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
 
-// The calls are held until the rejection has arrived, so the rejection cannot have waited for a
-// slot.
+// The calls are held until the rejection arrives, so the rejection has not waited for a slot.
 for (const compartment of ['own', 'endpoint']) {
   test(`B18 four calls run at a time, and a rejection needs no slot (policy: ${compartment})`, async (t) => {
     const log = t.path('log');
@@ -251,7 +250,7 @@ for (const compartment of ['own', 'endpoint']) {
   });
 }
 
-test('B19 the time-out error of one tool names the milliseconds, and other calls continue', async (t) => {
+test('B19 the timeout error of a tool contains the milliseconds, and other calls continue', async (t) => {
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
   const { socket } = await start(t, { up: slow });
   const guest = new Guest(t, socket);
@@ -263,7 +262,7 @@ test('B19 the time-out error of one tool names the milliseconds, and other calls
   assert.match(error.message, /1000 ms/);
 });
 
-test('a cancelled call ends with an empty frame', async (t) => {
+test('a cancelled call is completed with an empty frame', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'hang', '--hang', 'tool:hang') });
   const guest = new Guest(t, socket);
   const call = guest.call('up__hang');
@@ -272,7 +271,7 @@ test('a cancelled call ends with an empty frame', async (t) => {
   assert.equal(await call, null);
 });
 
-test('a guest that offers duplex gets list changes, and requests during a call', async (t) => {
+test('a guest that offers duplex receives list changes, and requests during a call', async (t) => {
   const ask = JSON.stringify({ method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } });
   const { socket } = await start(t, { up: fake('--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'grow', '--add', 'grow=new') });
   const guest = new Guest(t, socket);
@@ -324,8 +323,8 @@ test('a guest that does not read is disconnected; others are not affected', asyn
 
 const asRoot = process.getuid() === 0;
 
-// A user that cannot open the socket's file need not be listed. Gateways of ordinary users cannot
-// distinguish other users.
+// Users that cannot open the socket's file need not be listed. A gateway of an unprivileged user
+// cannot distinguish other users.
 test('only listed users may connect', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: asRoot ? [65_531] : [] });
   const guest = new Guest(t, socket);
@@ -354,7 +353,7 @@ test('another user is accepted only if listed', async (t) => {
   assert.ok((await new Guest(t, socket).request('tools/list')).result, 'the own user does, too');
 });
 
-test('an ordinary user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
+test('an unprivileged user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
   if (asRoot) t.skip('root\'s endpoint knows all users');
   if (runProgram(t, ['doctor']).stdout.includes('cannot create namespaces')) t.skip('nor has it a user namespace');
   const transports = { guest: { plugin: 'transport-vsock', listen: `unix:${t.path('s')}`, allow_uids: [process.getuid(), process.getuid() + 1] } };
@@ -376,7 +375,7 @@ test('doctor checks guests\' sockets in the same way as serve', async (t) => {
     return stdout;
   };
   for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must have the form vsock:5002/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
-    // The schema's errors are reported with their line, all others by the transport itself.
+    // Errors found by the schema are reported with their line, all others by the transport itself.
     const stdout = bad(guest, /^FAIL {2}(transport guest: |configuration: .*:\d+: transports\.guest\.)/m);
     assert.match(stdout, says);
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } } };
@@ -384,7 +383,7 @@ test('doctor checks guests\' sockets in the same way as serve', async (t) => {
     assert.equal(served.code, 1);
     assert.match(served.stderr, says);
   }
-  // A Unix socket for other protocols does not change where guests connect.
+  // The socket for other protocols does not change where guests connect.
   const mixed = look({ listen: 'vsock:5002', handoff: `unix:${t.path('no-service')}` });
   assert.match(mixed.of, /this kernel has (no )?AF_VSOCK/);
   assert.match(mixed.of, /^warn .*hand-off service unix:.*No such file/m);
@@ -439,8 +438,8 @@ test('if the endpoint is killed, its guests are disconnected, and the next conne
   assert.ok((await after.request('tools/list', undefined, { ms: 20_000 })).result);
 });
 
-test('after ten million random bytes, the gateway still answers and has not grown', async (t) => {
-  // Incomplete connections stay open until they time out.
+test('after ten million random bytes, the gateway still responds and has not grown', async (t) => {
+  // Incomplete connections remain open until they time out.
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { max_connections_per_peer: 1_000 });
   const guest = new Guest(t, socket);
   await guest.request('tools/list');
@@ -453,7 +452,7 @@ test('after ten million random bytes, the gateway still answers and has not grow
   assert.ok((await guest.request('tools/list')).result);
   const after = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
   assert.equal(after.pid, pid, 'the same process');
-  // A sanitizer keeps freed memory.
+  // Sanitizers keep freed memory.
   if (!sanitized) assert.ok(kilobytes() < before + 16_000, `${before} kB before, ${kilobytes()} kB after`);
 }, { timeout: 120_000 });
 

@@ -1,5 +1,5 @@
-// builtin-http in a complete gateway: its tools, its rules, and hostile servers. The rules are
-// tested in a private network in which this machine has public addresses and a name server.
+// Tests builtin-http in a complete gateway: its tools, its rules, and malicious servers. The rules
+// are tested in a private network in which this machine has public addresses and a name server.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -55,7 +55,7 @@ async function hostile(t, ...more) {
   return web;
 }
 
-// Starts a gateway with a client. Returns the client and call(tool, args), which resolves with the
+// Starts a gateway and a client. Returns the client and call(tool, args), which resolves with the
 // text of the result.
 async function started(t, tools) {
   const gateway = await t.gateway({ tools });
@@ -204,7 +204,7 @@ test('a long request reports progress and can be cancelled', async (t) => {
   assert.ok((await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
 });
 
-// The expected answer for each hostile page. The text names the limit that was exceeded.
+// The expected response for each malicious page. The text names the limit that was exceeded.
 const harm = {
   '/endless': /larger than 1000000 bytes/,
   '/endless-header': /request failed/,
@@ -241,7 +241,7 @@ const harmless = {
   '/deep': 'deep\n',
 };
 
-test('with a hostile web server, nothing hangs, escapes or exceeds its limit', async (t) => {
+test('with a malicious web server, nothing hangs, escapes or exceeds its limit', async (t) => {
   const web = await hostile(t);
   const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 2000 } });
   const compartment = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'web');
@@ -266,7 +266,7 @@ const guarded = { plugin: 'builtin-http', block: ['blocked.test', '*.sub.test'],
 function needsOwnNetwork(t) {
   if (!ownNetwork) t.skip('needs a network namespace (root, unshare, ip)');
 }
-// All tests of this file use the same name server.
+// All tests in this file use the same name server.
 let dns;
 async function names(t) {
   needsOwnNetwork(t);
@@ -324,7 +324,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   const web = await hostile(t, publicAddress);
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const results = [];
-  // Each call has a new libcurl client, so no DNS answer is cached.
+  // Each call has a new libcurl client, so no DNS response is cached.
   for (let i = 0; i < 4; ++i) {
     const { call } = await started(t, { http: guarded });
     results.push((await call('http__fetch_http', { url: `http://changing.test:${web.port}/` })).content[0].text);
@@ -332,7 +332,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   assert.deepEqual(results.map((text) => /hello$/.test(text)), [true, false, true, false]);
   assert.match(results[1], /127\.0\.0\.1 of changing\.test is blocked/);
   assert.equal(queries.filter((name) => name === 'changing.test').length, 4);
-  // If the first address of a name is unreachable, the second is not used either.
+  // If the first address of a name is unreachable, the second is not tried.
   web.stop();
   const { error } = await started(t, { http: guarded });
   assert.match(await error('http__fetch_http', { url: `http://both.test:${web.port}/` }), /blocked|request failed/);

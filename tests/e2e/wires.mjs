@@ -1,5 +1,5 @@
-// All transports for clients, behind one interface: text in, messages out. Of MCP, the classes know
-// only the id, which shows whether an answer is expected.
+// Provides all client transports with one interface that sends and receives text. The classes know
+// nothing of MCP except the ID, which shows whether a response is expected.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { connect } from 'node:net';
@@ -8,19 +8,19 @@ import { HttpClient, events, until } from './lib.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 
-// Tests may run in an emulated machine, which is slow.
+// Long, because tests may run on an emulated machine.
 const patience = 30_000;
 
 const awaitsAnswer = (text) => {
   try {
     return 'id' in JSON.parse(text);
   } catch {
-    return true; // invalid JSON gets an error, which is expected
+    return true; // invalid JSON causes an error response
   }
 };
 
-// The common base class. `messages` contains each received message as text. Ids are JSON text, so
-// tests see the returned bytes.
+// The base class. `messages` contains the text of each received message. IDs are JSON text, so that
+// tests see the exact bytes.
 class Wire {
   messages = [];
   static message(id, method, params) {
@@ -36,7 +36,7 @@ class Wire {
   answers(id) {
     return this.messages.filter((text) => member(text, 'id') === id);
   }
-  // Returns the first answer with this id, as text.
+  // Returns the text of the first response with this ID.
   answer(id) {
     return this.until(`an answer to ${id}`, () => this.answers(id)[0]);
   }
@@ -60,7 +60,7 @@ class Wire {
   }
 }
 
-// One message per line: over the standard streams of a program, or over a socket.
+// One message per line, over the standard streams of a program or over a socket.
 class Lines extends Wire {
   constructor(input, output) {
     super();
@@ -72,7 +72,8 @@ class Lines extends Wire {
   send(text) {
     this.input.write(`${text}\n`);
   }
-  // Sends the last message and ends the input; resolves when the other side has also ended.
+  // Sends the last message and closes the input. Resolves when the other side has also closed its
+  // side.
   last(text) {
     this.input.end(`${text}\n`);
     return this.over;
@@ -93,7 +94,7 @@ export function programLines(t, command, args, options = {}) {
   return new Lines(child.stdin, child.stdout);
 }
 
-// Connects like an older guest, with lines after the metadata line.
+// Connects like an older guest, which sends lines after the metadata line.
 export function socketLines(t, path) {
   const socket = connect({ path, allowHalfOpen: true });
   t.defer(() => socket.destroy());
@@ -108,7 +109,7 @@ export class Frames extends Wire {
     this.guest = new Guest(t, path);
     delete this.messages;
   }
-  // An empty frame reports that a request has ended without an answer, so it is not a message.
+  // An empty frame means that the request is complete without a response, so it is not a message.
   get messages() {
     return this.guest.frames.map((one) => one.payload).filter(Boolean);
   }
@@ -123,7 +124,7 @@ export class Frames extends Wire {
   }
 }
 
-// Streamable HTTP: one POST per message; the received answers are the messages.
+// Streamable HTTP: one POST request per message. The received responses are the messages.
 export class Http extends Wire {
   constructor(t, url) {
     super();
@@ -152,7 +153,7 @@ export class Http extends Wire {
     if (body) this.messages.push(body);
     if (!awaitsAnswer(text) && res.statusCode !== 202) throw new Error(`a notification got HTTP ${res.statusCode} ${body}`);
   }
-  // The connection ends after this request; over HTTP, a header requests that.
+  // The connection is closed after this request, which HTTP requests with a header.
   async last(text) {
     const { hostname, port, pathname } = this.client.url;
     const headers = this.client.headers({ 'content-type': 'application/json', connection: 'close' });

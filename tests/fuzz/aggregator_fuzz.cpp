@@ -1,8 +1,8 @@
-// Fuzzer of the aggregator's protocol. The messages must not depend on how the input is split.
-// MessagePack must convert to valid JSON and back. Requests, definitions and replies must handle
-// any valid JSON.
+// Fuzzes the aggregator's protocol. The messages must not depend on how the input is split.
+// MessagePack must convert to valid JSON and back. Functions that read requests, definitions and
+// replies must accept any valid JSON.
 //
-// The first byte of the input selects the split.
+// The first byte of the input selects how it is split.
 #include <bulkhead-aggregator/frames.hpp>
 
 #include <cstdint>
@@ -66,10 +66,11 @@ void look_at(std::string_view text) {
   for (const Method method : {Method::list_tools, Method::list_resources, Method::list_prompts}) {
     require(bh::json::valid(items_reply(1, method, text)));
   }
-  // Packing must keep the value; numbers are stable after one conversion.
+  // Conversion to MessagePack must preserve the value. Numbers may change only in the first
+  // conversion.
   std::string packed, once, again, twice;
   if (bh::msgpack::from_json(text, &packed) != nullptr) return;
-  if (bh::msgpack::to_json(packed, &once) != nullptr) return;  // larger than the limit
+  if (bh::msgpack::to_json(packed, &once) != nullptr) return;  // exceeds the size limit
   require(bh::msgpack::from_json(once, &again) == nullptr);
   require(bh::msgpack::to_json(again, &twice) == nullptr);
   require(once == twice);

@@ -1,5 +1,5 @@
-// Fuzzer of the expression compiler and evaluator. Evaluation must end within its budget and be
-// deterministic.
+// Fuzzes the expression compiler and evaluator. An evaluation must be deterministic and
+// finish within its budget.
 #include <cstdlib>
 #include <string_view>
 

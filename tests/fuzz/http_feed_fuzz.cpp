@@ -1,9 +1,10 @@
-// Fuzzer of the HTTP request parser, with split input. Two properties must hold for every input:
-//  - the result is independent of the split;
-//  - a request that is accepted by this parser and by Boost.Beast's independent parser has the same
-//    body and ends at the same byte in both. A difference enables request smuggling.
+// Fuzzes the HTTP request parser with split input. Two properties must hold:
+//  - The result does not depend on how the input is split.
+//  - If this parser and the independent parser of Boost.Beast both accept a request, it has the
+//  same
+//    body and the same end in both. A difference would enable request smuggling.
 //
-// Input: four bytes that select the split, then the bytes of a connection.
+// The first four bytes of the input select how it is split. The rest is the data of a connection.
 #include <boost/beast/http/basic_parser.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -23,7 +24,7 @@ using http_codec::RequestFeed;
 
 const http_codec::FeedLimits limits{.head_bytes = 1024, .body_bytes = 2048};
 
-// Returns all properties of a request as one text.
+// Returns all properties of a request as text.
 std::string describe(const RequestFeed &feed) {
   const auto &head = feed.head();
   std::string out(feed.text(head.path));
@@ -55,7 +56,7 @@ struct Outcome {
 class Cuts {
  public:
   explicit Cuts(std::uint32_t seed) : state_(seed | 1) {}
-  // Seeds 0 and 1 do not split the input.
+  // With seeds 0 and 1, the input is not split.
   std::size_t next(std::size_t left) {
     if (state_ == 1) return left;
     state_ = state_ * 1664525 + 1013904223;
@@ -74,8 +75,8 @@ Outcome run(std::string_view data, std::uint32_t seed) {
   std::size_t at = 0;
   while (at < data.size()) {
     const std::size_t n = cuts.next(data.size() - at);
-    const std::string piece(data.substr(at, n));  // a copy, so that the sanitizer detects views
-                                                  // that outlive it
+    // a copy, so that the sanitizer detects views that outlive it
+    const std::string piece(data.substr(at, n));
     at += n;
     std::string_view in = piece;
     while (!in.empty()) {
@@ -132,8 +133,9 @@ void require(bool holds, const char *what) {
   std::abort();
 }
 
-// Beast also rejects values that this parser ignores (a Connection header that is not a list of
-// tokens). Only the end of a request must never differ.
+// Returns true if the error concerns the end of a request. Other differences are permitted: for
+// example, Beast rejects a Connection header that is not a list of tokens, but this parser ignores
+// it.
 bool about_framing(error_code error) {
   return error == http::error::bad_content_length || error == http::error::bad_transfer_encoding ||
          error == http::error::multiple_content_length || error == http::error::bad_chunk ||
@@ -142,7 +144,7 @@ bool about_framing(error_code error) {
 }
 
 void compare_with_other(std::string_view request, const std::string &body) {
-  // An empty line before a request is permitted, but Beast rejects it.
+  // A request may be preceded by an empty line, which Beast rejects.
   if (request.starts_with("\r\n")) request.remove_prefix(2);
   Other other;
   other.eager(true);
@@ -153,7 +155,8 @@ void compare_with_other(std::string_view request, const std::string &body) {
     const std::size_t n =
         other.put(boost::asio::buffer(request.data() + at, request.size() - at), error);
     if (error == http::error::need_more) break;
-    // Beast parses trailers as fields, including framing fields; this parser ignores trailers.
+    // Beast parses trailers as header fields, including Content-Length. This parser ignores
+    // trailers.
     if (error && other.chunked() && other.body == body) return;
     if (error) return require(!about_framing(error), error.message().c_str());
     if (n == 0) break;

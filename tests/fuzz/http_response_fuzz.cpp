@@ -1,6 +1,6 @@
-// Fuzzer of HTTP/1.1 responses. The result for a head must be the same for any longer input, its
-// views must stay inside the input, and chunks must decode to the same body for any split. The
-// first byte selects the split.
+// Fuzzes the parser of HTTP/1.1 responses. The result for a head must not depend on what follows
+// it, its views must be inside the input, and a chunked body must not depend on how the input is
+// split. The first byte of the input selects how it is split.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -81,8 +81,8 @@ bool refused(const Response &response) {
          response.end == ResponseReader::Result::head_too_large;
 }
 
-// A head that arrives in pieces is parsed when it is complete, so an incomplete head need not be
-// rejected.
+// If the head arrives in pieces, it is parsed once it is complete. An invalid but incomplete head
+// is therefore not rejected yet.
 bool same(const Response &whole, const Response &pieces) {
   if (!refused(whole)) return whole == pieces;
   return refused(pieces) || (pieces.end == ResponseReader::Result::more && pieces.status == 0);

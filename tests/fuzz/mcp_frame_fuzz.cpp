@@ -1,7 +1,7 @@
-// Fuzzer of the frame decoder, with split input. Frames and errors must not depend on the split,
-// accepted frames must encode to the same bytes, and at most one frame may be buffered.
+// Fuzzes the frame decoder with split input. Frames and errors must not depend on how the input is
+// split, accepted frames must encode to the same bytes, and at most one frame may be buffered.
 //
-// The first byte of the input selects the split.
+// The first byte of the input selects how it is split.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +30,7 @@ std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
     random = random * 1664525u + 1013904223u;
     std::size_t n =
         cut == 0 ? in.size() : std::min<std::size_t>(in.size(), 1 + (random >> 24) % cut);
-    // A copy of exactly this size, so that the sanitizer detects views that outlive their piece.
+    // A copy of exactly this size, so that the sanitizer detects views that outlive it.
     std::vector<char> piece;
     std::string_view rest;
     if (const auto room = (cut & 1) != 0 ? reader.room() : std::span<char>(); !room.empty()) {

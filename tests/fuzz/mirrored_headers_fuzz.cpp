@@ -1,6 +1,7 @@
-// Fuzzer of mirrored headers. The input is a header value, an inputSchema and arguments, separated
-// by NUL bytes. What decodes encodes again to the same text; the annotations of a schema are within
-// their limits; headers that are composed from arguments are accepted for these arguments.
+// Fuzzes mirrored headers. The input is a header value, an inputSchema and arguments, separated by
+// NUL bytes. A decoded value must encode to the same text, the annotations of a schema must be
+// within their limits, and headers that were composed from arguments must be accepted for these
+// arguments.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,6 @@
-// Fuzzer of untrusted pages. The result must be UTF-8 text or an error, plain text must be limited
-// in size, and the parts must match the whole text. The first byte selects the format, the second
-// the declared type.
+// Fuzzes the conversion of untrusted pages. The result must be an error or UTF-8 text of limited
+// size, and its parts must match the whole text. The first byte of the input selects the format,
+// the second the declared type.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,8 @@ constexpr const char *types[] = {"text/html",
                                  "text/html; charset=gb18030",
                                  "text/plain; charset=utf-16le",
                                  "application/json"};
-constexpr std::size_t max_growth = 100;  // per input byte: indentation, marks, empty table cells
+// bytes of output per byte of input, because of indentation, markup and empty table cells
+constexpr std::size_t max_growth = 100;
 
 void require(bool holds) {
   if (!holds) std::abort();

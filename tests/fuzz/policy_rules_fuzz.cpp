@@ -1,7 +1,7 @@
-// Fuzzer of loading and evaluating rules. The input is split at zero bytes into the configuration,
-// the arguments, the result and the description of a call. Accepted rules must decide, observe,
-// filter, evaluate events (with the result) and explain. Rewritten and explained texts must be
-// JSON.
+// Fuzzes the loading and evaluation of rules. NUL bytes separate the configuration, the arguments,
+// the result and the description of a call. If the rules are accepted, all functions of the policy
+// are called: decide, observe, filter, evaluation of events and explain. Rewritten texts and
+// explanations must be valid JSON.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -25,7 +25,7 @@ void check(const Verdict &verdict) {
   if (verdict.kind != BH_VERDICT_REWRITE) return;
   JsonText again;
   const char *fault = again.parse(verdict.text);
-  // Texts that no rule reads may still have duplicate members; in arguments, the gate rejects them.
+  // A text that no rule reads may have duplicate members. The gate rejects them in arguments.
   if (fault != nullptr && std::string_view(fault) == "not valid JSON") std::abort();
 }
 

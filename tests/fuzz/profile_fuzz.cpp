@@ -1,7 +1,7 @@
-// Fuzzer of profiles: any text as a profile, as two layers, and as an imported file of another
-// client. The first byte selects the format: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corporate
-// layer below another layer, 'e' a profile and one that extends it, 'd' another program's settings
-// below a profile, 's' a signature in minisign's format, 'i' import, 'p' a project file.
+// Fuzzes the loading of profiles. The first byte of the input selects its format: 'j' JSON, 't'
+// TOML, 'm' two layers, 'c' a corporate layer below another layer, 'e' a profile and one that
+// extends it, 'd' another program's settings below a profile, 's' a signature in minisign's format,
+// 'i' the configuration of another client to import, 'p' a project file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using namespace bulkhead;
 
-// The value of a variable must never occur in user-visible text.
+// The value of an environment variable. It must never occur in text for the user.
 constexpr std::string_view kCanary = "c4n4ry-V4lu3";
 
 void require(bool good, const char *what, std::string_view text = {}) {
@@ -52,7 +52,7 @@ void check_definition(const ServerDef &server) {
       text.data(), text.size());
   require(!document.HasParseError() && document.IsObject(), "the definition is not JSON", text);
   require(!server.name.empty() && server.name.size() <= 64, "a name out of bounds", server.name);
-  // A server with an invalid variable value is disabled and has neither command nor URL.
+  // A server with an invalid variable is disabled, and has neither a command nor a URL.
   const bool neither = server.command.empty() && server.url.empty();
   const bool both = !server.command.empty() && !server.url.empty();
   require(!both && (!neither || server.disabled), "command and url", text);
@@ -67,8 +67,7 @@ void check_config(const PluginUse &use) {
 void load(const std::vector<ProfileLayer> &layers) {
   for (const ProfileLayer &layer : layers)
     if (layer.text.find(kCanary) != std::string::npos)
-      return;  // libFuzzer extracts constants from
-               // comparisons
+      return;  // libFuzzer copies constants from comparisons into its inputs
   const auto result = load_profile(layers, environment());
   if (const auto *errors = std::get_if<std::vector<ProfileError>>(&result)) {
     require(!errors->empty() && errors->size() <= kProfileErrors, "number of errors");
@@ -111,8 +110,8 @@ void import(std::string_view text) {
         "an imported profile does not load", to_string(error) + "\n" + toml);
 }
 
-// Without approval, no content of a project file is used and no variable is read. With all
-// approvals, the used content equals the displayed content.
+// Without approval, nothing in a project file is used and no variable is read. If all servers are
+// approved, the content that is used must equal the displayed content.
 void project(std::string text) {
   ProfileLayer layer{"project", "/repo/project", std::move(text)};
   layer.project = true;
@@ -152,7 +151,7 @@ void project(std::string text) {
                 "the used content differs from the shown content", entry.serialisation);
 }
 
-// An entry that a corporate layer forbids is absent, regardless of the layer above it.
+// A server that a corporate layer forbids must be absent, whatever the layer above it defines.
 void corp(const std::string &lower, const std::string &upper) {
   ProfileLayer below{"corp", "/etc/c.toml",
                      "[[directives]]\noperation = \"forbid\"\npath = \"mcpServers.bad\"\n" + lower};
@@ -179,14 +178,14 @@ void extends(const std::string &parent, const std::string &child) {
 void detect(const std::string &lower, const std::string &upper) {
   ProfileLayer below{"claude", "/u/settings.json", lower};
   below.detected = below.lenient = true;
-  // Detected settings must never prevent a profile from loading.
+  // Settings of other programs must never prevent a profile from loading.
   const auto alone = load_profile({{"file", "/a/b", upper}}, environment());
   const auto both = load_profile({below, {"file", "/a/b", upper}}, environment());
   require(std::holds_alternative<Profile>(alone) == std::holds_alternative<Profile>(both),
           "another program's settings are an error", lower);
 }
 
-// The private key of these signatures does not exist, so no signature may be accepted.
+// The private key for these signatures does not exist, so no signature may be accepted.
 void minisign(std::string_view text) {
   const auto keys = read_minisign_keys(text);
   if (keys) require(!keys->empty() && keys->size() <= kMinisignKeys, "number of keys");

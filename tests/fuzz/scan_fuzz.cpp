@@ -1,5 +1,5 @@
-// Fuzzer of the message scanner: compares it with RapidJSON and simdjson, compares its string
-// search with the scalar variant, and checks the invariants of each returned range.
+// Fuzzes the message scanner: compares it with RapidJSON and simdjson, compares its string search
+// with the scalar variant, and checks the invariants of each range that it returns.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,7 +20,7 @@ void require(bool ok, const char *what) {
   std::abort();
 }
 
-// Checks that all variants find the same end of a string for every possible start.
+// Checks that all variants find the same end of a string from every possible start.
 void compare_variants(std::string_view text) {
   static const json::StringEndVariants variants = json::string_end_variants();
   const char *end = text.data() + text.size();
@@ -83,7 +83,7 @@ void check_scan(std::string_view message, const Scan &s) {
     check_range(message, range);
   }
   if (s.kind == Kind::batch) return;
-  // The scan must have found the first member with each name.
+  // For each name, the scanner must return the first member.
   require(member(message, "method") == s.method_text.in(message), "the method is the member");
   require(member(message, "params") == s.params.in(message), "params is the member");
   require(member(message, "id") == s.id.in(message), "id is the member");
@@ -95,8 +95,8 @@ void check_scan(std::string_view message, const Scan &s) {
     require(member(params, "_meta") == s.meta.in(message), "_meta is the member");
 }
 
-// Checks the message without its dropped members: it must have the same kind and nothing more to
-// drop.
+// Removes the members that are to be dropped. The remaining message must have the same kind and
+// nothing else to drop.
 void check_dropped(std::string_view message, const Scan &s) {
   if (s.kind == Kind::batch) return;
   const std::string left = without_dropped_members(message, s, true);

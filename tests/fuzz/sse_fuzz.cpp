@@ -1,6 +1,7 @@
-// Fuzzer of event streams. The events must not depend on the split and must be within the limits.
+// Fuzzes the parser of event streams. The events must be within the limits and must not depend on
+// how the input is split.
 //
-// The first two bytes of the input select the split and the limit.
+// The first two bytes of the input select how it is split and the limit.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -36,7 +37,7 @@ Outcome run(std::string_view in, std::size_t bound, std::uint8_t cut) {
     random = random * 1664525u + 1013904223u;
     const std::size_t n =
         cut == 0 ? in.size() : std::min<std::size_t>(in.size(), 1 + (random >> 24) % cut);
-    // A copy of exactly this size, so that the sanitizer detects views that outlive their piece.
+    // A copy of exactly this size, so that the sanitizer detects views that outlive it.
     const std::vector<char> piece(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
     in.remove_prefix(n);
     std::size_t at = 0;

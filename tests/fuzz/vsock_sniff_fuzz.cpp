@@ -1,5 +1,5 @@
-// Fuzzer of protocol detection. The result must not depend on the split, must be available in time,
-// and must be final.
+// Fuzzes protocol detection. The result must not depend on how the input is split, must be
+// available in time, and must be final.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # boot.sh ROOT [SECONDS]: runs ROOT/test.sh as root in a virtual machine, and exits with its status.
 #
-# The machine is QEMU with Debian's cloud kernel. Its file system is a copy of ROOT in memory, with
-# busybox's commands added. It has no network card, no disk and no access to this machine. Unlike a
-# container, it has its own kernel, with AF_VSOCK between its processes (CID 1) and cgroups v2. The
-# kernel is downloaded once (27 MB) and unpacked, not installed.
+# The machine is QEMU with Debian's cloud kernel. Its file system is a copy of ROOT in memory, to
+# which the commands of busybox are added. It has no network card, no disk and no access to this
+# machine. Unlike a container, it has its own kernel, with cgroups v2 and with AF_VSOCK between its
+# own processes (CID 1). The kernel package (27 MB) is downloaded once and unpacked, but not
+# installed.
 #
-# Exit status 77: QEMU, busybox, cpio or the kernel is missing (the packages are the set "guest" of
-# scripts/install-packages.sh). Exit status 124: not completed within SECONDS (120).
+# Exits with 77 if QEMU, busybox, cpio or the kernel is missing (set "guest" in
+# scripts/install-packages.sh), and with 124 if test.sh does not finish within SECONDS (default
+# 120).
 set -euo pipefail
 
 root=$(cd "${1:?usage: boot.sh ROOT [SECONDS]}" && pwd)
@@ -47,7 +49,7 @@ trap cleanup EXIT
 cp -a "$root" "$work/root"
 mkdir -p "$work/root"/{bin,dev,proc,sys,tmp,run,etc,lib/vsock}
 cp "$(command -v busybox)" "$work/root/bin/busybox"
-# The modules are in /lib or /usr/lib, and compressed since Debian 13.
+# The modules are in /lib or /usr/lib. Since Debian 13, they are compressed.
 for module in "${modules[@]}"; do
   file=$(find "$cache/kernel" -name "$module.ko" -o -name "$module.ko.xz" | head -1)
   case "$file" in
@@ -63,7 +65,7 @@ export PATH=/bin HOME=/root TERM=dumb
 mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
 mkdir -p /dev/shm /root; mount -t tmpfs -o mode=1777 tmp /tmp; mount -t tmpfs run /run
 mount -t tmpfs shm /dev/shm
-# Enables accounting for child groups, like a service manager.
+# Enables accounting for child groups, as a service manager does.
 mount -t cgroup2 groups /sys/fs/cgroup && echo '+pids +memory' >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
 stty -F /dev/ttyS0 -opost
@@ -75,7 +77,7 @@ INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . -print0 | cpio --quiet -0 -o -H newc -R 0:0) | gzip -1 >"$work/initrd"
 
-# Emulated, because nested KVM often fails and these tests do not need speed.
+# QEMU emulates the processor, because nested KVM often fails and the tests need no speed.
 timeout "$seconds" qemu-system-x86_64 -machine pc,accel=tcg -cpu max -smp 1 -m 768 \
   -nodefaults -no-user-config -display none -no-reboot -nic none -serial stdio \
   -kernel "$cache"/kernel/boot/vmlinuz-* -initrd "$work/initrd" \

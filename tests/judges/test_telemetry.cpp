@@ -1,7 +1,10 @@
-// A telemetry plugin that writes records.jsonl in its folder, one line per record, unbuffered.
-// Three tool names control it: "crash-telemetry" makes it crash once, between writing and
-// acknowledging the record; "hold-telemetry" makes it reject batches for a while; "sign-telemetry"
-// makes it request far more signatures than permitted and report how many it got.
+// A telemetry plugin that writes each record as a line of records.jsonl in its directory, without
+// buffering.
+//
+// Three tool names control the plugin. "crash-telemetry" makes it crash once, after it has written
+// the record but before it acknowledges it. "hold-telemetry" makes it reject batches for a while.
+// "sign-telemetry" makes it request far more signatures than permitted, and report how many it
+// received.
 #include <bulkhead/abi/ext/draft/sign.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -103,7 +106,7 @@ class TestTelemetry {
   std::string mark_;
   int fd_ = -1;
   int held_ = 0;         // number of batches to reject
-  std::thread signing_;  // ends on its own
+  std::thread signing_;  // exits without being stopped
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The cells of the matrix and what is expected of each:
+// Defines the cells of the matrix and the expected outcome of each:
 //
 //   passes    the feature works from end to end
-//   cannot    it cannot exist between these revisions; `check` asserts the exact answer
-//   not yet   the gateway lacks it; it is counted, and run with --try
+//   cannot    the feature cannot exist between these revisions; `check` asserts the exact response
+//   not yet   the gateway does not support the feature; the cell is counted, and run with --try
 import { features, refusals } from './features.mjs';
 import { since } from './content.mjs';
 
@@ -14,8 +14,8 @@ const STATELESS = '2026-07-28';
 const OF_THE_GATEWAY = ['approval', 'rewrite', 'batch'];
 export const FEATURES = Object.keys(features);
 
-// What the gateway lacks: feature ("*": all) -> reason, by who speaks 2026-07-28. Remove an entry when
-// its cells pass (--try shows which do).
+// Features that the gateway does not support: feature ("*" for all) -> reason, by the side that
+// uses 2026-07-28. Remove an entry when its cells pass (--try shows them).
 const LACKING = {
   client: { '*': 'no client edge of 2026-07-28' },
   server: { '*': 'no server edge of 2026-07-28' },
@@ -32,7 +32,7 @@ function lacking(feature, client, server) {
   return LACKING[who][feature] ?? LACKING[who]['*'];
 }
 
-// Cells whose feature one of the revisions does not have.
+// Returns the outcome of a cell whose feature one of the revisions does not have.
 function impossible(feature, client, server) {
   const cannot = (reason, check) => ({ outcome: 'cannot', reason, check });
   switch (feature) {
@@ -66,7 +66,8 @@ function impossible(feature, client, server) {
   }
 }
 
-// Returns {outcome, reason, check}: check(x) is what to run, if anything. Directly, nothing is lacking.
+// Returns {outcome, reason, check}. check(x) is the test to run, if there is one. With `direct`,
+// LACKING does not apply.
 export function expected({ feature, client, server }, direct) {
   if (direct && OF_THE_GATEWAY.includes(feature)) return { outcome: 'not yet', reason: 'needs a gateway' };
   const check = features[feature];
@@ -76,8 +77,8 @@ export function expected({ feature, client, server }, direct) {
   return refusal ?? { outcome: 'passes', check };
 }
 
-// All pairings, or (cover) each pair of revisions once, with transports chosen so that every
-// revision meets every transport on both sides.
+// Returns all pairings. If `cover` is true, returns each pair of revisions once, with transports
+// chosen so that each revision uses each transport on both sides.
 export function pairings(cover) {
   const all = [];
   REVISIONS.forEach((client, c) => REVISIONS.forEach((server, s) => {

@@ -1,9 +1,9 @@
-// How the matrix's client reaches the gateway. A channel sends and receives texts and knows no MCP
-// except what its binding prescribes:
+// Connects the matrix's client to the gateway. A channel sends and receives texts. It knows nothing
+// of MCP except what its transport requires:
 //
-//   channel.onText = (text) => ...       every message, in order of arrival
-//   send(text, message, headers)         resolves when the message was handed over
-//   abort(id)                            ends a request by closing its stream; false: not possible
+//   channel.onText = (text) => ...       is called for every message, in order of arrival
+//   send(text, message, headers)         resolves when the message was sent
+//   abort(id)                            cancels a request by closing its stream; false: not possible
 //   hear(headers)                        opens the stream for messages that belong to no request
 //   close()
 import { spawn } from 'node:child_process';
@@ -51,7 +51,7 @@ export class Frames extends Channel {
     this.socket.on('error', () => {});
     this.socket.on('data', (data) => this.#take(data));
     this.socket.write(metadata());
-    // Without this notification, a guest gets no messages that belong to no request.
+    // A guest receives messages that belong to no request only after this notification.
     this.socket.write(frame(0, { jsonrpc: '2.0', method: 'notifications/bulkhead/duplex', params: { version: 1 } }));
   }
   async send(text, message) {
@@ -68,21 +68,21 @@ export class Frames extends Channel {
       if (this.#bytes.length < end) return;
       const payload = this.#bytes.subarray(20 + this.#bytes.readUInt16BE(14), end).toString();
       this.#bytes = this.#bytes.subarray(end);
-      if (payload) this.onText(payload); // an empty frame ends a request without an answer
+      if (payload) this.onText(payload); // an empty frame means that a request is complete without a response
     }
   }
 }
 
-// The common parts of both HTTP bindings.
+// The base class of both HTTP transports.
 class Http extends Channel {
   constructor(url) {
     super();
     this.url = new URL(url);
     this.agent = new http.Agent({ keepAlive: true });
     this.open = new Set();
-    this.requests = new Map(); // id of a request -> its exchange
+    this.requests = new Map(); // request ID -> its HTTP exchange
   }
-  // Resolves with the response, once its head has arrived.
+  // Resolves with the response when its head has arrived.
   exchange(method, path, headers, body, id) {
     return new Promise((resolve, reject) => {
       const type = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
@@ -118,7 +118,7 @@ async function textOf(res) {
 }
 
 export class Streamable extends Http {
-  statuses = []; // of POSTs with a JSON body: {status, text}
+  statuses = []; // of POST requests with a JSON response: {status, text}
   async send(text, message, headers) {
     const all = { accept: 'application/json, text/event-stream', ...this.#session(), ...headers };
     const res = await this.exchange('POST', this.url.pathname, all, text, message.method && message.id);
@@ -151,7 +151,7 @@ export class Streamable extends Http {
   }
 }
 
-// HTTP+SSE of 2024-11-05: all messages arrive on the stream of one GET.
+// HTTP+SSE of 2024-11-05: all messages arrive on the stream of one GET request.
 export class OldHttp extends Http {
   async hear() {}
   async send(text) {

@@ -1,16 +1,17 @@
-// A client for each revision, written from the specification without an SDK. Both classes have the
-// same interface, so that a feature is one function for all revisions:
+// Implements a client for each revision from the specification, without an SDK. The classes have
+// the same interface, so that a feature needs only one function for all revisions:
 //
-//   await open()                      the opening; this.server has the server's capabilities
-//   await call(method, params, {token})  the final result, or throws RpcError; answers what is asked
-//   start(method, params)             {id, done}: the same without waiting
-//   await setLevel(level)             log level of the session, or of all later requests
-//   await watch({kinds, uris})        asks for list_changed of these kinds and updates of these URIs
+//   await open()                      performs the handshake; this.server has the server's capabilities
+//   await call(method, params, {token})  returns the final result or throws RpcError; responds to
+//                                     requests of the server
+//   start(method, params)             does not wait; returns {id, done}
+//   await setLevel(level)             sets the log level of the session, or of all later requests
+//   await watch({kinds, uris})        subscribes to list_changed of these kinds and updates of these URIs
 //   await cancel(id)
-//   await task(name, args, cancel)    calls a tool as a task; {status, result} when it has ended
-//   batch(requests)                   sends {method, params} in one array; promises of the results
-//   notes                             {method, params}, in order of arrival
-//   asked                             {method, params} of everything that the client was asked
+//   await task(name, args, cancel)    calls a tool as a task; returns {status, result} of the task
+//   batch(requests)                   sends {method, params} in an array; returns promises
+//   notes                             received {method, params}, in order of arrival
+//   asked                             {method, params} of all server-initiated requests
 import { CheckedWire } from '../fixtures/schema_check.mjs';
 import { RpcError } from '../e2e/clients.mjs';
 import { until } from '../e2e/harness.mjs';
@@ -26,8 +27,8 @@ class Client {
   #nextId = 1;
   notes = [];
   asked = [];
-  anonymous = []; // errors without an id
-  // answers: method -> result of what the client is asked.
+  anonymous = []; // errors without an ID
+  // answers: method -> result of server-initiated requests
   constructor(revision, channel, check, { capabilities, answers }) {
     Object.assign(this, { revision, channel, capabilities, answers, wire: new CheckedWire(check) });
     channel.onText = (text) => this.#received(text);
@@ -35,7 +36,7 @@ class Client {
   get errors() {
     return this.wire.errors.filter((error) => error.startsWith('received'));
   }
-  // What a client of this revision sends in HTTP headers with a message.
+  // Returns the HTTP headers that a client of this revision sends with a message.
   headers() {
     return {};
   }
@@ -44,7 +45,7 @@ class Client {
     this.wire.sent(text);
     await this.channel.send(text, message, this.headers([].concat(message)[0]));
   }
-  // Returns the id and a promise of the first answer.
+  // Returns the ID and a promise of the first response.
   post(method, params) {
     const { id, done, message } = this.#request(method, params);
     this.send(message).catch((error) => this.#waiting.get(id)?.reject(error));
@@ -64,7 +65,7 @@ class Client {
   async call(method, params = {}, options = {}) {
     return this.start(method, params, options).done;
   }
-  // All items of all pages, and the number of pages.
+  // Returns the items of all pages, and the number of pages.
   async list(method, key) {
     const items = [];
     let pages = 0;
@@ -76,7 +77,7 @@ class Client {
       if (cursor === undefined) return { items, pages };
     }
   }
-  // Polls a task until it has ended.
+  // Polls a task until it is complete.
   ended(taskId) {
     return until('the task ends', async () => {
       const task = await this.call('tasks/get', { taskId });
@@ -155,7 +156,7 @@ export class SessionClient extends Client {
 }
 
 export class StatelessClient extends Client {
-  #listens = new Set(); // ids of subscriptions/listen
+  #listens = new Set(); // IDs of subscriptions/listen
   async open() {
     const { supportedVersions, capabilities } = await this.call('server/discover');
     if (!supportedVersions.includes(this.revision)) throw new Error(`the server supports ${supportedVersions}`);
@@ -179,7 +180,7 @@ export class StatelessClient extends Client {
     final.catch(() => {});
     return { id, done: final };
   }
-  // Answers input_required results until the final one.
+  // Responds to input_required results until the final result arrives.
   async #finish(method, params, done) {
     for (;;) {
       const result = await done;
@@ -206,7 +207,7 @@ export class StatelessClient extends Client {
       this.capabilities = before;
     }
   }
-  // Waits for the acknowledgement, which has to name everything that was asked for.
+  // Waits for the acknowledgement, which must name everything that was requested.
   async watch({ kinds = [], uris = [] }) {
     const notifications = Object.fromEntries(KINDS.filter((kind) => kinds.includes(kind)).map((kind) => [`${kind}ListChanged`, true]));
     if (uris.length) notifications.resourceSubscriptions = uris;
@@ -222,7 +223,7 @@ export class StatelessClient extends Client {
     if (this.channel.abort(id)) return;
     await this.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
   }
-  // What a subscription delivers names it; nothing else does.
+  // Notifications of a subscription must name it, and other notifications must not.
   onNote({ method, params }) {
     const subscribed = /list_changed|resources\/updated|subscriptions/.test(method);
     const known = this.#listens.has(params?._meta?.[SUBSCRIPTION]);

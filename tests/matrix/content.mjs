@@ -1,11 +1,12 @@
-// What the matrix's server offers at each revision. A tool sees its revision through `io` only:
+// Defines what the matrix's server offers at each revision. Tools do not know the revision; they
+// use `io`:
 //
-//   io.ask(key, method, params)   asks the client; returns its result
-//   io.declares(name, part)       whether the client declared a capability, or that part of it
+//   io.ask(key, method, params)   sends a request to the client and returns its result
+//   io.declares(name, part)       returns true if the client has declared the capability (or its part)
 //   io.progress(n, total), io.log(level, data)
 //   io.changed(kind), io.updated(uri)
 //   io.cancelled                  resolves when the client cancels this request
-//   io.task(run)                  runs as a task if the client asked for one, else at once
+//   io.task(run)                  runs as a task if the client has requested one, otherwise immediately
 export const since = (revision, first) => revision >= first;
 export const WATCHED = 'test://watched';
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
@@ -26,12 +27,12 @@ const lacking = (name) => ({ isError: true, ...text(`the client does not declare
 const asks = (capability, key, method, params) => async (_, io) =>
   (io.declares(capability) ? text(await io.ask(key, method, params)) : lacking(capability));
 
-// Of the process; all sessions share it.
+// The state of the process, which all sessions share.
 export class World {
   waiting = 0;
-  guarded = 0; // calls of `guarded` that arrived
+  guarded = 0; // number of calls of `guarded`
   tasks = new Map(); // id -> {taskId, status, createdAt, lastUpdatedAt, result}
-  // Starts a task that ends with what `run` resolves with, unless it is cancelled.
+  // Starts a task. Unless it is cancelled, its result is that of `run`.
   start(run) {
     const now = new Date().toISOString();
     const task = { taskId: `task-${this.tasks.size + 1}`, status: 'working', createdAt: now, lastUpdatedAt: now };
@@ -50,7 +51,7 @@ export class World {
   extra = { tools: [], prompts: [], resources: [] };
 }
 
-// name -> [first revision that has what it needs, definition, run(args, io, world)]
+// name -> [first revision with the required features, definition, run(args, io, world)]
 const tools = {
   echo: ['', {}, (args) => text(args)],
   progress: ['', {}, async (_, io) => {
@@ -138,7 +139,7 @@ function prompt({ name, arguments: args = {} }) {
   throw invalid(`no such prompt: ${name}`);
 }
 
-// method -> result; undefined for unknown methods. Throws RpcFailure.
+// Returns the result of a request, or undefined if the method is unknown. Throws RpcFailure.
 export function answer(revision, world, method, params, io) {
   switch (method) {
     case 'tools/list': {

@@ -1,6 +1,7 @@
-// The features of the matrix: one function each, for every pair of revisions. `x.client` is an open
-// client (client.mjs), `x.server` the revision of the server behind the gateway (content.mjs). A
-// feature asserts what the client sees; messages are also checked against the schemas.
+// Defines the features of the matrix, each as a function for all pairs of revisions. `x.client` is
+// an open client (client.mjs), and `x.server` the revision of the server behind the gateway
+// (content.mjs). A feature asserts what the client receives. All messages are also checked against
+// the schemas.
 import { strict as assert } from 'node:assert';
 import { FORM, LINK, OUTPUT, PNG, SAMPLE, WATCHED, WAV, promptNames, resourceUris, since, toolNames } from './content.mjs';
 import { until } from '../e2e/harness.mjs';
@@ -13,7 +14,7 @@ const textOf = (result) => {
 const tool = (client, name, args = {}, options) => client.call('tools/call', { name, arguments: args }, options);
 const json = async (client, name, args) => JSON.parse(textOf(await tool(client, name, args)));
 
-// What the client answers when it is asked.
+// The client's responses to server-initiated requests.
 export const ANSWERS = {
   'elicitation/create': { action: 'accept', content: { name: 'Ada' } },
   'sampling/createMessage': { role: 'assistant', content: { type: 'text', text: '4' }, model: 'matrix' },
@@ -25,7 +26,8 @@ export const capabilitiesOf = (revision) => ({
   ...(since(revision, '2025-11-25') ? { elicitation: { form: {}, url: {} } } : since(revision, '2025-06-18') ? { elicitation: {} } : {}),
 });
 
-// A tool that asks the client: the server gets the client's answer, the client the server's question.
+// Calls a tool that sends a request to the client. The server must receive the client's response,
+// and the client the server's request.
 async function asked({ client }, name, method, check, answer = ANSWERS[method]) {
   client.asked.length = 0;
   client.answers = { ...ANSWERS, [method]: answer };
@@ -34,7 +36,7 @@ async function asked({ client }, name, method, check, answer = ANSWERS[method]) 
   check(client.asked[0].params);
 }
 
-// A call that a rule of the profile asks about; the client answers the question.
+// Makes a call for which a rule of the profile requires approval. The client approves or denies it.
 async function decided(client, decision) {
   client.asked.length = 0;
   client.answers = { ...ANSWERS, 'elicitation/create': { action: 'accept', content: { decision } } };
@@ -190,7 +192,7 @@ export const features = {
   },
 };
 
-// The rules of the gateway's profile that `approval` and `rewrite` need.
+// The rules in the gateway's profile that `approval` and `rewrite` need.
 export const PROFILE = {
   approval: { elicitation: true },
   security: {
@@ -204,13 +206,14 @@ export const PROFILE = {
   },
 };
 
-// What a cell of the features above asserts if the feature cannot exist there.
+// What a cell asserts if its feature cannot exist between these revisions.
 export const refusals = {
-  // The server's revision has no such tool: the gateway answers as for any unknown tool.
+  // The server's revision does not have such a tool, so the gateway responds as for any unknown
+  // tool.
   async unknownTool({ client }, name) {
     await assert.rejects(tool(client, name), ({ code, message }) => [-32601, -32602].includes(code) && message.includes(name));
   },
-  // The client cannot declare the capability, so the server does not ask, and says so itself.
+  // The client cannot declare the capability, so the server sends no request and reports this.
   async undeclared({ client }, name, capability) {
     client.asked.length = 0;
     const result = await tool(client, name);
@@ -218,7 +221,7 @@ export const refusals = {
     assert.equal(textOf(result), `the client does not declare ${capability}`);
     assert.deepEqual(client.asked, []);
   },
-  // The client cannot be asked, so the call is rejected without having been sent.
+  // The client cannot be asked for approval, so the call is rejected without being sent.
   async unapproved({ client }) {
     client.asked.length = 0;
     const before = await json(client, 'counts');
@@ -226,11 +229,12 @@ export const refusals = {
     assert.equal((await json(client, 'counts')).guarded, before.guarded);
     assert.deepEqual(client.asked, []);
   },
-  // The client cannot ask for a task: the tool runs within the call.
+  // The client cannot request a task, so the tool runs within the call.
   async withoutTask({ client }) {
     assert.equal(textOf(await tool(client, 'job', { ms: 1 })), 'worked for 1 ms');
   },
-  // Only 2025-03-26 has batches: one error without an id, and nothing of it is executed.
+  // Only 2025-03-26 has batches. Otherwise there is one error without an ID, and no request is
+  // executed.
   async batch({ client }) {
     client.anonymous.length = 0;
     const before = (await client.list('tools/list', 'tools')).items;
@@ -240,7 +244,7 @@ export const refusals = {
     assert.match(error.message, /batch/i);
     assert.deepEqual((await client.list('tools/list', 'tools')).items, before);
   },
-  // The client's revision has no such content: a text takes its place.
+  // The client's revision does not have this kind of content, so it receives a text.
   async asText({ client }, name) {
     const { content } = await tool(client, name);
     assert.deepEqual(content.map(({ type }) => type), ['text']);

@@ -1,17 +1,17 @@
-// Runs the matrix: revisions of the client x revisions of the server x transports of both sides x
-// features, through the gateway.
+// Runs the matrix through the gateway. Its dimensions are the revisions of the client and of the
+// server, the transports of both sides, and the features.
 //
 //   matrix.mjs [--cover | --all | --direct] [--try] [--list] [--only TEXT]...
 //
-// --cover   each pair of revisions once, with every revision on every transport (default)
+// --cover   each pair of revisions once, and every revision with every transport (default)
 // --all     every cell
-// --direct  without a gateway: each revision and transport against itself, to test client and server
-// --try     also run the cells that are expected "not yet"; they do not fail the run
-// --list    print the cells with what is expected, without running them
-// --only    cells whose line contains the text, such as "2025-06-18/http" or " roots"
+// --direct  without a gateway: tests the client and the server of each revision and transport
+// --try     also run the cells with the outcome "not yet"; they do not make the run fail
+// --list    print the cells and their expected outcomes, without running them
+// --only    only cells whose line contains the text, such as "2025-06-18/http" or " roots"
 //
 // A line is "CLIENT/TRANSPORT -> SERVER/TRANSPORT FEATURE". Every message that the gateway sends is
-// checked against the schema of its revision, too.
+// also checked against the schema of its revision.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'bulkhead-matrix-'));
 const checks = new Map();
 const checkOf = async (revision) => checks.get(revision) ?? checks.set(revision, await schemaCheck(revision)).get(revision);
 
-// Also after a fault of this program: no server, gateway or file of it is left.
+// Even after a failure of this program, no server, gateway or file remains.
 const stands = [];
 process.on('exit', () => {
   for (const { gateway, child } of stands) {
@@ -52,7 +52,7 @@ function cells() {
     .filter(({ line }) => only.every((text) => line.includes(text)));
 }
 
-// A gateway in front of one server, for clients on all transports.
+// A gateway with one server, for clients with all transports.
 class Stand {
   constructor(revision, transport) {
     Object.assign(this, { revision, transport, name: `${revision}-${transport}` });
@@ -70,7 +70,7 @@ class Stand {
     this.upstream = this.transport === 'stdio'
       ? { command: node, args, sandbox_paths: { read: [root, npmDir], write: [this.dir] } }
       : { type: 'http', url: await this.#serve(args) };
-    this.upstream.roots = 'per-client'; // otherwise no server gets a client's roots
+    this.upstream.roots = 'per-client'; // otherwise no server receives the client's roots
     const profile = {
       mcpServers: { up: this.upstream },
       naming: { prefix: 'never' },
@@ -97,8 +97,8 @@ class Stand {
     if (transport === 'frames') return new Frames(this.socket);
     return new (revision === '2024-11-05' ? OldHttp : Streamable)(this.url ?? this.gateway.url);
   }
-  // Errors of what the gateway sent to the server. The gateway may find out the server's generation
-  // with server/discover of 2026-07-28.
+  // Returns the errors in messages that the gateway has sent to the server. The gateway may send
+  // server/discover of 2026-07-28 to determine the server's generation.
   async errors() {
     const probe = await checkOf('2026-07-28');
     const isProbe = (text) => {
@@ -150,7 +150,7 @@ async function connect(stand, { client: revision, clientTransport }) {
   return client;
 }
 
-// Runs the cells of one pairing with one client. Yields {cell, error}.
+// Runs the cells of a pairing with one client. Yields {cell, error}.
 async function* runPairing(stand, list) {
   let client;
   let opening;

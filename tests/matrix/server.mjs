@@ -1,10 +1,11 @@
-// A server that speaks one revision, written from the specification without an SDK; content.mjs has
-// what it offers. It is strict: it refuses what its revision does not allow.
+// A server that supports one revision, implemented from the specification without an SDK.
+// content.mjs defines what it offers. It rejects everything that its revision does not permit.
 //
 //   server.mjs REVISION stdio|http [LOG]     (http: prints its URL)
 //
-// REVISION may be @FILE, which contains it: a server that is upgraded or downgraded when it restarts.
-// LOG gets every message: "< " received, "> " sent. The HTTP transport of 2024-11-05 is HTTP+SSE.
+// REVISION may be @FILE, a file that contains it: such a server can be upgraded or downgraded by a
+// restart. LOG is a file for all messages: "< " received, "> " sent. The HTTP transport of
+// 2024-11-05 is HTTP+SSE.
 import { appendFileSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { randomUUID } from 'node:crypto';
@@ -19,8 +20,8 @@ const log = (mark, text) => logFile && appendFileSync(logFile, `${mark} ${text}\
 const info = { name: 'matrix', version: '1' };
 const failure = (id, code, message) => ({ jsonrpc: '2.0', id, error: { code, message } });
 
-// One session. `push` sends a message that belongs to no request; respond(message, reply) sends all
-// that belongs to a request through reply.
+// A session. `push` sends messages that belong to no request. respond(message, reply) sends all
+// messages that belong to a request through `reply`.
 class Session {
   static all = new Set();
   #pending = new Map();
@@ -36,7 +37,7 @@ class Session {
   end() {
     Session.all.delete(this);
   }
-  // Resolves when the answer was sent.
+  // Resolves when the response was sent.
   async respond(message, reply) {
     if (message.method === undefined) return this.#answered(message);
     if (message.id === undefined) return this.#notified(message);
@@ -149,7 +150,8 @@ async function bodyOf(req) {
   if (body) log('<', body);
   return body;
 }
-// Answers one POST: JSON if the first message is the last, else an event stream.
+// Responds to a POST request. The response is JSON if the first message is also the last, otherwise
+// an event stream.
 async function exchange(res, message, headers, respond) {
   let streaming = false;
   await respond((reply) => {

@@ -1,4 +1,4 @@
-// The matrix's server at 2026-07-28: each request stands for itself.
+// The server of the matrix for 2026-07-28, in which requests are independent of each other.
 import { RpcFailure, TASKS, answer, capabilities } from './content.mjs';
 
 const REVISION = '2026-07-28';
@@ -9,7 +9,7 @@ const ASKING = ['tools/call', 'prompts/get', 'resources/read'];
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 const status = { '-32601': 404, '-32020': 400, '-32021': 400, '-32022': 400 };
 
-// Ends a tool whose answer is an input_required result.
+// Thrown to return an input_required result.
 class Asks extends Error {
   constructor(result) {
     super('input required');
@@ -24,8 +24,8 @@ export class StatelessServer {
   constructor(world) {
     this.world = world;
   }
-  // Over HTTP, `over` has the headers and a promise of the end of the exchange, which cancels.
-  // Resolves when the answer was sent.
+  // Over HTTP, `over` contains the headers, and a promise that resolves when the exchange is
+  // closed, which cancels the request. Resolves when the response was sent.
   async respond(message, reply, over) {
     const { id, method, params } = message;
     if (id === undefined) {
@@ -92,8 +92,9 @@ export class StatelessServer {
     return {};
   }
 
-  // Asking ends the request; the repeated one runs from the start and finds the answers, those of
-  // earlier rounds in requestState.
+  // A request to the client is returned as the result. The client then repeats its request, which
+  // runs from the start and contains the responses. Responses of earlier rounds are in
+  // requestState.
   #io(params, meta, reply, cancelled) {
     const declared = meta[`${META}clientCapabilities`];
     const level = meta[`${META}logLevel`];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the software that tests use: Node 22, the conformance suite, the official SDKs, reference
-# servers and one real client. The folder is $BULKHEAD_NPM_DIR (default build/npm). Returns
-# immediately if everything is installed. Versions are exact (package-lock.json).
+# servers and a real client. Versions are exact (package-lock.json). The directory is
+# $BULKHEAD_NPM_DIR (default build/npm). If everything is installed, the script exits immediately.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)
@@ -28,8 +28,8 @@ command -v npm >/dev/null 2>&1 || give_up "npm is not installed (apt-get install
 mkdir -p "$dir"
 rm -f "$dir/.installed"
 cp "$here/package.json" "$here/package-lock.json" "$dir/"
-# Bare imports are resolved relative to the importing file. Therefore test scripts import packages
-# through this file.
+# An import without a path is resolved relative to the importing file, so test scripts import
+# packages through this file.
 echo 'export default (name) => import(name);' >"$dir/import.mjs"
 echo "Installing the test packages into $dir"
 attempt=1

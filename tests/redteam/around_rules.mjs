@@ -1,5 +1,5 @@
-// Attempts to bypass rules with unevaluated members, with requests whose evaluation is delayed, and
-// with calls that differ from approved calls.
+// Attempts to bypass rules with members that are not evaluated, with requests whose evaluation is
+// delayed, and with calls that differ from approved calls.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -16,12 +16,12 @@ const modes = { compartments: [], 'one process': ['--single-process'] };
 const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), { timeout: 60_000 });
 };
-const large = 'x'.repeat(200_000); // too large to be evaluated at once
+const large = 'x'.repeat(200_000); // too large to be evaluated immediately
 
 let lastId = 1000;
 const message = (method, params, envelope = '') => `{"jsonrpc":"2.0","id":${++lastId},"method":${quoted(method)}${envelope},"params":${params}}`;
 const post = (client, body) => client.exchange('POST', { body, headers: client.headers() });
-// Returns the messages that the server received, except the handshake and lists.
+// Returns the messages that the server has received, except the handshake and lists.
 function received(log) {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< '));
@@ -41,7 +41,7 @@ const SECRET = 'TOPSECRET';
 const noSecret = rule('no-secret', 'mcp.response', `mcp.response.text.contains("${SECRET}")`);
 const leaks = (text) => text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16))).includes(SECRET);
 
-// mcp.response.text contains all texts of an error, but no member names.
+// mcp.response.text contains all texts of an error, but not the names of its members.
 both('no member of an error carries a blocked text', async (t, args) => {
   const errors = {
     code: `{"code":"${SECRET}","message":"x"}`,

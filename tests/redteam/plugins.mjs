@@ -1,5 +1,5 @@
-// Attempts to stop the gateway with a variable that is missing for one server, and to find
-// configured values in logs, errors and the status.
+// Attempts to stop the gateway with a variable that is unset for one server, and to find configured
+// values in logs, errors and the status.
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -13,7 +13,7 @@ const cli = (gateway, words, env = {}) =>
     .then((done) => ({ code: 0, ...done }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
 
-// Each missing variable affects only one server.
+// Each unset variable affects only one server.
 const lacking = {
   'in a value': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}' } },
   'twice': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}${UNSET_B}' } },
@@ -36,7 +36,7 @@ for (const [mode, args] of modes) {
       const server = servers.find(({ name }) => name === names[i]);
       assert.equal(server.state, 'disabled', `${what}: ${server.reason}`);
     }
-    // Commands from a terminal without these variables.
+    // Commands in a terminal without these variables.
     for (const words of [['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list'], ['tools'], ['call', 'good__ok']]) {
       const done = await cli(gateway, [...words, '--config', gateway.config]);
       assert.equal(done.code, 0, `${words}: ${done.stderr}`);
@@ -49,9 +49,9 @@ const secrets = {
   LINES: '-----BEGIN KEY-----\nMIIEvQIBADANBgkqh-LINE1\nkiG9w0BAQEFAASC-LINE2\n-----END KEY-----',
   TOKEN: 'tok-3n-ABCDEF-0123456789',
 };
-// No form of the secrets may be stored, neither complete values nor their parts.
+// The secrets must not be stored in any form, neither as a whole nor in parts.
 const traces = [...Object.values(secrets), 'MIIEvQIBADANBgkqh', 'kiG9w0BAQEFAASC', 'Zx9-Secret', 'tok-3n-ABC', JSON.stringify(secrets.KEY).slice(1, -1)];
-// The values as a server prints them. $1 is a pause for the shell.
+// The values as a server prints them. $1 is a pause in the shell script.
 const printed = {
   'plain': 'echo "at $KEY end"; echo "$LINES"; echo "$WRAPPED"',
   'in two writes': 'printf %s "tok-3n-A"; sleep 0.3; echo "BCDEF-0123456789"',
@@ -84,7 +84,7 @@ for (const [mode, args] of modes) {
       for (const { path, text } of filesBelow(state)) if (text !== undefined) shown[basename(path)] = text;
       assert.match(shown['bad.log'], /the end/);
       for (const [where, text] of Object.entries(shown)) {
-        // The reader's terminal must not receive escape sequences.
+        // The terminal of the reader must not receive escape sequences.
         const seen = text.replace(/\u001b\[[0-9;]*m/g, '');
         for (const trace of traces) assert.ok(!text.includes(trace) && !seen.includes(trace), `${where} has ${JSON.stringify(trace)}`);
       }

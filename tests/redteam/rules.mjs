@@ -1,5 +1,5 @@
 // Attempts to bypass rules. The tests search for blocked data where it would cause harm: in the
-// messages that the servers received, as any JSON reader might interpret them.
+// messages that servers have received, as any JSON parser might interpret them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, program, run, show, test } from '../e2e/lib.mjs';
@@ -30,7 +30,7 @@ function profile(log, more = []) {
   return `[mcpServers.s]\ncommand = ${quoted(command)}\nargs = [${args.map(quoted).join(', ')}]\n${RULES}`;
 }
 
-// Yields all spellings of a JSON string for the same text or for nearly the same text.
+// Yields different JSON strings for the same or nearly the same text.
 function spellings(text) {
   const hex = (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const all = [...text];
@@ -50,7 +50,7 @@ function spellings(text) {
   ];
 }
 
-// Yields messages with blocked data, each in a form that some reader might misinterpret.
+// Yields messages with blocked data, each in a form that some parser might misinterpret.
 function* attempts(id) {
   const call = (params, envelope = '') => `{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call"${envelope},"params":${params}}`;
   for (const name of spellings('s__forbidden')) yield call(`{"name":${name},"arguments":{}}`);
@@ -60,7 +60,7 @@ function* attempts(id) {
     yield call(`{"name":"s__open","arguments":{${text}:1}}`);
     yield call(`{"name":"s__open","arguments":{"a":[[{"b":${text}}]]}}`);
   }
-  // Duplicate members, in any order and spelling.
+  // Duplicate members, in any order and encoding.
   const twice = [['"name":"s__open"', '"name":"s__forbidden"'], ['"arguments":{}', `"arguments":${boom}`]];
   for (const [good, bad] of twice) {
     const rest = good.includes('name') ? '"arguments":{}' : '"name":"s__open"';
@@ -75,7 +75,7 @@ function* attempts(id) {
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","cmd":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","\\u0063md":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"deep":{"cmd":"x","cmd":"BOOM"}}}`);
-  // Members beside params, which a reader may ignore or use.
+  // Members next to params, which a parser may ignore or use.
   for (const key of ['arguments', 'Params', 'PARAMS', 'parameters', 'name', 'tool', 'args', '_meta', 'context', 'x']) {
     yield call('{"name":"s__open","arguments":{}}', `,${quoted(key)}:{"name":"forbidden","arguments":${boom},"cmd":"BOOM"}`);
   }
@@ -88,14 +88,14 @@ function* attempts(id) {
   yield call(`{"name":"s__open","arguments":{"cmd":"x","pad":"${pad}","cmd":"BOOM"}}`);
   yield call(`{"name":"s__open","arguments":{"pad":[${'0,'.repeat(70_000)}"BOOM"]}}`);
   yield call(`{"name":"s__forbidden","arguments":{"pad":"${pad}"}}`);
-  // JSON that only some readers accept.
+  // JSON that only some parsers accept.
   for (const text of ['{"cmd":"BOOM",}', "{'cmd':'BOOM'}", '{cmd:"BOOM"}', '{"cmd":"BOOM"}//', '{"cmd":"BOOM"} {}', '{"n":NaN,"cmd":"BOOM"}',
     '{"n":01,"cmd":"BOOM"}', '{"s":"\t","cmd":"BOOM"}', '{"s":"\\x41","cmd":"BOOM"}', '{"s":"\\ud800","cmd":"BOOM"}', `${'['.repeat(200)}"BOOM"${']'.repeat(200)}`]) {
     yield call(`{"name":"s__open","arguments":${text}}`);
   }
   yield call(`{"name":"s__open","arguments":"{\\"cmd\\":\\"BOOM\\"}"}`);
   yield call(`{"name":"s__open","arguments":["BOOM"]}`);
-  // Resources, with each method and in each form of URI.
+  // Resources, with each method and in each form of a URI.
   for (const method of ['resources/read', 'resources/subscribe']) {
     for (const uri of ['file:///etc/shadow', 's+file:///etc/shadow', 'bulkhead://s/file:///etc/shadow', 'FILE:///etc/shadow']) {
       for (const text of spellings(uri).slice(0, 3)) {
@@ -104,14 +104,14 @@ function* attempts(id) {
       }
     }
   }
-  // The same data in a batch, if the revision supports batches, and in a notification.
+  // The same data in a batch (if the revision supports batches) and in a notification.
   yield `[{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}]`;
   yield `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
   yield `{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
 }
 
-// Returns the messages at the server, as interpreted by a reader that uses the first of two equal
-// members and by a reader that uses the last.
+// Returns the messages that the server has received, as interpreted by a parser that uses the first
+// of two duplicate members and by a parser that uses the last.
 function received(log) {
   if (!existsSync(log)) return [];
   return readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ')).map((line) => line.slice(2));
@@ -197,7 +197,7 @@ test('no spelling of a blocked result reaches the client', async (t) => {
     assert.ok(!said.includes(secret) && !said.includes(hex), `${name}: ${said.slice(0, 200)}`);
     assert.match(said, /blocked by policy|duplicate members/, `${name}: ${said.slice(0, 200)}`);
   }
-  // A large message, in which the tool repeats its arguments.
+  // A large message, in which the tool returns its arguments.
   const pad = 'x'.repeat(200_000);
   for (const args of [`{"pad":"${pad}","k":"${secret}"}`, `{"k":"${hex}","pad":"${pad}"}`]) {
     const said = await client.tool('s__open', args).then(JSON.stringify, show);

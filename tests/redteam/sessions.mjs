@@ -11,7 +11,7 @@ const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 const jsonHeaders = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n';
 
-// Sends a POST request. Resolves with { status, session }; rejects if there is no answer within 5
+// Sends a POST request. Resolves with {status, session}. Rejects if there is no response within 5
 // s.
 function post(gateway, body, { session, agent = false, from } = {}) {
   return new Promise((resolve, reject) => {
@@ -24,8 +24,8 @@ function post(gateway, body, { session, agent = false, from } = {}) {
     request.on('timeout', () => request.destroy(new Error('no answer'))).on('error', reject).end(body);
   });
 }
-// Writes `text` on a new connection, which stays open until the test ends. Resolves when the text
-// has been written. Calls `ended(bytes)` when the gateway has closed the connection.
+// Opens a connection that stays open until the test finishes, and writes `text`. Resolves when the
+// text was written. Calls `ended(bytes)` when the gateway has closed the connection.
 function hold(t, gateway, text, ended = () => {}) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
@@ -37,8 +37,8 @@ function hold(t, gateway, text, ended = () => {}) {
 const rawPost = (gateway, session, body) =>
   `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n${jsonHeaders}${session ? `Mcp-Session-Id: ${session}\r\n` : ''}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-// Begins `n` handshakes on one connection, 200 at a time, and leaves them incomplete. Resolves with
-// the number of answers with status 200.
+// Starts `n` handshakes on one connection, 200 at a time, and does not complete them. Resolves with
+// the number of responses with status 200.
 function flood(t, gateway, n) {
   const request = rawPost(gateway, '', initialize);
   return new Promise((resolve, reject) => {
@@ -67,8 +67,8 @@ function flood(t, gateway, n) {
   });
 }
 
-// Behaviours of a client with many connections. The table holds 72 connections (twice the sessions,
-// plus 64).
+// Ways in which a client can hold many connections. The table holds 72 connections (twice the
+// number of sessions, plus 64).
 const holds = {
   'without a request': () => '',
   'with half a head': (gateway) => `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n`,
@@ -87,8 +87,8 @@ for (const [mode, args] of modes) {
       assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
       const evil = [];
       for (let i = 0; i < 3; ++i) evil.push(await t.http(gateway, { leaveOpen: true }));
-      // Connections are made in rounds; otherwise most would be closed before the gateway reads
-      // from them.
+      // Connections are opened in rounds, because most would otherwise be closed before the gateway
+      // reads from them.
       for (let i = 0; i < 150; ++i) {
         await hold(t, gateway, text(gateway, evil[i % 3].session, i));
         if (i % 15 === 14) await sleep(40);
@@ -96,7 +96,7 @@ for (const [mode, args] of modes) {
       const statuses = [];
       for (let i = 0; i < 3; ++i) statuses.push((await post(gateway, initialize)).status);
       const said = await victim.tool('a__x').then((result) => result.content[0].text, (error) => error.message);
-      writeFileSync(go, ''); // lets the calls end
+      writeFileSync(go, ''); // lets the calls finish
       assert.deepEqual({ statuses, said }, { statuses: [200, 200, 200], said: 'fake/x' });
     });
   }
@@ -120,11 +120,11 @@ for (const [mode, args] of modes) {
     }
     socket.write(text.slice(-9));
     await answered;
-    writeFileSync(go, ''); // lets the calls end
+    writeFileSync(go, ''); // lets the calls finish
     assert.match(got, /^HTTP\/1\.1 200 [^]*fake\/x/);
   });
 
-  test(`red team: calls dropped for a new client are answered with the reason, ${mode}`, async (t) => {
+  test(`red team: calls that are dropped for a new client fail with the reason, ${mode}`, async (t) => {
     const go = t.path('go');
     const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
     const greedy = await t.http(gateway, { leaveOpen: true });
@@ -135,7 +135,7 @@ for (const [mode, args] of modes) {
     }
     assert.equal((await post(gateway, initialize)).status, 200);
     const refused = await until('a refused call', () => answers.find((bytes) => bytes.startsWith('HTTP/1.1 503')));
-    writeFileSync(go, ''); // lets the calls end
+    writeFileSync(go, ''); // lets the calls finish
     const [head, body] = refused.split('\r\n\r\n');
     assert.match(head, /\r\nRetry-After: 5\b/);
     const { error } = JSON.parse(body);
@@ -162,7 +162,7 @@ for (const [mode, args] of modes) {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const sessions = victims.map((victim) => victim.session);
-    // Each client has its own address and a completed handshake.
+    // Each client has its own address and has completed its handshake.
     for (let i = 2; i < 130; ++i) {
       const from = `127.0.0.${i}`;
       const opened = await post(gateway, initialize, { from });
@@ -203,7 +203,7 @@ for (const [mode, args] of modes) {
     assert.equal((await post(gateway, list, { session: other })).status, 200);
   });
 
-  test(`red team: an ended session cannot be restored, even if it was evicted or resumed before, ${mode}`, async (t) => {
+  test(`red team: a closed session cannot be restored, even if it was evicted or resumed before, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [open, evicted, restored] = [await begin(gateway), await begin(gateway), await begin(gateway)];
     assert.equal(await remove(gateway, open), 204);
@@ -230,7 +230,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('red team: after the endpoint is killed, an ended session cannot be restored, and other sessions continue', async (t) => {
+test('red team: after the endpoint is killed, a closed session cannot be restored, and other sessions continue', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const [first, second, open] = [await begin(gateway), await begin(gateway), await begin(gateway)];
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint' && one.state === 'running')?.pid;
@@ -273,8 +273,7 @@ test('red team: a restored session is subject to the current rules', async (t) =
   assert.match(await call('a__y'), /fake\/y/);
 });
 
-// Sends a request with these header lines, which closes the connection afterwards; returns the
-// status.
+// Sends a request with these header lines on a new connection. Returns the status.
 const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject) => {
   const socket = net.connect(gateway.port, '127.0.0.1', () =>
     socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n${lines}\r\n\r\n`));
@@ -302,8 +301,8 @@ test('red team: web pages cannot open a session, with or without an Origin', asy
   for (const lines of ['X: y', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin']) assert.equal(await statusFor(gateway, 'GET', '/sse', lines), 200, lines);
 });
 
-// The lazy servers that each request starts, out of three whose lists are unknown. A URI without a
-// server may be an original URI of any of them.
+// The lazy servers that each request starts, out of three whose lists are unknown. A URI that names
+// no server may be an original URI of any of them.
 const asks = {
   'a tool of one': [(client) => client.tool('one__x'), 'one'],
   'a tool that one lacks': [(client) => client.tool('one__none'), 'one'],
@@ -335,8 +334,8 @@ test('red team: a request starts only the lazy server that it names', async (t) 
   }
 }, { timeout: 60_000 });
 
-// Terminal escapes of one and two bytes, line endings, and invisible characters or characters that
-// change the text direction.
+// Terminal escape sequences that start with one or two bytes, line endings, invisible characters,
+// and characters that change the text direction.
 test('red team: names with control or invisible characters are not offered, and are reported with escapes', async (t) => {
   const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066', '\u200b', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u{e0041}'];
   const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

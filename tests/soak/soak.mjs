@@ -1,7 +1,7 @@
-// Runs for ten minutes (SOAK_SECONDS): calls, sessions that start and end, servers that are killed,
-// disconnected or lose their sessions, and lists that change. The resources of each idle process
-// are measured after the first minute and at the end. The test fails if they have grown by more
-// than MARGINS.
+// Runs the gateway under load for ten minutes (SOAK_SECONDS): calls, sessions that are opened and
+// closed, servers that are killed, disconnected or lose their sessions, and lists that change. The
+// resources of each idle process are measured after the first minute and at the end. The test fails
+// if they have grown by more than MARGINS.
 import { loadavg } from 'node:os';
 import { assert, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
@@ -12,14 +12,14 @@ import { Tree, descriptors, ownMemory, threads } from '../drills/tree.mjs';
 const seconds = Number(process.env.SOAK_SECONDS || 600);
 const first = Math.min(60, seconds / 3);
 const seed = Number(process.env.SOAK_SEED || Date.now() % 1_000_000);
-// Margins per process and in total. The number of processes must not grow. Threads: a pool starts
-// them on demand. Descriptors: connections that were just reopened may still be idle. Resident
-// memory: allocators keep part of the peak.
+// Margins per process and in total. The number of processes must not grow. Threads have a margin
+// because a pool starts them on demand, descriptors because connections that were just reopened may
+// still be idle, and resident memory because allocators keep part of the peak.
 const MARGINS = { descriptors: 2, threads: 1, rss: 1.5 * 2 ** 20, rss_total: 4 * 2 ** 20 };
 const CALLERS = 8;
 const root = process.getuid() === 0;
 
-// One row per process; processes of the same role are numbered.
+// Returns a row per process. Processes of the same role are numbered.
 function measure(tree) {
   const rows = new Map();
   for (const { pid, role } of [{ pid: tree.pid, role: 'supervisor' }, ...tree.look()]) {
@@ -104,14 +104,14 @@ test(`soak of ${seconds} s`, async (t) => {
       load.done.clear();
     }
     await load.stop();
-    await world.disconnect(); // otherwise, concurrent connections would be counted as growth
+    await world.disconnect(); // concurrent connections would otherwise count as growth
     await until('everything is ready', async () => {
       const { servers, compartments, sessions } = await statusOf(gateway);
       const lacking = [...servers.filter((one) => one.state !== 'ready'), ...compartments.filter((one) => one.state !== 'running')];
       if (lacking.length || sessions) throw new Error(`${sessions} sessions, ${lacking.map((one) => `${one.name} is ${one.state} ${one.reason ?? ''}`)}`);
       return true;
     }, 20_000);
-    await sleep(2000); // ended sessions release their connections and timers
+    await sleep(2000); // closed sessions release their connections and timers
     return measure(tree);
   };
   const early = await busy(first * 1000);

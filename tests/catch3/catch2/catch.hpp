@@ -1,5 +1,5 @@
-// Provides the header and names of Catch2 2 with Catch2 3, for distributions without Catch2 2. It
-// is on the include path only if Catch2 3 is used (BulkheadBuild.cmake).
+// Provides the header and names of Catch2 2 on systems that only have Catch2 3. On other systems,
+// this file is not on the include path (see BulkheadBuild.cmake).
 #pragma once
 
 #include <catch2/catch_approx.hpp>
@@ -21,7 +21,7 @@ namespace Catch {
 using Matchers::EndsWith;
 using Matchers::Equals;
 using Matchers::StartsWith;
-// Catch2 3's own Contains matches ranges.
+// Contains of Catch2 3 matches ranges instead of strings.
 inline auto Contains(const std::string &text, CaseSensitive sensitive = CaseSensitive::Yes) {
   return Matchers::ContainsSubstring(text, sensitive);
 }
