@@ -13,17 +13,19 @@ namespace bulkhead::program {
 inline constexpr const char *file_type = "FILE";  // the name that --help uses for a file argument
 
 struct RecordArguments {
-  std::string sql, file;               // file: empty: the files in the profile's state folder
-  bool schema = false;                 // inspect
-  std::string since, layers, trace;    // timeline
-  std::uint64_t limit = 0;             // timeline, calls, logs; 0: the default
-  std::string limit_note;              // timeline, calls: the reason why the limit was reduced
-  bool follow = false;                 // calls, logs
-  std::string tool;                    // calls
-  bool denied = false, utc = false;    // calls
-  std::string key;                     // audit verify: hex, or a file
-  std::string instance;                // audit verify: for a file outside the state folder
-  std::uint64_t max_unsigned = 5'000;  // audit verify: rows after the last signature
+  std::string sql, file;                // file: empty: the files in the profile's state folder
+  bool schema = false;                  // inspect
+  std::string since;                    // timeline, calls
+  std::string layers, trace;            // timeline
+  std::uint64_t limit = 0;              // timeline, calls, logs; 0: the default
+  std::string limit_note;               // timeline, calls: the reason why the limit was reduced
+  bool follow = false;                  // calls, logs
+  std::string tool;                     // calls
+  bool denied = false, errors = false;  // calls
+  bool utc = false;                     // calls
+  std::string key;                      // audit verify: hex, or a file
+  std::string instance;                 // audit verify: for a file outside the state folder
+  std::uint64_t max_unsigned = 5'000;   // audit verify: rows after the last signature
 };
 
 struct Arguments;

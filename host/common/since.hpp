@@ -10,8 +10,8 @@ namespace bulkhead::program {
 inline constexpr const char *since_usage =
     "--since must be a duration such as 30s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00:00Z";
 
-// Returns the time as a UTC timestamp that can be compared with those in the session database, or
-// nullopt if the string is not a time.
+// Returns the time (local time if it has no offset) as a UTC timestamp that can be compared with
+// those in the session database, or nullopt if the string is not a time.
 std::optional<std::string> since_text(std::string_view since);
 
 // Formats a timestamp from the session database ("2026-01-31T12:00:00.123Z") as "2026-01-31
