@@ -43,5 +43,8 @@ class ListStore {
 // Sets the stored lists of the profile's servers, at most max_kept_lists_bytes in total. If a file
 // is unreadable, adds a note; the lists are then requested when the server has started.
 void load_stored_lists(Profile *profile);
+// Does the same for a command that starts no gateway. Does nothing if no list was ever stored,
+// because load_stored_lists() would create the folder.
+void load_existing_lists(Profile *profile);
 
 }  // namespace bulkhead::program
