@@ -40,6 +40,9 @@ HostStatus servers_in_snapshot(std::string_view json);
 // not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
+// Describes tools that differ from their pins; empty if there are none.
+std::string unapproved_note(const ServerStatus &server);
+
 // Formats the table of servers for the banner and for status.
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);
 
