@@ -5,6 +5,7 @@
 #include "route/call_ends.hpp"
 #include "route/clients.hpp"
 #include "route/counters.hpp"
+#include "route/pin_watch.hpp"
 #include "route/recorder.hpp"
 #include "route/upstreams.hpp"
 #include "route/views.hpp"
@@ -80,8 +81,10 @@ HostStatus HostImpl::status() const {
   if (core_.router == nullptr) return status;
   const RouterParts &route = core_.route();
   status.policy_mark = core_.profile.policy_mark;
-  for (const auto &upstream : route.servers.list.all())
-    status.servers.push_back(upstream->status());
+  for (const auto &upstream : route.servers.list.all()) {
+    ServerStatus &server = status.servers.emplace_back(upstream->status());
+    route.policy.pins.add_unapproved(*upstream, &server);
+  }
   for (const Parts *parts : {&plugins_.transports(), &plugins_.connectors(), &plugins_.tools(),
                              &plugins_.policies(), &plugins_.telemetry(), &plugins_.services()}) {
     for (const auto &part : *parts) {

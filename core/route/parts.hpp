@@ -23,6 +23,7 @@ class FilteredLists;
 class JudgedEvents;
 class LaneHost;
 class ListRequests;
+class PinWatch;
 class Recorder;
 class Reload;
 class RestoredSessions;
@@ -67,6 +68,7 @@ struct CallParts {
 // The policy, and the parts that wait for its decisions.
 struct PolicyParts {
   Gate &gate;
+  const PinWatch &pins;
   FilteredLists &lists;
   JudgedEvents &events;
   Calls &calls;

@@ -68,4 +68,16 @@ std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::stri
   return state(upstream, kind, tool, compared ? definition_hash(definition) : DefinitionHash{});
 }
 
+void PinWatch::add_unapproved(const Upstream &upstream, ServerStatus *status) const {
+  const Lane *lane = upstream.shown_lane();
+  if (lane == nullptr || !pins_.active() || upstream.connector == nullptr) return;
+  const ItemList &tools = lane->items(ItemKind::tool);
+  std::string scratch;
+  for (const ItemList::Item &item : tools.items) {
+    const std::string_view name = mcp::unquote(item.key.in(tools.bytes), &scratch);
+    if (pins_.state(upstream.name(), name, item.hash) != BH_PIN_SAME) ++status->unapproved_tools;
+  }
+  status->unapproved_hidden = enforces() && status->unapproved_tools != 0;
+}
+
 }  // namespace bulkhead

@@ -12,6 +12,7 @@
 #include "catalog/items.hpp"
 #include "profile/profile.hpp"
 #include "route/pins.hpp"
+#include "route/server_status.hpp"
 
 namespace bulkhead {
 
@@ -38,6 +39,8 @@ class PinWatch {
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
+  // Adds the number of listed tools that are not approved.
+  void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:
   const Profile &profile_;

@@ -114,7 +114,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       parts_{{clients_, journal_, restored_, messages_, requests_, answers_, views_, lists_},
              {upstreams_, lanes_, wires_, tools_, draining_, reload_},
              {calls_, ends_, desk_, counters_},
-             {gate_, filters_, events_, calls_},
+             {gate_, pins_, filters_, events_, calls_},
              {recorder_, calls_, answers_}} {
   messages_.add(stateless_edge_);
 }

@@ -20,7 +20,9 @@ struct ServerStatus {
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;
   std::uint64_t in_flight = 0;
-  bool requested_roots = false;  // sent roots/list although `roots` is "off"
+  bool requested_roots = false;        // sent roots/list although `roots` is "off"
+  std::uint32_t unapproved_tools = 0;  // listed by the server, different from their pins
+  bool unapproved_hidden = false;      // whether clients cannot see and call these tools
 };
 
 }  // namespace bulkhead

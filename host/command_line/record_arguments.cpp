@@ -83,13 +83,18 @@ void add_records(CLI::App &app, Arguments &to) {
       ->add_option("-t,--tool", to.records.tool, "Only calls of this tool (its name on the server)")
       ->type_name("NAME");
   calls->add_flag("--denied", to.records.denied, "Only denied calls");
+  calls->add_flag("--errors", to.records.errors,
+                  "Only calls that failed or whose tool returned an error");
+  calls->add_option("--since", to.records.since, "Start time: 30s, 10m, 2h or 1d ago, or RFC 3339")
+      ->type_name("TIME");
   calls->add_flag("-a,--all", to.all, "Include handshakes, lists and pings");
   calls->add_flag("--utc", to.records.utc, "Show times in UTC (default: local time)");
   add_limit(*calls, to, 20, 10'000);
   add_where(*calls, to);
   calls->footer(
       "Example:\n  bulkhead calls --server github --denied --follow\n\n"
-      "Filters can be combined. --json prints one object per line, always including handshakes,\n"
+      "Filters can be combined; --denied and --errors together select both. --json prints one "
+      "object per line, always including handshakes,\n"
       "lists and pings, with times in UTC.");
   auto *logs = add_command(app, to, "logs", "Show a server's standard error output", run_logs);
   logs->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");

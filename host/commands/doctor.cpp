@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
+#include "commands/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/findings.hpp"
 #include "common/paths.hpp"
@@ -24,8 +26,11 @@
 #include "sandbox/homes.hpp"
 #include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
+#include "shared/running_gateway.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/profile_source.hpp"
+#include "sources/snapshot.hpp"
+#include "state/list_store.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -49,9 +54,12 @@ class Doctor {
       disabled_servers(*profile);
       start_folders(*profile);
       grants(*profile);
+      unmatched(*profile);
       check_transports(*profile, served_, &findings_);
+      if (running) sharing(*profile);
       servers(std::move(*profile), running);
     }
+    pins();
     roots();
     const bool written = write_stdout(arguments_.json ? as_json() : as_text());
     return written && !findings_.any_bad() ? exit_ok : exit_failed;
@@ -155,10 +163,7 @@ class Doctor {
       std::string scratch;
       if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
     });
-    each(mcp::member(status, "servers"), [this](std::string_view one) {
-      if (mcp::member(one, "requested_roots") == "true")
-        roots_off_.insert(member_text(one, "name"));
-    });
+    for (const ServerStatus &server : servers_in_snapshot(status).servers) add_notes(server);
     each(mcp::member(status, "compartments"), [this](std::string_view one) {
       const std::string name = member_text(one, "name"), state = member_text(one, "state");
       if (state != "running") {
@@ -227,6 +232,19 @@ class Doctor {
     }
   }
 
+  // Reports whether commands in this shell and folder use a running gateway.
+  void sharing(const Profile &profile) {
+    const GatewaySearch search = find_running_gateway(profile);
+    if (search.found) {
+      good("`bulkhead stdio`, `tools` and `call` in this folder use the servers of " +
+           search.found->endpoint());
+    } else if (!search.reason.empty()) {
+      doubtful("`bulkhead stdio`, `tools` and `call` in this folder start servers of their own: " +
+                   printable(search.reason),
+               "docs/control.md, \"Sharing a running gateway\", describes what is compared.");
+    }
+  }
+
   void plugins(const Profile &profile) {
     std::size_t sound = 0;
     std::string by_path;
@@ -263,6 +281,15 @@ class Doctor {
              "Programs may load code and settings from that folder (node_modules, Python modules, "
              "configuration files), which may come from a repository. Set \"cwd\" for servers that "
              "do not need its files.");
+  }
+
+  // Reports rules and tool lists that name an unknown server or tool.
+  void unmatched(Profile profile) {
+    load_existing_lists(&profile);
+    for (const std::string &line : unmatched_names(profile)) {
+      doubtful("configuration: " + printable(tilde(line)),
+               "A rule or list with this name has no effect; correct the name.");
+    }
   }
 
   // Reports the paths that the profile allows for servers but that are not available to them.
@@ -303,7 +330,7 @@ class Doctor {
     short_run.wait_settled();
     for (const ServerStatus &server : short_run.host().status().servers) {
       state(server);
-      if (server.requested_roots) roots_off_.insert(server.name);
+      add_notes(server);
     }
     LocalSession session(short_run.host());
     if (auto opened = session.open(); !opened) {
@@ -324,6 +351,23 @@ class Doctor {
         (has_log ? "In a gateway, its standard error is logged to " + tilde(log) + "; "
                  : std::string()) +
             "docs/profile.md describes time-outs and sandboxes.");
+  }
+
+  void add_notes(const ServerStatus &server) {
+    if (server.requested_roots) roots_off_.insert(server.name);
+    const std::string note = unapproved_note(server);
+    if (!note.empty()) unapproved_[server.name] = note;
+  }
+
+  // Reports the servers with tools that differ from their pins, both here and in running gateways.
+  void pins() {
+    for (const auto &[server, note] : unapproved_) {
+      doubtful("server " + printable(server) + ": " + note,
+               "`bulkhead pins show " + printable(server) +
+                   "` shows what changed; `bulkhead pins "
+                   "approve " +
+                   printable(server) + "` approves it.");
+    }
   }
 
   // Reports the servers whose roots/list request failed, both here and in running gateways.
@@ -404,8 +448,9 @@ class Doctor {
   const Arguments &arguments_;
   Findings findings_;
   std::string state_dir_;
-  std::set<std::string> roots_off_;  // servers that have requested roots
-  std::vector<std::string> served_;  // endpoints of running gateways
+  std::set<std::string> roots_off_;                // servers that have requested roots
+  std::map<std::string, std::string> unapproved_;  // unapproved_note(), by server
+  std::vector<std::string> served_;                // endpoints of running gateways
 };
 
 }  // namespace

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "catalog/names.hpp"
-#include "common/text.hpp"
+#include "commands/known_tools.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
-#include "route/kept_list.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -18,60 +16,6 @@ namespace {
 using bh::json::append_member;
 using bh::json::member_text;
 using bh::json::Raw;
-
-std::string shown_name(std::string_view text) {
-  return "\"" + printable(text) + "\"";
-}
-
-// A server or tools plugin of the profile, with its tools if they are known.
-struct KnownTools {
-  std::string server;
-  std::optional<std::set<std::string>> tools;  // original names; nullopt if no list is stored
-
-  bool lists(std::string_view tool) const {
-    return tools.has_value() && tools->contains(std::string(tool));
-  }
-};
-
-std::optional<std::set<std::string>> stored_tools(const ServerDef &def, const Limits &limits) {
-  std::optional<std::set<std::string>> out;
-  std::string scratch;
-  for (const KeptList &kept : def.kept.lists) {
-    ListedItems listed;
-    if (!read_kept_list(kept.text, def, limits, &listed)) continue;
-    if (!out) out.emplace();
-    const ItemList &tools = listed.items[static_cast<std::size_t>(ItemKind::tool)];
-    for (const ItemList::Item &item : tools.items) {
-      out->emplace(mcp::unquote(item.key.in(tools.bytes), &scratch));
-    }
-  }
-  return out;
-}
-
-std::vector<KnownTools> listings_of(const Profile &profile) {
-  std::vector<KnownTools> out;
-  for (const ServerDef &def : profile.servers) {
-    out.push_back({def.name, stored_tools(def, profile.limits)});
-  }
-  for (const PluginUse &use : profile.tools) out.push_back({use.id, std::nullopt});
-  return out;
-}
-
-// Returns the original name if the server can have a tool with this listed name. A shortened name
-// can only be resolved with a stored list.
-std::optional<std::string> original_name(const KnownTools &listing, const Names &names,
-                                         std::string_view listed) {
-  if (listing.tools) {
-    for (const std::string &tool : *listing.tools) {
-      if (names.compose(listing.server, tool) == listed) return tool;
-    }
-  }
-  const std::string prefix = listing.server + names.naming().separator;
-  if (!names.naming().prefix || listed.size() <= prefix.size() || !listed.starts_with(prefix)) {
-    return std::nullopt;
-  }
-  return std::string(listed.substr(prefix.size()));
-}
 
 struct ResolvedTool {
   std::string server, name;
@@ -139,7 +83,7 @@ Result<ListedCall> resolve_listed_call(std::string_view call, const Profile &pro
   const std::string_view object = first == call.npos ? call : call.substr(first);
   out.call = object;
   if (!object.starts_with('{') || !mcp::valid_json(object) || !is_tool_call(object)) return out;
-  const std::vector<KnownTools> all = listings_of(profile);
+  const std::vector<KnownTools> all = known_tools(profile);
   const Names names(profile.naming);
   const std::string name = member_text(object, "name");
   std::string server = member_text(object, "server");

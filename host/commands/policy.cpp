@@ -12,6 +12,7 @@
 #include "commands/listed_call.hpp"
 #include "commands/profile_policies.hpp"
 #include "commands/running_policy.hpp"
+#include "commands/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
@@ -137,6 +138,9 @@ int run_policy_check(const Arguments &arguments) {
     for (const std::string &warning : policy->warnings()) {
       out += "warning: " + printable(tilde(warning)) + "\n";
     }
+  }
+  for (const std::string &line : unmatched_names(policies.profile())) {
+    out += "warning: " + printable(tilde(line)) + "\n";
   }
   out += describe_running(running_policies(policies.file(), policies.mark()), policies.mark());
   return write_stdout(out) ? exit_ok : exit_failed;

@@ -1,7 +1,5 @@
 #include "commands/profile_policies.hpp"
 
-#include <unistd.h>
-
 #include <optional>
 #include <utility>
 
@@ -239,9 +237,7 @@ bool ProfilePolicies::load() {
   }
   if (!mistakes.empty()) report_config_errors(mistakes);
   profile_ = std::move(loaded->profile);
-  // If the directory does not exist, load_stored_lists() would create it.
-  const ListStore lists(profile_.state_dir);
-  if (::access(lists.folder().c_str(), R_OK) == 0) load_stored_lists(&profile_);
+  load_existing_lists(&profile_);
   return mistakes.empty();
 }
 

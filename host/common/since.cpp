@@ -1,6 +1,8 @@
 #include "common/since.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 
@@ -35,11 +37,17 @@ std::optional<std::string> since_text(std::string_view since) {
   const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
   if (end == nullptr) end = ::strptime(text.c_str(), "%Y-%m-%d %H:%M:%S", &parts);
   if (end == nullptr) return std::nullopt;
+  std::string fraction;
   if (*end == '.') {
-    ++end;
+    const char *point = end++;
     while (*end >= '0' && *end <= '9') ++end;
+    fraction.assign(point, std::min<std::ptrdiff_t>(end - point, 4));  // the database has 3 digits
   }
   const std::string_view zone(end);
+  if (zone.empty()) {  // local time, as tables show it
+    parts.tm_isdst = -1;
+    return utc_text(std::mktime(&parts)) + fraction;
+  }
   std::time_t offset = 0;
   if (zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':') {
     int hours = 0, minutes = 0;
@@ -51,7 +59,7 @@ std::optional<std::string> since_text(std::string_view since) {
   } else if (zone != "Z" && zone != "z") {
     return std::nullopt;
   }
-  return utc_text(::timegm(&parts) - offset);
+  return utc_text(::timegm(&parts) - offset) + fraction;
 }
 
 std::string shown_time(std::string_view timestamp, bool utc) {

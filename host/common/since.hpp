@@ -11,7 +11,7 @@ inline constexpr const char *since_usage =
     "--since must be a duration such as 30s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00:00Z";
 
 // Converts the value of --since to a UTC timestamp that can be compared with those in the session
-// database. Returns nullopt if the value is invalid.
+// database. A time without an offset is local time. Returns nullopt if the value is invalid.
 std::optional<std::string> since_text(std::string_view since);
 
 // Formats a timestamp of the session database, such as "2026-01-31T12:00:00.123Z". The result is

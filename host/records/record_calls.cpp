@@ -51,13 +51,23 @@ constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
 
-std::string filter_of(const Arguments &arguments) {
+// `since` is a timestamp of the session database, or empty.
+std::string filter_of(const Arguments &arguments, const std::string &since) {
   std::string out;
   if (!arguments.server.empty()) out += " AND server_name = " + sql_quoted(arguments.server);
   if (!arguments.records.tool.empty()) {
     out += " AND tool_name = " + sql_quoted(arguments.records.tool);
   }
-  if (arguments.records.denied) out += " AND decision = 'denied'";
+  if (!since.empty()) out += " AND timestamp >= " + sql_quoted(since);
+  const std::string failed = "decision = 'error' OR error_message IS NOT NULL OR (flags & " +
+                             std::to_string(record_store::flag_tool_error) + ") != 0";
+  if (arguments.records.denied && arguments.records.errors) {
+    out += " AND (decision = 'denied' OR " + failed + ")";
+  } else if (arguments.records.denied) {
+    out += " AND decision = 'denied'";
+  } else if (arguments.records.errors) {
+    out += " AND decision <> 'denied' AND (" + failed + ")";
+  }
   return out;
 }
 
@@ -100,11 +110,11 @@ std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
 
 class Calls {
  public:
-  explicit Calls(const Arguments &arguments)
+  Calls(const Arguments &arguments, const std::string &since)
       : json_(arguments.json),
         utc_(arguments.records.utc),
         follow_(arguments.records.follow),
-        filter_(filter_of(arguments)),
+        filter_(filter_of(arguments, since)),
         hides_handshakes_(!arguments.all && !arguments.json),
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
@@ -187,7 +197,10 @@ class Calls {
 int run_calls(const Arguments &arguments) {
   if (!arguments.records.limit_note.empty()) complain(arguments.records.limit_note, exit_ok);
   const std::uint64_t limit = arguments.records.limit == 0 ? default_rows : arguments.records.limit;
-  Calls calls(arguments);
+  const auto since = arguments.records.since.empty() ? std::optional<std::string>("")
+                                                     : since_text(arguments.records.since);
+  if (!since) return complain(since_usage, exit_usage);
+  Calls calls(arguments, *since);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
   // The newest files contain at least `limit` rows. Files of a chain are read from oldest to

@@ -3,9 +3,11 @@
 #include <sodium.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "bulkhead/cpp/json_writer.hpp"
+#include "common/text.hpp"
 #include "shared/profile_marks.hpp"
 
 namespace bulkhead::program {
@@ -46,6 +48,21 @@ void LocalClients::add_to(Profile &profile) const {
   profile.transports.push_back(std::move(use));
 }
 
+// Names the differences and what the user can do about them.
+std::string LocalClients::differences(const std::vector<std::string> &parts,
+                                      const Profile &profile) const {
+  std::string out = "its configuration differs: " + describe_parts(parts);
+  if (std::find(parts.begin(), parts.end(), folder_part) != parts.end()) {
+    const std::vector<std::string> servers = servers_in_folder(profile);
+    out += "; it was started in " + printable(folder_);
+    if (!servers.empty()) {
+      out += ", where these servers run unless \"cwd\" is set: " + describe_parts(servers);
+    }
+  }
+  if (any_in_files(parts)) out += "; `bulkhead reload` applies changed files";
+  return out;
+}
+
 ServiceAnswer LocalClients::answer(std::string_view request, const Profile &profile) const {
   JoinRequest wanted;
   if (!from_bytes(request, &wanted) || wanted.key.size() != mark_key_bytes ||
@@ -58,7 +75,7 @@ ServiceAnswer LocalClients::answer(std::string_view request, const Profile &prof
   }
   const auto parts = different_parts(marks_of(profile, folder_, wanted.key), wanted.marks);
   if (parts.empty()) return answer_with(JoinAnswer{path_, token_});
-  return refuse_with(BH_E_DENIED, "its configuration differs: " + describe_parts(parts));
+  return refuse_with(BH_E_DENIED, differences(parts, profile));
 }
 
 }  // namespace bulkhead::program

@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profile/profile.hpp"
 #include "service/service_protocol.hpp"
@@ -32,6 +33,8 @@ class LocalClients {
   ServiceAnswer answer(std::string_view request, const Profile &profile) const;
 
  private:
+  std::string differences(const std::vector<std::string> &parts, const Profile &profile) const;
+
   const std::string path_, token_, folder_;
 };
 

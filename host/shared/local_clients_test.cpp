@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
 #include <fstream>
 
 #include "common/test_folder.hpp"
@@ -69,6 +70,34 @@ TEST_CASE("a program with an equal profile gets the transport's token") {
   CHECK(world.profile.transports.front().config_json.find(joined.token) != std::string::npos);
 }
 
+TEST_CASE(
+    "the reason names the folder and its servers, and suggests a reload only for changed files") {
+  World world;
+  world.listens();
+  for (const char *name : {"files", "git"}) {
+    ServerDef def;
+    def.name = name;
+    def.type = "stdio";
+    def.command = "/usr/bin/server";
+    world.profile.servers.push_back(def);
+  }
+  const std::string here = std::filesystem::current_path().string();
+  const auto answer_to = [&](const Profile &other) {
+    return message_of(world.clients.answer(World::request(other), world.profile));
+  };
+  CHECK(answer_to(world.profile) ==
+        "its configuration differs: working folder; it was started in " + here +
+            ", where these servers run unless \"cwd\" is set: files, git");
+  Profile other = world.profile;
+  for (std::size_t i : {1, 2}) other.servers[i].cwd = "/";
+  CHECK(answer_to(other) ==
+        "its configuration differs: server files, server git, working folder; "
+        "it was started in " +
+            here +
+            ", where these servers run unless \"cwd\" is set: files, git; "
+            "`bulkhead reload` applies changed files");
+}
+
 TEST_CASE("a program with a different profile gets the names of the differing parts and no token") {
   World world;
   world.listens();
@@ -78,7 +107,8 @@ TEST_CASE("a program with a different profile gets the names of the differing pa
       other.pins.mode == PinRules::Mode::off ? PinRules::Mode::enforce : PinRules::Mode::off;
   const ServiceAnswer answer = world.clients.answer(World::request(other), world.profile);
   CHECK(answer.code == BH_E_DENIED);
-  CHECK(message_of(answer) == "its configuration differs: pins, server one");
+  CHECK(message_of(answer) ==
+        "its configuration differs: pins, server one; `bulkhead reload` applies changed files");
   world.clients.add_to(other);
   const std::string token = other.transports.front().config_json.substr(
       other.transports.front().config_json.find("local_token") + 14, 32);

@@ -16,13 +16,15 @@
 namespace bulkhead::program {
 namespace {
 
-// Environment variables that servers receive or that select a proxy. PATH is not compared, because
-// it often differs between a terminal and a desktop session of the same user. The files to which
-// commands resolve are compared instead.
+// Variables that servers receive or that select a proxy. PATH and LANG are not compared, because
+// they differ between a terminal and a desktop session of the same user. Instead of PATH, the files
+// that commands resolve to are compared. Servers keep the language of the gateway that started
+// them.
 constexpr const char *compared_variables[] = {
-    "HOME",         "LANG",           "LOGNAME",    "USER",       "SSL_CERT_FILE",
-    "SSL_CERT_DIR", "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",
-    "HTTPS_PROXY",  "all_proxy",      "ALL_PROXY",  "no_proxy",   "NO_PROXY"};
+    "HOME",           "LOGNAME",    "USER",       "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",
+    "all_proxy",      "ALL_PROXY",  "no_proxy",   "NO_PROXY"};
+constexpr std::string_view variable_part = "environment variable ";
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -122,11 +124,18 @@ class Marker {
 
 }  // namespace
 
+std::vector<std::string> servers_in_folder(const Profile &profile) {
+  std::vector<std::string> out;
+  for (const ServerDef &def : profile.servers) {
+    if (needs_folder(def)) out.push_back(def.name);
+  }
+  return out;
+}
+
 ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::string_view key) {
   Marker marker(key);
-  bool folder_matters = false;
+  bool folder_matters = !servers_in_folder(profile).empty();
   for (ServerDef def : profile.servers) {
-    folder_matters = folder_matters || needs_folder(def);
     const std::string program = found_in_path(def.command);
     def.origin = {};
     def.kept = {};
@@ -157,10 +166,10 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   marker.add("gateway", BULKHEAD_VERSION "\n" + profile.server_name + "\n" +
                             std::string(to_string(profile.unknown_params)) + "\n" +
                             profile.state_dir);
-  std::string environment;
-  for (const char *name : compared_variables) environment += name + variable(name) + "\n";
-  marker.add("environment", environment);
-  if (folder_matters) marker.add("working folder", folder);
+  for (const char *name : compared_variables) {
+    marker.add(std::string(variable_part) + name, variable(name));
+  }
+  if (folder_matters) marker.add(std::string(folder_part), folder);
   return marker.take();
 }
 
@@ -174,6 +183,12 @@ std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMar
     if (!a.contains(part)) out.push_back(part);
   }
   return out;
+}
+
+bool any_in_files(const std::vector<std::string> &parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const std::string &part) {
+    return part != folder_part && !part.starts_with(variable_part);
+  });
 }
 
 std::string describe_parts(const std::vector<std::string> &parts) {

@@ -22,8 +22,11 @@
 
 namespace bulkhead::program {
 
+// Part name of the working directory.
+inline constexpr std::string_view folder_part = "working folder";
+
 // Part name -> hash. Part names are, for example, "server github", "policy default", "limits" and
-// "environment".
+// "environment variable HOME".
 using ProfileMarks = std::map<std::string, std::string>;
 
 // `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is
@@ -32,6 +35,13 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
 
 // Returns the names of the parts that differ or exist in only one of the profiles.
 std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMarks &b);
+
+// Returns true if at least one part is defined in configuration files, i.e. is neither an
+// environment variable nor the working directory.
+bool any_in_files(const std::vector<std::string> &parts);
+
+// Returns the names of the servers that run in the gateway's working directory.
+std::vector<std::string> servers_in_folder(const Profile &profile);
 
 // Returns, for example, "server github, limits, naming and 3 more".
 std::string describe_parts(const std::vector<std::string> &parts);

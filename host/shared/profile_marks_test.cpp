@@ -112,10 +112,14 @@ TEST_CASE("only environment variables that affect servers are compared") {
   const auto before = marks_of(a, "/x", test_key);
   const std::string path = std::getenv("PATH"), home = std::getenv("HOME");
   ::setenv("UNRELATED_VARIABLE", "1", 1);
+  const char *lang = std::getenv("LANG");
+  const std::string language = lang == nullptr ? "" : lang;
+  ::setenv("LANG", "xx_XX", 1);
   ::setenv("PATH", (path + ":/nowhere").c_str(), 1);
   CHECK(different_parts(before, marks_of(a, "/x", test_key)).empty());
+  lang == nullptr ? ::unsetenv("LANG") : ::setenv("LANG", language.c_str(), 1);
   ::setenv("HOME", "/other", 1);
-  CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
+  CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment variable HOME"});
   ::setenv("HOME", home.c_str(), 1);
   // The command resolves to a different file.
   Profile shell = a;
@@ -142,8 +146,25 @@ TEST_CASE("relative paths of policies and telemetry, and locked settings are com
   CHECK(differs(locked, locked, "/x", "/x").empty());
   const auto before = marks_of(a, "/x", test_key);
   ::setenv("SSL_CERT_FILE", "/other/ca.pem", 1);
-  CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
+  CHECK(different_parts(before, marks_of(a, "/x", test_key)) ==
+        Parts{"environment variable SSL_CERT_FILE"});
   ::unsetenv("SSL_CERT_FILE");
+}
+
+TEST_CASE("only parts that are defined in files are applied by a reload") {
+  CHECK(any_in_files({"environment variable HOME", "limits"}));
+  CHECK(any_in_files({"server environment", "working folder"}));
+  CHECK_FALSE(any_in_files({"environment variable HOME", "working folder"}));
+  CHECK_FALSE(any_in_files({}));
+}
+
+TEST_CASE("the servers that run in the working folder are named") {
+  Profile profile = two_servers();
+  CHECK(servers_in_folder(profile).empty());
+  for (ServerDef &server : profile.servers) server.command = "/usr/bin/server";
+  CHECK(servers_in_folder(profile) == Parts{"one", "two"});
+  profile.servers[0].cwd = "/srv";
+  CHECK(servers_in_folder(profile) == Parts{"two"});
 }
 
 TEST_CASE("a long list of parts is shortened") {

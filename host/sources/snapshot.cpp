@@ -20,7 +20,9 @@ void add_servers(Writer &out, const std::vector<ServerStatus> &servers) {
     out.member("tools", server.tools).member("resources", server.resources);
     out.member("prompts", server.prompts).member("restarts", server.restarts);
     out.member("in_flight", server.in_flight);
-    out.member("requested_roots", server.requested_roots).end_object();
+    out.member("requested_roots", server.requested_roots);
+    out.member("unapproved_tools", server.unapproved_tools);
+    out.member("unapproved_hidden", server.unapproved_hidden).end_object();
   }
   out.end_array();
 }
@@ -97,6 +99,8 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
     server.restarts = static_cast<std::uint32_t>(member_number(item, "restarts"));
     server.in_flight = member_number(item, "in_flight");
     server.requested_roots = mcp::member(item, "requested_roots") == "true";
+    server.unapproved_tools = static_cast<std::uint32_t>(member_number(item, "unapproved_tools"));
+    server.unapproved_hidden = mcp::member(item, "unapproved_hidden") == "true";
     out.push_back(std::move(server));
   });
   return out;
@@ -132,6 +136,30 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
   return json;
 }
 
+std::string unapproved_note(const ServerStatus &server) {
+  if (server.unapproved_tools == 0) return "";
+  const bool one = server.unapproved_tools == 1;
+  return counted(server.unapproved_tools, "tool") +
+         (server.unapproved_hidden
+              ? std::string(one ? " is" : " are") + " hidden until approved: `bulkhead pins`"
+              : std::string(one ? " differs from its pin" : " differ from their pins") +
+                    ": `bulkhead pins`");
+}
+
+namespace {
+
+// Returns the reason and the server's notes, separated by semicolons.
+std::string with_notes(const ServerStatus &server, std::string out) {
+  const auto add = [&out](const std::string &note) {
+    if (!note.empty()) out += (out.empty() ? "" : "; ") + note;
+  };
+  add(unapproved_note(server));
+  if (server.requested_roots) add("requests roots; roots is \"off\"");
+  return out;
+}
+
+}  // namespace
+
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent) {
   Table table(
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
@@ -139,11 +167,10 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
     const bool ready = server.state == ServerState::ready;
     // An idle server has the tools of its last run, if they are known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
-    const std::string roots = server.requested_roots ? "requests roots; roots is \"off\"" : "";
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
                count(server.prompts), count(server.restarts),
-               ready ? roots : first_line(printable(server.reason, true), 160)});
+               with_notes(server, ready ? "" : first_line(printable(server.reason, true), 160))});
   }
   return table.empty() ? "" : table.str(indent);
 }

@@ -42,6 +42,10 @@ HostStatus servers_in_snapshot(std::string_view json);
 // it is not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
+// Describes a server's tools that differ from their pins. Returns an empty string if there are
+// none.
+std::string unapproved_note(const ServerStatus &server);
+
 // Formats the servers as a table, for the banner and for `bulkhead status`.
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);
 

@@ -94,4 +94,9 @@ void load_stored_lists(Profile *profile) {
   }
 }
 
+void load_existing_lists(Profile *profile) {
+  const ListStore lists(profile->state_dir);
+  if (::access(lists.folder().c_str(), R_OK) == 0) load_stored_lists(profile);
+}
+
 }  // namespace bulkhead::program

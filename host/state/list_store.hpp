@@ -46,5 +46,8 @@ class ListStore {
 // max_kept_lists_bytes in total. If a file cannot be read, a note is added and the lists of that
 // server are requested once it has started.
 void load_stored_lists(Profile *profile);
+// Does the same for a command that starts no gateway. Does nothing if no list was ever stored,
+// because load_stored_lists() would create the folder.
+void load_existing_lists(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -1,6 +1,6 @@
 // Tests tool definitions that change after their approval (docs/pins.md) with the real program.
 // Each test runs with compartments and with --single-process.
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
@@ -122,6 +122,55 @@ both('pins shows the definitions that the gateway enforces', async (t, args) => 
     await until('the approval is in force', async () => (await call(client, 's__a')).result);
     assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, `reload ${i}`);
   }
+});
+
+both('status and doctor name the servers whose tools differ from their pins', async (t, args) => {
+  const profile = (mode, text) => ({
+    pins: { mode },
+    mcpServers: {
+      changed: fake(...['a', 'b', 'c'].flatMap((name) => ['--tool-json', definition(name, name === 'c' ? 'reads' : text)])),
+      same: fake('--tool-json', definition('d', 'lists')),
+    },
+  });
+  const gateway = await t.gateway(profile('watch', 'text 0'), { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  await until('all are stored', () => kept(gateway).length === 4);
+  const servers = () => {
+    const [status] = JSON.parse(execFileSync(program, ['status', '--json'], { env: gateway.env(), encoding: 'utf8' })).gateways;
+    return Object.fromEntries(status.servers.map((one) => [one.name, [one.unapproved_tools, one.unapproved_hidden]]));
+  };
+  const line = (name) => execFileSync(program, ['status'], { env: gateway.env(), encoding: 'utf8' }).split('\n').find((one) => one.trim().startsWith(`${name} `));
+  const doctor = () => {
+    const { stdout } = spawnSync(program, ['doctor', '--json', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
+    return JSON.parse(stdout).filter((one) => / pins?: | hidden until approved/.test(one.text));
+  };
+  assert.deepEqual(servers(), { changed: [0, false], same: [0, false] });
+  assert.deepEqual(doctor(), []);
+
+  write(gateway, profile('watch', 'text 1'));
+  reload(gateway);
+  await until('the changes are counted', () => servers().changed[0] === 2);
+  assert.deepEqual(servers(), { changed: [2, false], same: [0, false] });
+  assert.match(line('changed'), /ready .*2 tools differ from their pins: `bulkhead pins`/);
+  assert.doesNotMatch(line('same'), /pins/);
+
+  write(gateway, profile('enforce', 'text 1'));
+  reload(gateway);
+  await until('the changed tools are hidden', async () => (await client.toolNames()).length === 2);
+  assert.deepEqual(servers(), { changed: [2, true], same: [0, false] });
+  assert.match(line('changed'), /2 tools are hidden until approved: `bulkhead pins`/);
+  const found = doctor();
+  assert.equal(found.length, 1, show(found));
+  assert.match(found[0].text, /^server changed: 2 tools are hidden/);
+  assert.match(found[0].advice, /`bulkhead pins approve changed`/);
+
+  assert.equal(pins(gateway, 'approve', 'changed', 'a').code, 0);
+  await until('one is left', () => servers().changed[0] === 1);
+  assert.match(line('changed'), /1 tool is hidden until approved/);
+  assert.equal(pins(gateway, 'approve', 'changed').code, 0);
+  await until('none is left', () => servers().changed[0] === 0);
+  assert.deepEqual(doctor(), []);
 });
 
 both('pins waits for a pending write of a running gateway', async (t, args) => {

@@ -1,5 +1,8 @@
 // Tests `bulkhead policy check`, `explain` and `test`, which evaluate rules without a gateway.
-import { assert, run, runProgram, show, test } from './lib.mjs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
 
 const rule = (name, keys) =>
   `[security.rules.mcp.${name}]\n${Object.entries({ on: 'mcp.request', if: 'true', ...keys })
@@ -47,6 +50,41 @@ test('policy check warns about a rule that reads a member without has(), with it
     ['9', 'meta', 'mcp.request.meta.vendor.name', 'has(mcp.request.meta.vendor) && has(mcp.request.meta.vendor.name)'],
     ['17', 'answer', 'mcp.response.structured.code', 'has(mcp.response.structured.code)'],
   ], found.join('\n'));
+});
+
+test('policy check and doctor warn about names that no server and no tool has', async (t) => {
+  const profile = {
+    mcpServers: { github: fake('--tool', 'list_issues', '--tool', 'get_issue'), memory: { ...fake('--tool', 'delete'), allowTools: ['delete', 'remove'] } },
+    security: {
+      servers: { githb: { allowed_tools: ['list_issues'] }, github: { allowed_tools: ['list_issues', 'get_isue'] } },
+      rules: { mcp: {
+        right: { on: 'mcp.request', if: "mcp.request.server_name == 'memory' && mcp.request.tool_name == 'delete'", decision: 'block' },
+        listed: { on: 'mcp.request', if: "mcp.request.tool_name == 'memory__delete'", decision: 'block' },
+        absent: { on: 'mcp.request', if: "mcp.request.server_name in ['memory', 'mem']", decision: 'block' },
+      } },
+    },
+  };
+  const gateway = await t.gateway(profile);
+  await until('the lists are stored', () => {
+    const folder = join(gateway.dir, 'state/bulkhead/lists');
+    return existsSync(folder) && readdirSync(folder).filter((name) => name.startsWith('github') || name.startsWith('memory')).length === 2;
+  });
+  const command = (...words) => spawnSync(program, [...words, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
+  const expected = [
+    'allowTools of memory: server "memory" lists no tool "remove"',
+    'security.rules.mcp.absent.if: no server is named "mem"; did you mean "memory"?',
+    'security.rules.mcp.listed.if: "memory__delete" is a listed name; rules see the server\'s own name, "delete"',
+    'security.servers.githb: no server is named "githb"; did you mean "github"?',
+    'security.servers.github.allowed_tools: server "github" lists no tool "get_isue"; did you mean "get_issue"?',
+  ];
+  const found = (lines) => lines.map((line) => /gateway\.json(?::\d+)?: (.*)/.exec(line)?.[1]).filter((line) => expected.includes(line)).sort();
+  const checked = command('policy', 'check');
+  assert.equal(checked.status, 0, show(checked));
+  const warnings = checked.stdout.split('\n').filter((line) => line.startsWith('warning: '));
+  assert.deepEqual(found(warnings), expected, checked.stdout);
+  assert.equal(warnings.length, expected.length);
+  const doctor = JSON.parse(command('doctor', '--json').stdout).filter((one) => one.result === 'warn');
+  assert.deepEqual(found(doctor.map((one) => one.text)), expected);
 });
 
 test('policy explain shows the decision and each evaluated rule', (t) => {

@@ -28,7 +28,7 @@ async function join_(t, gateway, { args = [], env, cwd, ...options } = {}) {
   await client.initialize();
   return client;
 }
-const cli = (gateway, args) => execute(program, [...args, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, timeout: 20_000 });
+const cli = (gateway, args, { env, cwd = gateway.dir } = {}) => execute(program, [...args, '--config', gateway.config], { env: { ...gateway.env(), ...env }, cwd, timeout: 20_000 });
 const serversBelow = (client) => descendants(client.child.pid).length;
 
 test('two stdio clients use the servers of the running gateway, each in a separate session', async (t) => {
@@ -75,11 +75,16 @@ for (const [what, change] of Object.entries({
     env: ['first', 'second'], differs: /its configuration differs: server c/,
   },
   'another folder, with a server that starts there': {
-    profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true, differs: /its configuration differs: working folder/,
+    profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true,
+    differs: /its configuration differs: working folder; it was started in \/.*, where these servers run unless "cwd" is set: a, b\n/,
+  },
+  'another value of a variable that selects a proxy': {
+    profile: (t) => ({ mcpServers: servers(t) }), name: 'NO_PROXY',
+    env: ['first', 'second'], differs: /its configuration differs: environment variable NO_PROXY\n/,
   },
 })) {
   test(`with ${what}, a client gets separate servers`, async (t) => {
-    const env = (value) => (change.env ? { SHARED_TOKEN: value } : {});
+    const env = (value) => (change.env ? { [change.name ?? 'SHARED_TOKEN']: value } : {});
     const gateway = await t.gateway(change.profile(t), { env: env(change.env?.[0]) });
     const cwd = change.elsewhere ? t.dir : undefined;
     const other = await join_(t, gateway, { env: env(change.env?.[1]), cwd });
@@ -97,6 +102,24 @@ for (const [what, change] of Object.entries({
     assert.doesNotMatch(own.stderr, /running gateway/);
   });
 }
+
+test('doctor says whether commands in this folder and shell use the running gateway', async (t) => {
+  const gateway = await t.gateway({ mcpServers: servers(t) });
+  const doctor = async (options) => {
+    const { stdout } = await cli(gateway, ['doctor', '--json'], options);
+    return JSON.parse(stdout).filter((one) => one.text.startsWith('`bulkhead stdio`'));
+  };
+  const [joined, ...more] = await doctor({});
+  assert.deepEqual([joined.result, more], ['ok', []]);
+  assert.match(joined.text, new RegExp(`use the servers of the gateway with pid ${gateway.child.pid}$`));
+  const [elsewhere] = await doctor({ cwd: t.dir });
+  assert.equal(elsewhere.result, 'warn');
+  assert.match(elsewhere.text, /start servers of their own: .*working folder; it was started in .*: a, b$/);
+  const [proxied] = await doctor({ env: { NO_PROXY: 'example.com' } });
+  assert.match(proxied.text, /environment variable NO_PROXY$/);
+  const [spoken] = await doctor({ env: { LANG: 'xx_XX' } });
+  assert.equal(spoken.result, 'ok', 'servers keep the language of the gateway');
+});
 
 test('the working directory is not compared if no server starts in it', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', t.path('a.log')), cwd: t.dir } } });

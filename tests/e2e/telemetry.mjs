@@ -416,6 +416,39 @@ for (const place of ['compartments', 'single-process']) {
     follow.kill('SIGINT');
   });
 
+  test(`calls selects failed calls and those since a time (${place})`, async (t) => {
+    const blocked = { on: 'mcp.request', if: 'mcp.request.tool_name == "no"', decision: 'block' };
+    const broken = JSON.stringify({ content: [{ type: 'text', text: 'it is broken' }], isError: true });
+    const { gateway, records } = await recorded(t, {
+      tools: ['ok', 'no'],
+      servers: { other: fake('--tool', 'broken', '--tool', 'dead', '--result', `broken=${broken}`, '--error', 'dead={"code":-32050,"message":"dead"}') },
+      security: { rules: { mcp: { blocked } } },
+    });
+    const client = await t.http(gateway);
+    await client.tools();
+    await client.tool('local__ok');
+    assert.equal((await client.tool('other__broken')).isError, true);
+    await assert.rejects(client.tool('other__dead'));
+    await assert.rejects(client.tool('local__no'));
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 4);
+    const names = async (...words) => {
+      const { stdout } = await records.command('calls', '--json', ...words);
+      return stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter((row) => row.method === 'tools/call').map((row) => row.name);
+    };
+    assert.deepEqual(await names(), ['ok', 'broken', 'dead', 'no']);
+    assert.deepEqual(await names('--errors'), ['broken', 'dead']);
+    assert.deepEqual(await names('--denied'), ['no']);
+    assert.deepEqual(await names('--errors', '--denied'), ['broken', 'dead', 'no']);
+    assert.deepEqual(await names('--errors', '--tool', 'dead'), ['dead']);
+    const [[from]] = await records.rows("SELECT timestamp FROM mcp_calls WHERE tool_name = 'broken'");
+    assert.deepEqual(await names('--since', from), ['broken', 'dead', 'no']);
+    assert.deepEqual(await names('--since', '1h'), ['ok', 'broken', 'dead', 'no']);
+    assert.deepEqual(await names('--since', '2099-01-01T00:00:00Z'), []);
+    const wrong = await records.command('calls', '--since', 'yesterday').catch((error) => error);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /--since must be a duration/);
+  });
+
   test(`a limit above the maximum is reduced to it with a note (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
