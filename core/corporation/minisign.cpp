@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
+
+#include "base/base64.hpp"
 
 namespace bulkhead {
 namespace {
@@ -27,11 +30,12 @@ static_assert(sizeof(KeyBytes) == 42 && sizeof(SignatureBytes) == 74);
 // Decodes padded base64. Returns false if the result does not fill *out exactly.
 template <class T>
 bool decode(std::string_view text, T *out) {
-  std::size_t size = 0;
-  return sodium_base642bin(reinterpret_cast<unsigned char *>(out), sizeof(T), text.data(),
-                           text.size(), nullptr, &size, nullptr,
-                           sodium_base64_VARIANT_ORIGINAL) == 0 &&
-         size == sizeof(T);
+  std::string bytes;
+  if (!decode_base64(text, sodium_base64_VARIANT_ORIGINAL, &bytes) || bytes.size() != sizeof(T)) {
+    return false;
+  }
+  std::memcpy(out, bytes.data(), sizeof(T));
+  return true;
 }
 
 // Removes the first line from the text and returns it without its line ending.

@@ -47,6 +47,24 @@ TEST_CASE("signatures by minisign are accepted in both formats") {
   }
 }
 
+TEST_CASE("a byte outside ASCII is not decoded as a base64 letter") {
+  for (const std::string_view signature : {kPrehashed, kLegacy}) {
+    std::size_t slashes = 0;
+    for (std::size_t at = signature.find('/'); at != signature.npos;
+         at = signature.find('/', at + 1)) {
+      std::string changed(signature);
+      changed[at] = '\xFF';
+      CHECK_FALSE(verify_minisign(kText, changed, keys(kKey)).has_value());
+      ++slashes;
+    }
+    CHECK(slashes > 3);
+  }
+  std::string key(kKey);
+  REQUIRE(key.find('/') != key.npos);
+  key[key.find('/')] = '\xFF';
+  CHECK_FALSE(read_minisign_keys(key).has_value());
+}
+
 TEST_CASE("changing any byte of a signature is detected") {
   const Signer signer;
   const std::string text = "some profile";

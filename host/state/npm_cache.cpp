@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/base64.hpp"
 #include "base/owned_fd.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
@@ -64,14 +65,12 @@ std::string hex_of(std::string_view integrity) {
   constexpr std::string_view kind = "sha512-";
   if (!integrity.starts_with(kind)) return {};
   integrity.remove_prefix(kind.size());
-  std::array<unsigned char, crypto_hash_sha512_BYTES> bytes{};
-  std::size_t size = 0;
-  if (::sodium_base642bin(bytes.data(), bytes.size(), integrity.data(), integrity.size(), nullptr,
-                          &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0 ||
-      size != bytes.size()) {
+  std::string bytes;
+  if (!decode_base64(integrity, sodium_base64_VARIANT_ORIGINAL, &bytes) ||
+      bytes.size() != crypto_hash_sha512_BYTES) {
     return {};
   }
-  return bh::hex({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  return bh::hex(bytes);
 }
 
 bool has_digest(std::string_view content, const std::string &hex) {

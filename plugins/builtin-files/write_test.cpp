@@ -299,7 +299,8 @@ TEST_CASE("base64 is encoded and decoded") {
   }
   CHECK(from_base64("YW\nJj\r\n", &back));
   CHECK(back == "abc");
-  for (const char *wrong : {"A", "AA", "AA=", "AA==A", "AAA==", "=", "A===", "AA-_", "AAAA="}) {
+  for (const char *wrong : {"A", "AA", "AA=", "AA==A", "AAA==", "=", "A===", "AA-_",
+                            "AAAA=", "\u00e9\u00e9", "AAA\xff"}) {
     INFO(wrong);
     CHECK_FALSE(from_base64(wrong, &back));
   }
