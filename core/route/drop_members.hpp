@@ -1,4 +1,4 @@
-// Removes the members of a message that rules and approvers would not see. Thread-safe.
+// Removes message members that rules and approvers would not see. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace bulkhead {
 
-// Removes these members from a scanned message and scans the result. *room stores the resulting
-// message and must outlive its use. Returns the number of removed members.
+// Removes unknown envelope members, invalid traces and, if the profile drops them, unknown members
+// of params from a scanned message. The result is stored in *room, to which *message then refers,
+// and is scanned again. Returns the number of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;
@@ -21,7 +22,7 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  // Cannot fail, because the remaining members have already been scanned.
+  // Cannot fail: the remaining members have already been scanned.
   mcp::scan(*message, scan, &error);
   return dropped;
 }
