@@ -11,7 +11,8 @@ namespace bulkhead {
 // The calls that an approval covers. `once` covers one call. `session` covers calls with the same
 // digest until the session ends. `minutes` covers calls with the same digest from the same client
 // (principal and transport) for that time.
-// If `tool` is set, the approval covers calls of the same tool with any arguments, but only in the
+//
+// If `tool` is set, the approval covers calls to the same tool with any arguments, but only in the
 // same session.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
@@ -50,17 +51,17 @@ struct ApprovalQuestion {
   // The members of _meta except the progress token and the trace, formatted like the arguments.
   // Truncated to max_meta bytes, with a note. May be empty.
   std::string meta;
-  // The other members of params (mcp::extra_params), formatted like _meta.
+  // Members of params that no other field contains (mcp::extra_params), formatted like _meta.
   std::string extra;
-  // Hexadecimal SHA-256 of the method, the server, the name and the ApprovedTexts, none of which
-  // are masked or truncated (see approval_digest()).
+  // The result of approval_digest(): a hexadecimal SHA-256 of the method, the server, the name and
+  // the ApprovedTexts, without masking or truncation.
   std::string digest;
   // `tool_digest` is a SHA-256 like `digest`, but only of the method, the server, the name and
   // `extra`. `definition` is the hash of the tool's listed definition. If the target is not a
   // listed tool, both strings are empty, and the target cannot be approved for arbitrary arguments.
   std::string tool_digest, definition;
   std::string rule, reason;
-  std::string process_name, principal, transport, peer;  // of the client
+  std::string process_name, principal, transport, peer;  // identify the client process
   std::string claimed_name;  // clientInfo.name, as claimed by the client; not verified
   std::uint64_t session = 0;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;

@@ -45,6 +45,7 @@ class Approvals {
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
 
+  // Allows later calls within the scope, if the same rule requires approval for them.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);

@@ -132,7 +132,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client until it e
   ApprovalQuestion q = waiting(1).question;
   q.principal = "p";
   q.transport = "http";
-  SECTION("once: no grant is stored") {
+  SECTION("for one call: no grant is stored") {
     a.grant(q, {}, 0);
     CHECK_FALSE(a.granted(q, 1));
   }

@@ -19,8 +19,8 @@ namespace bulkhead {
 class Attribution {
  public:
   // A server may continue to work on a call that its client has cancelled. Cancelled calls are
-  // remembered for memory_ns (at most max_given_up calls per lane), so that requests which the
-  // server sends for them do not reach another client.
+  // remembered for memory_ns (at most max_given_up calls per lane), so that their server-initiated
+  // requests do not reach other clients.
   static constexpr std::uint64_t memory_ns = 60'000'000'000u;
   static constexpr std::size_t max_given_up = 64;
 
@@ -28,9 +28,9 @@ class Attribution {
       : sessions_(sessions), exchanges_(exchanges), reactor_(reactor) {}
 
   // Returns the client for which the server is working, or null if it is not known. `hint` is the
-  // exchange of the stream on which the message arrived, or 0. *call is set to the call that caused
-  // the message. If several calls of the client may have caused it, *call is the newest. If no call
-  // is known, *call is null.
+  // exchange of the stream on which the message arrived, or 0 if unknown. *call is set to the call
+  // that caused the message. If several calls of the client may have caused it, *call is the
+  // newest. If no call is known, *call is null.
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
   // Returns the ids of the client's other in-flight calls on the same lane. On a pipe, any of them
   // may have caused a request from the server.

@@ -1,4 +1,4 @@
-// Tests to which client messages are attributed: on a stream, on a pipe, and after calls were
+// Tests which client a message is attributed to: on a stream, on a pipe, and after calls were
 // cancelled.
 #include "route/attribution.hpp"
 
@@ -98,8 +98,8 @@ TEST_CASE("requests caused by a cancelled call do not reach other clients") {
 }
 
 TEST_CASE(
-    "if too many calls are cancelled, only their client is remembered, or that there were "
-    "several") {
+    "if too many calls are cancelled, only their client is remembered, or that there were several "
+    "clients") {
   World w;
   w.call_of(w.first, w.lane);
   for (std::uint64_t i = 0; i <= Attribution::max_given_up; ++i) {

@@ -181,7 +181,7 @@ TEST_CASE("a call that arrives during a step of another call starts after that s
   CHECK(sent_inside == 1);
   CHECK(w.lane.sent == 2);
   CHECK(w.table.size() == 2);
-  SECTION("and is not sent if its client cancels it immediately") {
+  SECTION("the call is not sent if its client cancels it immediately") {
     w.policy.inside = nullptr;
     w.lane.inside = [&] {
       w.begin(w.session, "\"third\"", 1);

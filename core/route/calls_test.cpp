@@ -65,7 +65,7 @@ TEST_CASE("a policy that is asked again is informed that a human approver has al
   CHECK(w.lane.sent == 1);
 }
 
-TEST_CASE("the policy is notified once if a call that it is evaluating is finished early") {
+TEST_CASE("the policy is notified once if a call ends while the policy is evaluating it") {
   for (const std::string stage : {"deciding", "answer deciding"}) {
     World w;
     stages.at(stage)(w);

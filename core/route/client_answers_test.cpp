@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A telemetry plugin that requires commits. The test sends them.
+// A telemetry plugin that requires commits. The test commits the records.
 const bh_telemetry committing = {
     sizeof(bh_telemetry),
     0,
@@ -173,7 +173,9 @@ TEST_CASE(
   CHECK(w.last().find(big) != std::string::npos);
 }
 
-TEST_CASE("a batch is discarded with its session, and so is the response to a silent batch") {
+TEST_CASE(
+    "a batch is discarded if its session ends, and the response to a silent batch is always "
+    "discarded") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t lost = batches.open(w.to(1));

@@ -26,7 +26,7 @@ class ClientBatches {
   std::uint64_t open(const ReplyTo &reply);
   // Opens a batch of one message whose response is discarded, for requests that the gateway sends
   // on behalf of a client. `on_end` is called when the request is answered or cancelled, but not if
-  // the session ends first. `on_end` must not call back into this object.
+  // the session ends first. `on_end` must only record the event.
   std::uint64_t open_silent(const ReplyTo &reply, std::function<void()> on_end = {});
   // Counts a message. Returns false if the batch was discarded because its session has ended.
   bool add(std::uint64_t batch);

@@ -18,6 +18,7 @@ class ClientEdge {
   // the first match. `headers` is null if the wire has no headers.
   virtual bool speaks(const Session &session, const Message &message,
                       const WireHeaders *headers) const = 0;
+  // Returns true if the request starts a session, so that it cannot be handled without one.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;
   // Responds to the request immediately or later. The session may have ended when this function

@@ -16,7 +16,7 @@ namespace bulkhead {
 class Deadlines {
  public:
   // Callbacks for objects whose deadline has expired. The object is already disarmed. The callback
-  // may finish the object.
+  // may end the call or exchange.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;

@@ -1,5 +1,6 @@
-// Servers that a configuration reload has removed or replaced. They no longer belong to any view,
-// and each lane is closed after its last call.
+// Closes the servers that a configuration reload has removed or replaced. Such a server does not
+// belong to any view. Each of its lanes is closed after the lane's last call, or when
+// limits.drain_ms has passed.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.
 #pragma once
@@ -36,6 +37,7 @@ class Draining {
   Draining(const Draining &) = delete;
   Draining &operator=(const Draining &) = delete;
 
+  // The servers must already have been removed from all views.
   void add(Upstreams::List gone);
   // Schedules a check for idle lanes. Called when a call has finished or moved to another lane. The
   // check is deferred because the caller may be running inside a function of the lane.

@@ -80,8 +80,7 @@ TEST_CASE("a removed server without calls is closed in the next turn") {
 }
 
 TEST_CASE(
-    "a removed server stays until its calls have ended, including calls that have not yet reached "
-    "it") {
+    "a removed server stays open until all of its calls have finished, including parked calls") {
   World w;
   auto servers = w.server();
   Call &running = w.call_at_server();

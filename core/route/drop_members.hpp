@@ -10,9 +10,10 @@
 
 namespace bulkhead {
 
-// Removes unknown envelope members, invalid traces and, if the profile drops them, unknown members
-// of params from a scanned message. The result is stored in *room, to which *message then refers,
-// and is scanned again. Returns the number of removed members.
+// Removes unknown envelope members and invalid trace members from a scanned message. If the profile
+// requires it, also removes unknown members of params. If members are removed, stores the shorter
+// message in *room, which must outlive its use, and updates *message and *scan. Returns the number
+// of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;

@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Set in the numbers of policy requests for list items. Exchange numbers have at most 50 bits, so
-// the numbers differ.
+// Marks the numbers of policy requests for list items. Exchange numbers have at most 50 bits, so
+// they never have this mark.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 

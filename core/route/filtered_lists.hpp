@@ -1,5 +1,6 @@
-// Lists that are filtered by a policy. For each principal and list, the policy decides about every
-// item once. Client requests for a list that is not fully decided are parked in View::waiters.
+// Manages lists that are filtered by a policy. For each principal and list, the policy decides
+// about every item once. Client requests for a list that is not fully decided are parked in
+// View::waiters.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.policy_timeout_ms for each list.
 #pragma once

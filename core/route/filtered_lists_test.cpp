@@ -62,8 +62,7 @@ TEST_CASE("a list is available once all of its items are decided") {
 }
 
 TEST_CASE(
-    "items without a decision in time are hidden, and the policy is asked about them again for the "
-    "next list") {
+    "items whose decisions time out are hidden, and the policy is asked again for the next list") {
   World w;
   w.policy.shows = BH_PENDING;
   w.profile.limits.policy_timeout_ms = 1;

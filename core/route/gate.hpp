@@ -66,8 +66,8 @@ class Gate {
   // the decision into a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Starts the check of an unread replacement on another thread and returns a pending decision, or
-  // returns a refusal. `who` identifies the policy.
+  // Starts the check of an unread replacement on another thread. Returns a pending decision, or a
+  // refusal if the check cannot be started. `who` identifies the policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
   // Sets the function for large replacements. Without it, they are checked on the reactor thread.

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// Lists the servers that are starting for the first time on this machine. Downloading such a server
-// can take a while, and a client that requests the tools only once would otherwise never see its
-// tools.
+// Returns a text that names the servers that are starting for the first time on this machine. Such
+// a server may have to be downloaded first, and a client that lists tools only once would otherwise
+// never see its tools.
 std::string first_start_text(const View &view) {
   constexpr std::size_t most = 20;
   std::string names;

@@ -34,8 +34,8 @@ class HeldAnswers {
 
   // Returns true if a response that is sent now must be held.
   bool must_hold() const;
-  // `may_have_run` is true if a server may have executed the request. The text of a timeout error
-  // depends on it.
+  // `may_have_run` is true if a server may have executed the request. The error that replaces a
+  // withheld response then states this.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
   void release_committed();

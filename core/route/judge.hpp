@@ -38,8 +38,8 @@ class Judge {
   // Like decide(), but for a call that has already been checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
-  // Evaluates a response without duplicate members. An error response is converted to a result for
-  // the policy.
+  // Evaluates a response, which must not contain duplicate members. An error response is converted
+  // to a result for the policy.
   Gate::Decision observe(const Call &call, const Message &answer) const;
   // Returns true if the definition of the tool is approved, or if the profile does not enforce
   // pins.

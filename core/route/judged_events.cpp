@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// Set in the numbers of policy requests for events. List requests never use the same round number.
+// Marks the numbers of policy requests for events. Policy requests for list items have the same
+// mark, but never use the round number of events.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {

@@ -132,8 +132,8 @@ bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind 
   return BH_OK;
 }
 
-// Appends the items of one lane that are visible to the client. `done` contains items that were
-// appended for earlier lanes.
+// Appends the items of one lane that are visible to the client. `done` contains the names that have
+// already been appended for other lanes.
 void ListRequests::append_items(const Lane &lane, std::uint32_t source, ItemKind kind,
                                 const Catalogue &seen, std::unordered_set<std::string> *done,
                                 std::string *out) const {

@@ -119,8 +119,8 @@ bool Listens::read_filter(std::string_view filter, const Session &s, Listen *out
   });
 }
 
-// Sends a subscribe request for each resource on behalf of the client. The session may end during
-// each of them.
+// Sends a subscribe request for each resource on behalf of the client. Any of these requests may
+// end the session.
 void Listens::subscribe(bh_session handle) {
   std::vector<std::string> uris;
   if (const auto at = open_.find(handle); at != open_.end()) {
@@ -147,8 +147,8 @@ void Listens::subscribe(bh_session handle) {
 
 // ---- the acknowledgement ---------------------------------------------------------------------
 
-// Called while the subscribe call is still being completed, so acknowledging is deferred to a later
-// turn.
+// Called before the result of the subscribe call is stored, so the acknowledgement is deferred to a
+// later turn.
 void Listens::settled(bh_session handle) {
   const auto at = open_.find(handle);
   if (at == open_.end() || at->second.unsettled == 0 || --at->second.unsettled != 0) return;

@@ -69,7 +69,8 @@ TEST_CASE("a log message without a known client is sent to the clients that have
   CHECK(w.counters.dropped_events == 1);
 }
 
-TEST_CASE("a client that disconnects during a log message to several clients receives nothing") {
+TEST_CASE(
+    "a client that disconnects while a log message is sent to several clients receives nothing") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};
@@ -92,7 +93,7 @@ TEST_CASE("an unknown notification reaches the only client for which the server 
   CHECK(w.events(w.second) == 1);
 }
 
-TEST_CASE("a policy that judges notifications evaluates each before it is forwarded") {
+TEST_CASE("a policy that evaluates notifications evaluates each one before it is forwarded") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_NOTIFICATIONS;
   w.policy.decides = BH_PENDING;

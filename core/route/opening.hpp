@@ -34,7 +34,8 @@ class Opening {
   // Called before the request of edge() is sent as this exchange.
   void sending(std::uint64_t exchange) noexcept { attempts_[sent_++].exchange = exchange; }
 
-  // Returns true if the server may exit because it does not support server/discover.
+  // Returns true if server/discover was sent as a probe. A server that does not know this method
+  // may exit.
   bool probing() const noexcept { return sent_ != 0 && second() && attempts_[0].edge->stateless(); }
   // Returns true if the lane must call silent() after silence_ms without a response.
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }

@@ -77,7 +77,8 @@ TEST_CASE("if a server with a session-based verdict refuses initialize, server/d
   CHECK(opening.error().text == "no initialize");
 }
 
-TEST_CASE("a connection error fails the opening, and an unclear error is not remembered") {
+TEST_CASE(
+    "a connection error fails the opening, and after an unclear error nothing is remembered") {
   Started denied;
   CHECK(denied.refused(1, failed("HTTP 401"), Refusal::connection) == Step::fail);
   CHECK(denied.error().text == "HTTP 401");
@@ -91,7 +92,8 @@ TEST_CASE("a connection error fails the opening, and an unclear error is not rem
 }
 
 TEST_CASE(
-    "without a verdict, the session-based generation is tried first; with one, its generation") {
+    "without a verdict, the session-based generation is tried first; otherwise, the generation of "
+    "the verdict") {
   ProtocolChoice choice{ServerDef{}};
   CHECK(&choice.first(now) == &session);
   CHECK(choice.second(now) == &stateless);

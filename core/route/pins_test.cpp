@@ -129,7 +129,7 @@ TEST_CASE(
   CHECK(pins.listed("s", list).empty());
 }
 
-TEST_CASE("reported definitions are unchanged bytes, unless they are too long") {
+TEST_CASE("reported definitions have the server's original bytes, unless they are too long") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch), {});
   const std::string usual = tool("a", "reads"), empty = tool("b", "");

@@ -120,7 +120,7 @@ TEST_CASE("a call may be refused at the limit, be refused by the plugin, or comp
     CHECK(w.refusals[0].code == BH_E_INVALID);
     CHECK(w.lane->in_flight == 0);
   }
-  SECTION("completed") {
+  SECTION("completed immediately") {
     w.plugin.begins = BH_OK;
     w.call();
     CHECK(w.to_complete.size() == 1);

@@ -1,4 +1,4 @@
-// Test fake for records: a telemetry plugin.
+// A fake telemetry plugin for tests.
 #pragma once
 
 #include <algorithm>

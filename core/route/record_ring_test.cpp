@@ -203,7 +203,7 @@ TEST_CASE("the next process offers unacknowledged records and continues their nu
     Process first(w.ring, sink);
     CHECK(first.recorder.goes_first());
     for (int i = 0; i < 5; ++i) first.record("{\"n\":" + std::to_string(i) + "}");
-    // Stored in the ring immediately, before the plugin has received any record.
+    // The records are stored in the ring immediately, before the plugin has received any record.
     CHECK_FALSE(w.ring.empty());
     CHECK(sink.offered.empty());
     first.recorder.flush();

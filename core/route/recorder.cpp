@@ -56,7 +56,7 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// Numbers start at the current time in microseconds. A process creates less than one record per
+// Numbers start at the current time in microseconds. A process creates fewer than one record per
 // microsecond, so the next process starts with a higher number.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
@@ -173,8 +173,8 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the part of the text that is recorded. Its size is added to text_bytes_, and
-// must be subtracted when the copy is freed.
+// Returns a copy of the text, truncated to the recorded size. The size of the copy is added to
+// text_bytes_ and must be subtracted when the copy is freed.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);

@@ -37,9 +37,9 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a sink. The needs of a plugin are queried whenever they matter, because a plugin in
-  // another process reports them only after it has started. If `elsewhere` is true, the plugin runs
-  // in another process and acknowledges records (set_acknowledged()).
+  // Adds a sink. The needs of a plugin are queried at each use, because a plugin in another process
+  // reports them only after it has started. If `elsewhere` is true, the plugin runs in another
+  // process and acknowledges records (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
@@ -90,15 +90,15 @@ class Recorder {
   // Records an event of a call. `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
   // Records the outcome of a call and clears the call's account. If has_place is true,
-  // must_refuse() was checked for this call, so there is room for its record.
+  // must_refuse() was checked for this call, so there is space for its record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
   // Clears the call's account without creating a record.
   void forget(Call &call) noexcept;
 
-  // Returns true if new calls must be refused: the queue of pending records is full, and a plugin
-  // does not allow calls without records. `under_way` is the number of in-flight calls, each of
-  // which has room reserved for its record.
+  // Returns true if new calls must be refused because a plugin does not allow calls without
+  // records, and there is no space for more records. `under_way` is the number of in-flight calls,
+  // each of which has space reserved for its record.
   bool must_refuse(std::size_t under_way) const;
 
   // Returns true if a plugin requires that records are committed before messages are sent to

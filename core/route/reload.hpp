@@ -29,7 +29,7 @@ namespace bulkhead {
 
 class Calls;
 
-// One server of the new list that is passed to exchange_upstreams().
+// A server in the list that is passed to exchange_upstreams().
 struct NextUpstream {
   Upstream *kept = nullptr;            // an existing server, which is kept with its lanes
   std::optional<ServerDef> redefined;  // new definition of `kept`, if it has changed

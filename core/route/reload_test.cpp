@@ -110,7 +110,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // Makes the policy wait with its decision until the test calls decide().
+  // Makes each policy decision stay pending until the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;

@@ -110,7 +110,6 @@ void RestoredSessions::answer_owed_requests() {
   }
 }
 
-// Called after the servers of the view have responded or failed. Restores the state of clients.
 void RestoredSessions::lists_ready(View &view) {
   if (!Views::is_ready(view)) return;
   bool told = false;

@@ -37,14 +37,14 @@ class RestoredSessions {
   explicit RestoredSessions(Needs needs)
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
-  // Restores the state of a session in a newly opened session. The client still uses the lists of
-  // its previous session, so it is notified that the lists may have changed.
+  // Restores the state of an earlier session in a newly opened session. The client still uses the
+  // lists of its previous session, so it is notified that the lists may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
-  // Connects a new session with the carried client (see Ledger). If an earlier process had a
-  // session with this client and completed the handshake, that session is restored. Requests that
-  // the earlier process left pending receive an error response in a later turn. Returns nullopt if
-  // this process has no ledger or already carries a client.
+  // Binds a new session to the carried client (see Ledger). If an earlier process had a session
+  // with this client and completed the handshake, that session is restored. Requests that the
+  // earlier process left pending receive an error response in a later turn. Returns nullopt if this
+  // process has no ledger or already carries a client.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;

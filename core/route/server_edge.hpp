@@ -42,8 +42,8 @@ class ServerEdge {
   // Returns the notification to send after the opening request has succeeded, or an empty string.
   virtual std::string_view confirmation() const = 0;
 
-  // Returns members for params._meta of each later request, without braces. May be empty. log_level
-  // is the level that the client has set, or -1.
+  // Returns the members to add to params._meta of each later request, without braces. May be empty.
+  // `log_level` is the level that the client has set, or -1.
   virtual std::string request_meta(ClientCaps caps, int log_level) const = 0;
 
   // Returns the form of the servers' responses, or null if responses already have the form that

@@ -1,5 +1,5 @@
 // Keeps track of open sessionless streams. Each stream carries a request without a session that has
-// not been answered yet.
+// no response yet.
 //
 // Owner: Clients. Used on the reactor thread. Limit: limits.sessions.
 #pragma once

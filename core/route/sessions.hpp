@@ -12,14 +12,14 @@
 
 namespace bulkhead {
 
-// Returns a random first generation for session handles. Handles leave the process, and randomness
-// makes sure that handles of other processes are not valid in this one. If the kernel returns no
-// random bytes, returns `otherwise`.
+// Returns a random start value for the generation numbers in session handles, so that a handle from
+// another process is not valid in this process. If the kernel returns no random bytes, returns
+// `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
 class Sessions {
  public:
-  // `first_generation` is the first generation of the handles; see Slots.
+  // `first_generation` is the start value of the generation numbers in handles; see Slots.
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
   // Opens a session. `peer` is copied. `end`, which receives the session's messages, is borrowed.

@@ -94,7 +94,7 @@ TEST_CASE(
   const std::vector<Case> cases = {
       {"server/discover", "", "-32602", 400},
       {"server/discover", with(caps), "-32602", 400},
-      // Makes the client fall back to initialize, so that sampling keeps working.
+      // The error makes the client fall back to initialize, so that sampling keeps working.
       {"server/discover", meta, "-32601", 400},
       {"server/discover",
        with(revision + R"(,"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}})"),

@@ -26,7 +26,8 @@ std::string StatelessForm::text_for(unsigned has, std::string_view info) const {
   return text;
 }
 
-// A result that is not complete (input_required) must not be cached, so no caching hints are added.
+// Returns the members that the result already has. An incomplete result (input_required) must not
+// be cached, so it counts as having the caching members.
 unsigned StatelessForm::has_of(std::string_view result) {
   unsigned has = 0;
   mcp::for_each_member(result, [&has](std::string_view key, std::string_view value) {

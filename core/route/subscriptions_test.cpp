@@ -45,7 +45,7 @@ struct World : MessageWorld {
 TEST_CASE("the server receives only the first subscribe and the last unsubscribe request") {
   World w;
   CHECK_FALSE(w.subscribe(w.first));
-  // Sent to the server, because the first request has not been accepted yet.
+  // The second request is also sent, because the first one has not been accepted yet.
   CHECK_FALSE(w.subscribe(w.second));
   CHECK_FALSE(w.ended());
   CHECK(w.subscribe(w.second));
@@ -59,7 +59,9 @@ TEST_CASE("the server receives only the first subscribe and the last unsubscribe
   CHECK(w.changes > 0);
 }
 
-TEST_CASE("a refused subscription is removed; one with an unknown outcome is undone") {
+TEST_CASE(
+    "a refused subscription is removed; if the outcome is unknown, the server receives an "
+    "unsubscribe request") {
   World w;
   w.subscribe(w.first);
   SECTION("refused") {

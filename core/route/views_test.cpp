@@ -31,7 +31,7 @@ TEST_CASE("clients with the same capabilities share a view") {
   ListWorld w;
   w.add("a", "[]");
   const Session &one = w.joined(), &two = w.joined(cap::roots), &three = w.joined(cap::sampling);
-  CHECK(one.view == two.view);  // the roots capability does not matter for shared servers
+  CHECK(one.view == two.view);  // servers that clients share do not receive the roots capability
   CHECK(one.view != three.view);
   CHECK(one.view->clients.size() == 2);
   // A tools plugin sends no requests to clients, so capabilities do not matter.
@@ -59,7 +59,7 @@ TEST_CASE(
   CHECK(three.view == plain.view);
 }
 
-TEST_CASE("a view without clients and its lanes are removed after a delay") {
+TEST_CASE("a view without clients is removed after a delay, together with its lanes") {
   ListWorld w;
   w.add("a", "[]");
   w.profile.limits.idle_view_ms = 1;
@@ -97,7 +97,7 @@ TEST_CASE("requests wait until every server has responded or failed") {
   CHECK_FALSE(w.views.anybody_waits());
 }
 
-TEST_CASE("requests wait no longer than the profile's limit") {
+TEST_CASE("requests wait at most for the time that the profile allows") {
   ListWorld w;
   w.profile.limits.first_list_wait_ms = 1;
   w.add("b", "");
@@ -176,10 +176,10 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   CHECK(changes_told(w, seen) == 1);
   CHECK(changes_told(w, unseen) == 0);
   CHECK(seen.view->version > version);
-  SECTION("and not if the list is the same as before") {
+  SECTION("but not if the list is the same as before") {
     w.lists("a", R"([{"name":"x"},{"name":"z"}])");
   }
-  SECTION("and not if the profile disables list_changed") {
+  SECTION("but not if the profile disables list_changed") {
     w.profile.expose.list_changed = false;
     w.lists("a", "[]");
   }

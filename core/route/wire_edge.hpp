@@ -45,7 +45,7 @@ class WireEdge {
   bh_lane add(WireLane *lane) { return wires_.insert(lane); }
   // Called when the connection is being closed. Its handle stays valid until closed().
   void detach(bh_lane lane);
-  // Called if the connection could not be opened.
+  // Removes a connection that could not be opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
   // Called when the connector has released the connection, which it must do after every close.
   void closed(bh_lane lane);

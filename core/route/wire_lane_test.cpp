@@ -123,7 +123,7 @@ TEST_CASE("a connector may report a lost connection while a message is being sen
   w.inside = [&] { w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0); };
   w.call();
   CHECK(w.failures.size() == 1);
-  CHECK(w.lane->in_flight == 1);  // the new handshake
+  CHECK(w.lane->in_flight == 1);  // only the handshake of the new connection
 }
 
 TEST_CASE("a message that the connector rejects fails its call immediately") {
