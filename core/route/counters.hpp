@@ -12,8 +12,8 @@ struct RouterCounters {
   std::uint64_t refused_messages = 0;  // malformed or ambiguous messages from clients
   std::uint64_t refused_by_policy = 0;
   std::uint64_t timeouts = 0;
-  std::uint64_t policy_timeouts = 0;  // policy decisions that timed out
-  std::uint64_t approvals_asked = 0;  // calls that required approval
+  std::uint64_t policy_timeouts = 0;
+  std::uint64_t approvals_asked = 0;
   std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
   std::uint64_t bad_upstream_messages = 0;
   std::uint64_t stray_answers = 0;   // responses to exchanges that had already finished

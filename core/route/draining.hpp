@@ -42,7 +42,6 @@ class Draining {
   // Schedules a check for idle lanes. Called when a call has finished or moved to another lane. The
   // check is deferred because the caller may be running inside a function of the lane.
   void look_later();
-  // Closes all draining servers immediately.
   void end_all();
 
   bool ended() const noexcept { return ended_; }

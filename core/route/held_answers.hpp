@@ -32,7 +32,6 @@ class HeldAnswers {
   HeldAnswers(const HeldAnswers &) = delete;
   HeldAnswers &operator=(const HeldAnswers &) = delete;
 
-  // Returns true if a response that is sent now must be held.
   bool must_hold() const;
   // `may_have_run` is true if a server may have executed the request. The error that replaces a
   // withheld response then states this.

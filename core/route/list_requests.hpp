@@ -19,7 +19,6 @@ namespace bulkhead {
 
 // Returns the kind of items that the method lists, or nullopt if it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
-// Returns true if the profile offers this method.
 bool is_exposed(const Expose &expose, mcp::Method method);
 
 class ListRequests {

@@ -111,7 +111,6 @@ class Recorder {
   bool is_committed(std::uint64_t below) const;
   void set_committed(const void *sink, std::uint64_t below);
 
-  // Passes all pending records to the sinks.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
 

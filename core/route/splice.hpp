@@ -33,7 +33,6 @@ class Digits {
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 12;
-  // The error text for a failed splice.
   static constexpr const char *failure =
       "the message could not be rewritten: its edits overlap, or there are too many";
 

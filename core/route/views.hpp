@@ -97,7 +97,6 @@ class Views {
   bool anybody_waits() const;
   // Handles all parked requests of the view.
   void serve(View &view);
-  // Calls serve() for each view that is ready.
   void serve_ready();
 
   // ---- lazy servers ----

@@ -21,7 +21,6 @@ std::string_view at(std::string_view text, std::initializer_list<std::string_vie
   return text;
 }
 
-// Test fixture with two ready servers and two clients.
 struct TwoServers : WireWorld {
   FakeServer a, b;
   std::unique_ptr<Upstream> servers[2] = {behind(a, server_named("a")),

@@ -109,7 +109,6 @@ struct WireWorld : World {
     if (server.requests.size() == before) return 0;
     return std::stoull(std::string(mcp::member(server.requests.back(), "id")));
   }
-  // Returns the messages of this kind that were sent to a client.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {
