@@ -1,4 +1,4 @@
-// Human approval types: questions, answers, scopes and outcomes.
+// Types for human approval of calls: requests, scopes, responses, grants and outcomes.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,18 @@
 
 namespace bulkhead {
 
-// The calls that an answer covers: one call; calls with the same digest until the session ends; or,
-// for some minutes, calls with the same digest from the same client (principal and transport). If
-// `tool` is set, an answer covers calls to the same tool with any arguments, but only in the same
-// session.
+// The calls that an approval covers. `once` covers one call. `session` covers calls with the same
+// digest until the session ends. `minutes` covers calls with the same digest from the same client
+// (principal and transport) for that time.
+//
+// If `tool` is set, the approval covers calls to the same tool with any arguments, but only in the
+// same session.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
   Kind kind = Kind::once;
-  std::uint32_t minutes = 0;  // 1 to the maximum for Kind::minutes, otherwise 0
-  bool tool = false;          // not with Kind::once
+  std::uint32_t minutes = 0;  // for Kind::minutes: from 1 to the maximum; otherwise 0
+  bool tool = false;          // must be false for Kind::once
 
   bool valid() const noexcept {
     if (kind == Kind::minutes) {
@@ -29,58 +31,59 @@ struct ApprovalScope {
 // Returns "once", "session", "10 minutes", "tool for session" or "tool for 10 minutes".
 std::string to_string(const ApprovalScope &scope);
 
-// The surface on which the question was answered.
+// The user interface through which the approval request was resolved.
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
-// An approval question. Its strings come from clients, servers and rules. Hidden characters are
-// made visible, but a program that displays the strings must escape the characters that its display
-// interprets.
+// A request for approval of a call. The strings come from clients, servers and rules. Hidden
+// characters in them have already been made visible, but a program that displays a string must also
+// escape the characters that its display interprets (for example, HTML).
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
                                max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
 
-  std::string id;  // 32 hexadecimal digits; 128 bits from the kernel's generator
+  std::string id;  // 32 hexadecimal digits: 128 random bits from the kernel
   std::string server, method;
   std::string name;       // original tool or prompt name, or URI
-  std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
+  std::string arguments;  // formatted by shown_json(); at most max_arguments bytes
   bool arguments_cut = false;
-  std::uint64_t arguments_bytes = 0;  // size in the message
-  // _meta without the progress token and trace, formatted like the arguments; may be empty.
-  // Truncated to max_meta bytes, with a note.
+  std::uint64_t arguments_bytes = 0;  // size of the arguments in the client's message
+  // The members of _meta except the progress token and the trace, formatted like the arguments.
+  // Truncated to max_meta bytes, with a note. May be empty.
   std::string meta;
-  // The other members of params (mcp::extra_params), formatted like _meta.
+  // Members of params that no other field contains (mcp::extra_params), formatted like _meta.
   std::string extra;
-  // Hexadecimal SHA-256 over method, server, name, and the bytes of the arguments, `meta` and
-  // `extra`.
+  // The result of approval_digest(): a hexadecimal SHA-256 of the method, the server, the name and
+  // the ApprovedTexts, without masking or truncation.
   std::string digest;
-  // tool_digest is the same hash over method, server, name and `extra`. `definition` is the hash of
-  // the listed definition. Both are empty if the target is not a listed tool. Such a target cannot
-  // be approved for any arguments.
+  // `tool_digest` is a SHA-256 like `digest`, but only of the method, the server, the name and
+  // `extra`. `definition` is the hash of the tool's listed definition. If the target is not a
+  // listed tool, both strings are empty, and the target cannot be approved for arbitrary arguments.
   std::string tool_digest, definition;
   std::string rule, reason;
-  std::string process_name, principal, transport, peer;  // of the client
+  std::string process_name, principal, transport, peer;  // identify the client process
   std::string claimed_name;  // clientInfo.name, as claimed by the client; not verified
   std::uint64_t session = 0;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
 
-// An approval that covers more than one call.
+// An approval whose scope covers more than one call.
 struct ApprovalGrant {
   static constexpr std::size_t max_arguments = 256;
-  // The answered question, with its id. Its arguments are truncated, and _meta and the other
-  // members are empty. Its expiry time is the time at which the grant ends, or 0 if the grant lasts
-  // until the session ends.
+  // The approval request for which the grant was given. Its arguments are truncated, and `meta` and
+  // `extra` are empty. `expires_unix_ms` is the time at which the grant expires, or 0 if the grant
+  // lasts until the session ends.
   ApprovalQuestion question;
   ApprovalScope scope;
-  std::uint64_t until_ns = 0;  // 0: until the session ends
+  std::uint64_t until_ns = 0;  // 0 if the grant lasts until the session ends
 };
 
-// Pending questions and grants, oldest first, up to max_bytes each.
+// Pending approval requests and grants, oldest first. Each of the two lists is limited to
+// max_bytes.
 struct ApprovalList {
   static constexpr std::size_t max_bytes = 2u << 20;
   std::vector<ApprovalQuestion> questions;
-  std::uint64_t waiting = 0;  // total number of pending questions
+  std::uint64_t waiting = 0;  // total number of pending requests
   std::vector<ApprovalGrant> grants;
 };
 
@@ -89,23 +92,24 @@ struct ApprovalAnswer {
   bool allow = false;
   ApprovalScope scope;
   ApprovalSurface surface = ApprovalSurface::api;
-  bool revoke = false;  // ends the grant with this id, without allowing or denying a call
+  bool revoke = false;  // remove the grant with this id; no call is allowed or denied
 };
 
-// How a question ended. `withdrawn` means that the call was cancelled, or that its client or server
-// is gone.
+// How an approval request was resolved. `withdrawn` means that the call was cancelled, or that its
+// client or server disconnected.
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
+// Passed to observers when an approval request is resolved.
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;
-  ApprovalSurface surface;  // set for allowed and denied
-  ApprovalScope scope;      // set for allowed
+  ApprovalSurface surface;  // only for `allowed` and `denied`
+  ApprovalScope scope;      // only for `allowed`
   std::uint64_t ended_unix_ms;
 };
-// Returns a description such as "allowed by terminal (once): tools/call "x" at "files", rule r1,
-// digest ..., asked for 12 s".
+// Returns a log text such as "allowed by terminal (once) after 12 ms: tools/call "x" at "files",
+// rule "r1", digest ...".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

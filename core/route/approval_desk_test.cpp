@@ -1,5 +1,5 @@
-// Tests approval of calls: who can be asked, which calls an approval covers, and how a question
-// ends.
+// Tests the approval of calls: who can approve, which calls an approval covers, and how approval
+// requests are resolved.
 #include "route/approval_desk.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A call and its message. Each member is a part that an approval covers.
+// A call that requires approval. Each member is a part of the call that an approval covers.
 struct Asking {
   std::string server = "s", name = "tool", arguments = R"({"path":"/a"})", meta = "{}", more;
   std::string rule = "r", process = "agent";
@@ -96,8 +96,8 @@ TEST_CASE("a call is refused without waiting if there is no approver") {
   CHECK(w.refusal.rule == "r");
   CHECK(w.desk.size() == 0);
   CHECK(w.counters.approvals_asked == 0);
-  // A program that lists questions is an approver only until its watch time has passed. If it
-  // specifies no watch time, it is not an approver.
+  // A program that lists approval requests is an approver only until its watch time expires.
+  // Without a watch time, it is not an approver.
   CHECK(w.desk.list(0).questions.empty());
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   w.desk.list(1);
@@ -113,7 +113,8 @@ TEST_CASE("an approval for a session covers only the same call in this session")
   w.allow(w.asked(w.first), for_session);
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::granted);
   Asking same;
-  same.meta = R"({"progressToken":7,"traceparent":"00-x"})";  // these differ in each call
+  // These two members differ in each call.
+  same.meta = R"({"progressToken":7,"traceparent":"00-x"})";
   CHECK(w.ask(w.first, same) == ApprovalDesk::Asked::granted);
   for (const Asking &other : other_calls()) {
     INFO(other.message() << other.server << other.rule << other.process);
@@ -148,7 +149,7 @@ TEST_CASE("an approval for one call does not cover another call") {
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
-TEST_CASE("an approval covers the parts that are truncated in the question") {
+TEST_CASE("an approval covers the parts that are truncated in the approval request") {
   World w;
   Asking longer;
   longer.arguments =
@@ -166,7 +167,7 @@ TEST_CASE("an approval covers the parts that are truncated in the question") {
   CHECK(w.desk.list(0).questions[0].arguments == shown.arguments);
 }
 
-TEST_CASE("question texts are limited in size, and hidden characters are visible") {
+TEST_CASE("the texts of approval requests are limited in size, and hidden characters are visible") {
   World w;
   const std::string reversed = "\xE2\x80\xAE";  // right-to-left override
   Asking asking;
@@ -187,7 +188,8 @@ TEST_CASE("question texts are limited in size, and hidden characters are visible
 }
 
 TEST_CASE(
-    "each limit of pending questions is named in the refusal and applies until a question ends") {
+    "each limit on pending approval requests is named in the refusal and applies until one is "
+    "resolved") {
   World w;
   Call &call = w.asked(w.first);
   std::string limit;
@@ -210,7 +212,7 @@ TEST_CASE(
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
-TEST_CASE("a question ends once, and its outcome is reported and recorded") {
+TEST_CASE("an approval request is resolved once, and its outcome is reported and recorded") {
   World w;
   Call &denied = w.asked(w.first), &withdrawn = w.asked(w.second);
   CHECK(w.desk.waiting_of(w.first.handle) == 1);
@@ -226,7 +228,7 @@ TEST_CASE("a question ends once, and its outcome is reported and recorded") {
   std::vector<std::string> status;
   for (const FakeArchive::Record &record : w.archive.records) {
     CHECK(record.kind == BH_RECORD_APPROVAL);
-    CHECK(record.detail.find("/a") == std::string::npos);  // no arguments
+    CHECK(record.detail.find("/a") == std::string::npos);  // the record contains no arguments
     const std::string_view surface = mcp::member(record.detail, "surface");
     status.push_back(std::string(mcp::member(record.detail, "status")) + std::string(surface) +
                      std::string(mcp::member(record.detail, "scope")));
@@ -237,7 +239,7 @@ TEST_CASE("a question ends once, and its outcome is reported and recorded") {
 }
 
 TEST_CASE(
-    "the client that may approve receives one form, and the form is withdrawn with the question") {
+    "the client that may approve receives one form, which is withdrawn with the approval request") {
   World w;
   w.profile.approval = {true, false};
   Call &call = w.asked(w.first);
@@ -253,7 +255,7 @@ TEST_CASE(
   REQUIRE(events.size() == 1);
   CHECK(at(events[0], {"params", "requestId"}) == at(form, {"id"}));
   CHECK(w.first.open_asks == 0);
-  w.desk.ask_client(call);  // the question has ended
+  w.desk.ask_client(call);  // the approval request has been resolved
   CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 1);
 }
 
@@ -266,23 +268,24 @@ TEST_CASE("a client that cannot display a form is not an approver") {
   SECTION("without the capability") {
     w.first.caps = cap::sampling;
   }
-  SECTION("its input has ended") {
+  SECTION("it has closed its input") {
     w.first.input_ended = true;
   }
-  SECTION("it receives answers only") {
+  SECTION("it accepts only responses") {
     w.first.answers_only = true;
   }
-  SECTION("it is asked as much as it may be") {
+  SECTION("the limit on requests to the client is reached") {
     w.first.open_asks = w.profile.limits.asks_per_session;
   }
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
-  // If there is another approver, the question is pending and the client does not receive a form.
+  // If there is another approver, the approval request is pending, but the client does not receive
+  // a form.
   w.profile.approval.api = true;
   w.desk.ask_client(w.asked(w.first));
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
 }
 
-TEST_CASE("an answer is rejected if there is no pending question or the scope is invalid") {
+TEST_CASE("an approval is rejected if no approval request is pending or the scope is invalid") {
   World w;
   const Call &one = w.asked(w.first), &two = w.asked(w.second);
   const auto questions = w.desk.list(0).questions;

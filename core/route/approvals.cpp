@@ -17,7 +17,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns an empty string if the kernel returned no random number.
+// Returns an empty string if the kernel returned no random bytes.
 std::string new_id() {
   std::array<unsigned char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
@@ -33,7 +33,7 @@ std::size_t size_of(const ApprovalQuestion &q) {
 }
 
 void add_part(std::string *out, std::string_view part) {
-  // The length is written first, so different calls always produce different strings.
+  // The length prefix ensures that different lists of parts produce different strings.
   out->append(std::to_string(part.size())).append(":").append(part);
 }
 
@@ -96,7 +96,7 @@ std::string tool_approval_digest(std::string_view method, std::string_view serve
   return digest_of("bulkhead.approval.tool/1;", {method, server, name, extra});
 }
 
-// ---- questions -------------------------------------------------------------------------------
+// ---- approval requests -----------------------------------------------------------------------
 
 std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
                                std::uint64_t bytes) const {

@@ -1,8 +1,8 @@
-// Stores pending approval questions, grants that cover more than one call, and whether an approver
-// is present. Independent of clients and lanes.
+// Stores pending approval requests, grants that cover more than one call, and whether an approver
+// is watching the list. Independent of clients and lanes.
 //
-// Owner: the ApprovalDesk. Runs on the reactor thread. Limits: limits.approvals_*; max_grants. The
-// state does not outlive the process: pending calls are refused when the process ends.
+// Owner: the ApprovalDesk. Runs on the reactor thread. Limits: limits.approvals_* and max_grants.
+// Approval requests are lost when the process exits, and their calls are refused.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ namespace bulkhead {
 
 class Approvals {
  public:
-  static constexpr std::size_t max_grants = 1024;  // if exceeded, the oldest is removed
-  // An approver must renew its watch within this time.
+  static constexpr std::size_t max_grants = 1024;  // if exceeded, the oldest grant is removed
+  // An approver that has not read the list again within this time counts as absent.
   static constexpr std::uint64_t max_watch_ms = 60'000;
 
-  // A question, with the call that it concerns.
+  // An approval request and its parked call.
   struct Waiting {
     ApprovalQuestion question;
     std::uint64_t call = 0;
-    std::uint64_t bytes = 0;  // of the parked call
+    std::uint64_t bytes = 0;  // size of the parked call
   };
 
-  // Returns the reason why no more questions can be added, or an empty string. The reason names the
-  // exceeded limit.
+  // Returns an empty string if another approval request can be added. Otherwise, returns an error
+  // text that names the exceeded limit.
   std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
-  // Assigns the id and stores the question. Returns null if the kernel returned no random number.
+  // Assigns an id to the approval request and stores it. Returns null if the kernel returned no
+  // random bytes for the id.
   const ApprovalQuestion *add(Waiting waiting);
-  // These functions return null if the question is not pending.
+  // These functions return null or nullopt if the approval request is not pending.
   const Waiting *find(std::string_view id) const noexcept;
   const Waiting *find(std::uint64_t call) const noexcept;
   std::optional<Waiting> take(std::uint64_t call);
@@ -44,22 +45,22 @@ class Approvals {
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
 
-  // Allows further calls within the scope, under the same rule.
+  // Allows later calls within the scope, if the same rule requires approval for them.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);
-  // Called when the server was removed or its definition changed.
+  // Removes all grants for the server. Called when the server is removed or its definition changes.
   void forget_server(std::string_view server);
-  // Removes the grant with this id.
   std::optional<ApprovalGrant> revoke(std::string_view id);
-  // Called when the rules have changed. Removes all grants that allow any arguments of a tool.
+  // Removes and returns the grants that allow arbitrary arguments of a tool. Called when the rules
+  // change.
   std::vector<ApprovalGrant> take_tool_grants();
-  // Removes the grants for this tool and session that were given for a different definition of the
-  // tool.
+  // Removes and returns the grants for the request's tool and session that were given for a
+  // different definition of the tool.
   std::vector<ApprovalGrant> take_outdated(const ApprovalQuestion &question);
 
-  // Called when an approver has read the list and will read it again within `ms` (at most
-  // max_watch_ms).
+  // Called when an approver has read the list and promises to read it again within `ms`, which is
+  // capped at max_watch_ms.
   void watch(std::uint64_t now_ns, std::uint64_t ms) noexcept;
   bool watched(std::uint64_t now_ns) const noexcept { return now_ns < watched_until_ns_; }
 
@@ -77,18 +78,18 @@ class Approvals {
 };
 
 // Returns the part of a call's _meta that an approval covers: all members except the progress token
-// and the trace, which differ in each call. Names and values are unchanged. Returns an empty string
-// if no members remain.
+// and the trace, because these two differ in each call. The remaining members are copied unchanged.
+// Returns an empty string if no members remain.
 std::string approved_meta(std::string_view meta);
-// The parts of a call's params that an approval covers.
+// The parts of a call's params that the digest covers.
 struct ApprovedTexts {
-  std::string_view arguments;  // for a completion: all of params
+  std::string_view arguments;  // for completion/complete: the complete params
   std::string_view meta;       // from approved_meta()
   std::string_view extra;      // from mcp::extra_params()
 };
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts);
-// Returns the digest for grants that allow any arguments and any _meta.
+// Returns the digest for approvals of a tool with any arguments and any _meta.
 std::string tool_approval_digest(std::string_view method, std::string_view server,
                                  std::string_view name, std::string_view extra);
 

@@ -1,5 +1,5 @@
-// Tests the question queue, the calls that an approval covers, and the texts displayed to an
-// approver.
+// Tests the queue of approval requests, the scopes of approvals, and the texts that an approver
+// sees.
 #include "route/approvals.hpp"
 
 #include <catch2/catch.hpp>
@@ -49,7 +49,7 @@ FormAnswer form(const std::string &result) {
 
 }  // namespace
 
-TEST_CASE("pending questions have three limits, and each refusal names the limit") {
+TEST_CASE("pending approval requests have three limits, and each refusal names the limit") {
   const Limits limits = small();
   Approvals a;
   CHECK(a.refusal(limits, 1, 10).empty());
@@ -69,7 +69,7 @@ TEST_CASE("pending questions have three limits, and each refusal names the limit
   CHECK(a.size() == 2);
 }
 
-TEST_CASE("question ids are long and unique, and each id finds only its own question") {
+TEST_CASE("ids of approval requests are long and unique, and each id finds only its own request") {
   Approvals a;
   std::set<std::string> ids;
   for (std::uint64_t i = 1; i <= 200; ++i) ids.insert(a.add(waiting(i))->id);
@@ -84,7 +84,7 @@ TEST_CASE("question ids are long and unique, and each id finds only its own ques
   CHECK(a.find(one) == nullptr);
 }
 
-TEST_CASE("the list contains the oldest questions first, up to a size limit") {
+TEST_CASE("the list contains the oldest approval requests first, up to a size limit") {
   Approvals a;
   for (std::uint64_t i = 1; i <= 300; ++i) {
     auto one = waiting(i);
@@ -127,12 +127,12 @@ TEST_CASE("an approval covers the parts of _meta that are the same in each call"
         R"({"force":"no","n":[1]})");
 }
 
-TEST_CASE("a grant applies to its digest, rule, and session or client, until it ends") {
+TEST_CASE("a grant applies to its digest, rule, and session or client until it expires") {
   Approvals a;
   ApprovalQuestion q = waiting(1).question;
   q.principal = "p";
   q.transport = "http";
-  SECTION("once remembers nothing") {
+  SECTION("for one call: no grant is stored") {
     a.grant(q, {}, 0);
     CHECK_FALSE(a.granted(q, 1));
   }
@@ -183,38 +183,39 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // not verified, so not part of it
+    // A grant does not depend on the claimed name, which is not verified.
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;
     REQUIRE(a.list(119 * second).grants.size() == 1);
     CHECK(a.list(119 * second).grants[0].scope.tool);
-    SECTION("ends after its time") {
+    SECTION("expires after its time") {
       CHECK(a.list(120 * second).grants.empty());
       CHECK_FALSE(a.granted(other, 120 * second));
     }
-    SECTION("ends with its session") {
+    SECTION("is removed with its session") {
       a.forget_session(2);
       CHECK(a.granted(other, 1));
       a.forget_session(1);
       CHECK_FALSE(a.granted(other, 1));
     }
-    SECTION("ends with the rules") {
+    SECTION("is removed when the rules change") {
       CHECK(a.take_tool_grants().size() == 1);
       CHECK_FALSE(a.granted(other, 1));
     }
-    SECTION("ends with the definition") {
+    SECTION("is removed when the definition changes") {
       CHECK(a.take_outdated(other).empty());
       other.definition = "i";
       CHECK(a.take_outdated(other).size() == 1);
       other.definition = "h";
       CHECK_FALSE(a.granted(other, 1));
     }
-    SECTION("is no approval of a call without arguments, and none of it") {
+    SECTION("differs from an approval of a call without arguments") {
       CHECK(tool_approval_digest("tools/call", "s", "t", "") !=
             approval_digest("tools/call", "s", "t", {}));
     }
-    SECTION("needs a digest") {
+    SECTION("requires a tool digest") {
       q.tool_digest.clear();
       Approvals empty;
       empty.grant(q, scope, 0);
@@ -222,7 +223,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
       CHECK_FALSE(empty.granted(q, 1));
     }
   }
-  SECTION("revoked by its id only") {
+  SECTION("a grant is revoked by its id") {
     q.id = "0123";
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
     CHECK_FALSE(a.revoke("012").has_value());
@@ -230,7 +231,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
     CHECK_FALSE(a.revoke("0123").has_value());
     CHECK_FALSE(a.granted(q, 1));
   }
-  SECTION("what is kept of the question is small") {
+  SECTION("the stored approval request is small") {
     q.arguments.assign(16'000, 'x');
     q.meta = q.extra = "{}";
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
@@ -241,7 +242,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
     CHECK(kept.extra.empty());
     CHECK(kept.expires_unix_ms == 0);
   }
-  SECTION("another program under its server's name") {
+  SECTION("a changed server loses its grants") {
     q.server = "a";
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
     a.grant(q, {ApprovalScope::Kind::minutes, 2}, 0);
@@ -250,7 +251,7 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
     a.forget_server("a");
     CHECK_FALSE(a.granted(q, 1));
   }
-  SECTION("the oldest of too many goes") {
+  SECTION("the oldest of too many grants is removed") {
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
     ApprovalQuestion other = q;
     for (std::size_t i = 0; i < Approvals::max_grants; ++i) {
@@ -262,12 +263,12 @@ TEST_CASE("a grant applies to its digest, rule, and session or client, until it 
   }
 }
 
-TEST_CASE("an approver's watch lasts for the requested time, at most a minute") {
+TEST_CASE("an approver's watch lasts for the requested time, at most one minute") {
   Approvals a;
   CHECK_FALSE(a.watched(0));
   a.watch(second, 5'000);
   CHECK(a.watched(5 * second));
-  a.watch(second, 1'000);  // does not shorten the watch of the first approver
+  a.watch(second, 1'000);  // a shorter watch does not shorten an existing watch
   CHECK(a.watched(5 * second));
   CHECK_FALSE(a.watched(6 * second));
   a.watch(10 * second, 1'000'000'000);
@@ -285,7 +286,7 @@ TEST_CASE("invalid scopes are rejected") {
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 61, true}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0, true}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::once, 0, true}.valid());
-  // A scope comes from another process, so its kind may have any value.
+  // Scopes are received from other processes, so `kind` may have any value.
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): this is the tested case
   CHECK_FALSE(ApprovalScope{static_cast<ApprovalScope::Kind>(7), 0}.valid());
 }
@@ -333,7 +334,7 @@ TEST_CASE("credentials are masked even if they are escaped") {
         R"({"t":" [\"{\\\"secret\\\":\\\"***\\\"}\"]"})");
   CHECK(shown(R"({"t":"{\"a\":\"x\\\/y\"}"})") == R"({"t":"{\"a\":\"x\\/y\"}"})");
   CHECK(shown(R"({"t":"{not json"})") == R"({"t":"{not json"})");
-  // A string that contains JSON and exceeds the limit.
+  // A string that contains JSON and is longer than the limit.
   const std::string inside = R"({"t":"[\")" + std::string(200, 'x') + R"(\"]","evil":1})";
   CHECK(shown_json(inside, 100).cut);
   CHECK(shown_json(inside, 100).text.size() == 100);

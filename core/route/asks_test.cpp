@@ -1,4 +1,4 @@
-// Tests server-initiated requests and the clients' answers.
+// Tests server-initiated requests and the responses of clients.
 #include "route/asks.hpp"
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ struct World : MessageWorld {
 }  // namespace
 
 TEST_CASE(
-    "a request reaches the client whose call caused it, and the answer returns under its id") {
+    "a request reaches the client whose call caused it, and the response has the server's id") {
   World w;
   Call &call = w.call_of(w.first);
   w.ask();
@@ -46,7 +46,7 @@ TEST_CASE(
                          id + R"(,"progress":1}})");
   CHECK(w.asks.progress_of(w.first, progress.get()).token == "\"p\"");
   CHECK(w.asks.progress_of(w.second, progress.get()).lane == nullptr);
-  w.answer(w.second, id);  // the request was sent to another client
+  w.answer(w.second, id);  // ignored: the request was sent to the other client
   CHECK(w.lane.messages.empty());
   w.answer(w.first, id, R"({"ok":true})");
   CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{"ok":true}})");
@@ -58,12 +58,13 @@ TEST_CASE(
   CHECK(w.counters.stray_answers == 2);
 }
 
-TEST_CASE("a request that no client can answer is refused in the format that its method requires") {
+TEST_CASE(
+    "a request to which no client can respond is refused in the format that its method requires") {
   World w;
   struct Case {
     const char *method, *member, *text;
   };
-  SECTION("of no client, or of several") {
+  SECTION("no client, or several clients, may have caused it") {
     if (GENERATE(true, false)) {
       w.call_of(w.first);
       w.call_of(w.second);
@@ -73,14 +74,14 @@ TEST_CASE("a request that no client can answer is refused in the format that its
     w.ask("elicitation/create");
     CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
   }
-  SECTION("not declared, or no method at all") {
+  SECTION("the client does not support the method, or the method is unknown") {
     w.call_of(w.first);
     for (const char *method : {"roots/list", "tools/list", "nonsense"}) {
       w.ask(method);
       CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
     }
   }
-  SECTION("the client has too many, or has ended its input") {
+  SECTION("the client has too many requests, or has closed its input") {
     w.call_of(w.first);
     w.own_limits.asks_per_session = 1;
     if (GENERATE(true, false)) {
@@ -92,7 +93,7 @@ TEST_CASE("a request that no client can answer is refused in the format that its
     w.ask("elicitation/create");
     CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
   }
-  SECTION("a ping is answered here") {
+  SECTION("the gateway responds to a ping") {
     w.ask("ping");
     CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{}})");
     CHECK(w.counters.refused_asks == 0);
@@ -101,7 +102,7 @@ TEST_CASE("a request that no client can answer is refused in the format that its
   CHECK(w.counters.refused_asks > 0);
 }
 
-TEST_CASE("the gateway answers requests for static roots without asking a client") {
+TEST_CASE("the gateway responds to requests for static roots without asking a client") {
   World w;
   ServerDef def = server_named("s");
   def.roots = RootsMode::static_list;
@@ -123,7 +124,7 @@ TEST_CASE("the gateway answers requests for static roots without asking a client
   CHECK_FALSE(w.upstream.requested_roots);
 }
 
-TEST_CASE("a server's request for roots while roots are off is shown in its status") {
+TEST_CASE("if roots are off, a server's request for roots is shown in its status") {
   World w;
   w.first.caps |= cap::roots;
   w.call_of(w.first);
@@ -138,12 +139,13 @@ TEST_CASE("a server's request for roots while roots are off is shown in its stat
   def.roots = RootsMode::per_client;
   w.upstream.requested_roots = false;
   w.upstream.redefine(def);
-  w.ask("roots/list");  // this lane is for clients without roots
+  w.ask("roots/list");  // refused: this lane is for clients without roots
   CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
   CHECK_FALSE(w.upstream.requested_roots);
 }
 
-TEST_CASE("on a pipe, a request stays open until the last call that may have caused it ends") {
+TEST_CASE(
+    "on a pipe, a request stays open until the last call that may have caused it is finished") {
   World w;
   Call &one = w.call_of(w.first), &two = w.call_of(w.first);
   w.ask();
@@ -157,12 +159,12 @@ TEST_CASE("on a pipe, a request stays open until the last call that may have cau
   CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
 }
 
-TEST_CASE("a request ends with its client, its server, or its cancellation") {
+TEST_CASE("a request is closed with its client, its server connection, or its cancellation") {
   World w;
   w.call_of(w.first);
   w.ask();
   const std::string id = w.asked(w.first);
-  SECTION("the client has gone: the server gets an error") {
+  SECTION("the client has disconnected: the server gets an error") {
     w.asks.session_ended(w.first.handle);
     CHECK(at(w.to_server(), {"error", "code"}) == "-1");
     CHECK(w.sent_to(w.first, BH_OUT_EVENT).empty());
@@ -172,7 +174,7 @@ TEST_CASE("a request ends with its client, its server, or its cancellation") {
     CHECK(w.lane.messages.empty());
     CHECK(at(w.sent_to(w.first, BH_OUT_EVENT).at(0), {"params", "requestId"}) == id);
   }
-  SECTION("the server has cancelled it: the client gets its reason") {
+  SECTION("the server has cancelled the request: the client receives the server's reason") {
     const Scanned cancel(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
                          R"({"requestId":"r","reason":"enough"}})");
     w.asks.cancelled(w.lane, cancel.get());
@@ -181,17 +183,17 @@ TEST_CASE("a request ends with its client, its server, or its cancellation") {
     CHECK(at(told, {"params", "reason"}) == R"("enough")");
   }
   w.lane.messages.clear();
-  w.answer(w.first, id);  // too late
+  w.answer(w.first, id);  // ignored: the request is already closed
   CHECK(w.lane.messages.empty());
   CHECK(w.first.open_asks == 0);
 }
 
-TEST_CASE("a policy that evaluates input receives both the request and the answer") {
+TEST_CASE("a policy that evaluates input receives both the request and the response") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT;
   w.gate.use(&policy_table, &w.policy);
   w.call_of(w.first);
-  SECTION("a request that waits") {
+  SECTION("the request waits for the policy") {
     w.policy.decides = BH_PENDING;
     w.ask();
     CHECK(w.asked(w.first).empty());
@@ -201,7 +203,7 @@ TEST_CASE("a policy that evaluates input receives both the request and the answe
     w.asks.ask_judged(w.lane, 0, message.get());
     CHECK_FALSE(w.asked(w.first).empty());
   }
-  SECTION("an answer that is refused") {
+  SECTION("the response is refused") {
     w.ask();
     w.policy.verdict = BH_VERDICT_BLOCK;
     w.answer(w.first, w.asked(w.first));
@@ -212,7 +214,7 @@ TEST_CASE("a policy that evaluates input receives both the request and the answe
   }
 }
 
-TEST_CASE("an approval form is answered, or lost with its client") {
+TEST_CASE("an approval form is answered by its client or lost with it") {
   World w;
   const std::uint64_t call = w.call_of(w.first).id;
   const std::uint64_t id = w.asks.open_form(w.first, call, 1000);
@@ -226,7 +228,7 @@ TEST_CASE("an approval form is answered, or lost with its client") {
     w.asks.session_ended(w.first.handle);
     CHECK(w.forms_lost == std::vector{call});
   }
-  SECTION("answered elsewhere: the client is notified") {
+  SECTION("the call is approved elsewhere: the client is notified") {
     w.asks.close_form(call);
     CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
     CHECK(w.forms_lost.empty());

@@ -1,6 +1,7 @@
-// Attributes server messages to clients by determining for whose call a server is working. Over
-// HTTP, the stream identifies the call. On a pipe, the message belongs to the only client with
-// in-flight calls there. If several clients have in-flight calls, the message is not attributed.
+// Determines which client a message from a server belongs to. Over HTTP, the stream on which the
+// message arrives identifies the call and thus the client. On a pipe, the message belongs to the
+// client with in-flight calls at the server, if there is only one such client. Otherwise, the
+// message is not attributed to any client.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -17,25 +18,29 @@ namespace bulkhead {
 
 class Attribution {
  public:
-  // A server may continue a call that its client has cancelled. Such calls are remembered for
-  // memory_ns, at most max_given_up per lane, so that their requests do not reach another client.
+  // A server may continue to work on a call that its client has cancelled. Cancelled calls are
+  // remembered for memory_ns (at most max_given_up calls per lane), so that their server-initiated
+  // requests do not reach other clients.
   static constexpr std::uint64_t memory_ns = 60'000'000'000u;
   static constexpr std::size_t max_given_up = 64;
 
   Attribution(Sessions &sessions, ExchangeTable &exchanges, Reactor &reactor)
       : sessions_(sessions), exchanges_(exchanges), reactor_(reactor) {}
 
-  // Returns the client for which the lane is working, or null if there is not exactly one. `hint`
-  // is the exchange of the stream on which a message arrived, or 0 if unknown. *call is set to the
-  // call if it is known, otherwise to the newest call that may have caused the message, or to null.
+  // Returns the client for which the server is working, or null if it is not known. `hint` is the
+  // exchange of the stream on which the message arrived, or 0 if unknown. *call is set to the call
+  // that caused the message. If several calls of the client may have caused it, *call is the
+  // newest. If no call is known, *call is null.
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
-  // Returns the client's other calls at the server. On a pipe, each of them may have caused a
-  // request from the server.
+  // Returns the ids of the client's other in-flight calls on the same lane. On a pipe, any of them
+  // may have caused a request from the server.
   static std::vector<std::uint64_t> other_calls(const Call &call);
 
-  // Called when the exchange has ended for its client but its server may be working on it.
+  // Called when a call has been cancelled or has timed out, but its server may continue to work on
+  // it.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;
-  // Called when the server has answered an exchange that has already ended.
+  // Called when a response arrives for an exchange that has already been cancelled or has timed
+  // out.
   static void finished(Lane &lane, std::uint64_t exchange);
   static void connection_lost(Lane &lane);
 

@@ -1,4 +1,5 @@
-// Tests attribution of messages on a stream, on a pipe, and after clients have cancelled calls.
+// Tests which client a message is attributed to: on a stream, on a pipe, and after calls were
+// cancelled.
 #include "route/attribution.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,22 +40,22 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a stream identifies the call even if other clients have calls there") {
+TEST_CASE("a stream identifies the call even if other clients have calls on the lane") {
   World w;
   const Exchange &of_first = w.call_of(w.first, w.lane), &of_second = w.call_of(w.second, w.lane);
   CHECK(w.client_of(of_first.id) == &w.first);
   CHECK(w.call == of_first.call);
   CHECK(w.client_of(of_second.id) == &w.second);
-  // The call has ended, and the message does not belong to any other client.
+  // The call of this stream has finished, so the message belongs to no client.
   CHECK(w.client_of(12345) == nullptr);
   FakeLane elsewhere(w.host, w.upstream, 0, 0);
   CHECK(w.client_of(w.call_of(w.first, elsewhere).id) == nullptr);
 }
 
-TEST_CASE("on a pipe, a message belongs to the only client with calls that were sent") {
+TEST_CASE("on a pipe, a message belongs to the only client whose calls have been sent") {
   World w;
   CHECK(w.client_of() == nullptr);
-  w.call_of(w.second, w.lane, false);  // still queued
+  w.call_of(w.second, w.lane, false);  // queued, not sent
   const Exchange &older = w.call_of(w.first, w.lane), &newer = w.call_of(w.first, w.lane);
   CHECK(w.client_of() == &w.first);
   CHECK(w.call == newer.call);
@@ -64,7 +65,7 @@ TEST_CASE("on a pipe, a message belongs to the only client with calls that were 
   CHECK(w.call == nullptr);
 }
 
-TEST_CASE("a lane of one client always works for that client") {
+TEST_CASE("a lane for one client always works for that client") {
   World w;
   FakeLane own(w.host, w.upstream, 0, w.first.handle);
   Call *call = nullptr;
@@ -78,27 +79,27 @@ TEST_CASE("requests caused by a cancelled call do not reach other clients") {
   World w;
   w.call_of(w.first, w.lane);
   w.attribution.given_up(w.lane, 77, w.first);
-  CHECK(w.client_of() == &w.first);  // the client's own call
+  CHECK(w.client_of() == &w.first);  // the cancelled call belongs to the same client
   w.attribution.given_up(w.lane, 78, w.second);
   CHECK(w.client_of() == nullptr);
   SECTION("until the server has finished it") {
     Attribution::finished(w.lane, 78);
     CHECK(w.client_of() == &w.first);
   }
-  SECTION("until its time is over") {
+  SECTION("until its time has expired") {
     for (Lane::Retracted &r : w.lane.retracted) r.until_ns = 1;
     CHECK(w.client_of() == &w.first);
     CHECK(w.lane.retracted.empty());
   }
-  SECTION("until the connection is another") {
+  SECTION("until the connection is lost") {
     Attribution::connection_lost(w.lane);
     CHECK(w.client_of() == &w.first);
   }
 }
 
 TEST_CASE(
-    "if too many calls are cancelled, only their client is remembered, or that there were "
-    "several") {
+    "if too many calls are cancelled, only their client is remembered, or that there were several "
+    "clients") {
   World w;
   w.call_of(w.first, w.lane);
   for (std::uint64_t i = 0; i <= Attribution::max_given_up; ++i) {

@@ -61,8 +61,9 @@ void CallLoop::post_cancellation(Call &call, const Message &notification) {
   if (d != nullptr) d->cancellation = ParkedMessage(notification);
 }
 
-// Handles the queued events of each call, including calls that start during the loop. Ended calls
-// are freed between calls, so slots are reused no matter how long the loop continues.
+// Handles the queued events of each call, including events that are queued during the loop.
+// Finished calls are freed after each iteration, so their slots can be reused even if the loop runs
+// for a long time.
 void CallLoop::handle_queued() {
   while (first_ != nullptr) {
     Call &call = *first_;
@@ -74,7 +75,7 @@ void CallLoop::handle_queued() {
   }
 }
 
-// Frees ended calls. A call that is still queued is freed when the loop reaches it.
+// Frees finished calls, except calls that are still queued. handle_queued() frees those later.
 void CallLoop::free_ended() {
   Call *queued = nullptr;
   while (ended_ != nullptr) {

@@ -1,7 +1,7 @@
-// The request pipeline loop. It runs the steps of calls one at a time and never nests them: an
-// event that arrives while a step is running is queued on its call (CallEvents) and handled after
-// the step. Ended calls are freed only when no step is running, so a step may use its call after
-// each callback. Call::ended() returns true if the call has ended.
+// The loop that runs the steps of calls, one step at a time. If an event arrives during a step, it
+// is queued on its call (CallEvents) and handled after the step. A finished call is freed only when
+// no step is running, so a step can use its call after every callback. Call::ended() returns true
+// for a finished call.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -19,13 +19,13 @@ class CallLoop {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // Handles the call's queued events. May end the call.
+    // Handles all queued events of the call. The call may finish in this function.
     virtual void handle_events(Call &call) = 0;
   };
   CallLoop(CallTable &calls, Handler &handler) : calls_(calls), handler_(handler) {}
 
-  // The scope in which steps run. When the outermost scope ends, queued events are handled and
-  // ended calls are freed.
+  // The scope of a step. Steps may open nested scopes. When the outermost scope exits, queued
+  // events are handled and finished calls are freed.
   class Run {
    public:
     explicit Run(CallLoop &loop) noexcept : loop_(loop), outermost_(!loop.running_) {
@@ -42,22 +42,23 @@ class CallLoop {
     const bool outermost_;
   };
 
-  // Returns true while a step is running. Events are then queued.
+  // Returns true while a step is running. Events must then be queued.
   bool running() const noexcept { return running_; }
 
-  // ---- queueing, inside a Run ----
+  // ---- queue an event; call only inside a Run ----
   void post(Call &call, CallEvent event);
   void post_decision(Call &call, const Gate::Decision &decision);
   void post_checked(Call &call, bool duplicates);
   void post_approval(Call &call, bool allowed, ApprovalSurface surface, const ApprovalScope &scope);
   void post_withdrawal(Call &call, std::string_view why);
-  // `owned` contains the bytes of the answer, which are moved. If it is null, the bytes are copied.
+  // If `owned` is not null, the response's bytes are moved out of it. Otherwise, they are copied.
   void post_answer(Call &call, const Message &answer, std::string *owned);
-  // `event` is `failed` or `ended`.
+  // `event` is CallEvent::failed or CallEvent::ended.
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
-  // Frees a retired call (NumberedTable::retire()) once no step is running.
+  // Frees the call after the outermost Run. The call must have been retired with
+  // NumberedTable::retire().
   void free_later(Call &call) noexcept {
     call.ended_next = ended_;
     ended_ = &call;

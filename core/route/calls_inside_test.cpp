@@ -1,5 +1,5 @@
-// Tests connectors, policies, clients and telemetry plugins that call back from inside a step.
-// Their events are handled after the step, as if they had arrived then.
+// Tests connectors, policies, clients and telemetry plugins that call back during a step. The
+// resulting events are handled after the step.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace {
 
 using Happen = std::function<void(World &)>;
 
-// A step inside which an event can arrive, and the stage after the step.
+// A step during which an event can arrive, and the stage that follows the step.
 struct StepCase {
   const char *name;
   const char *leads_to;
@@ -92,29 +92,29 @@ const std::vector<StepCase> steps = {
      }},
 };
 
-// Returns the result of an event inside a step. It is the same as in the stage after the step,
-// unless the event is too early for that stage.
+// Returns the expected result of an event that arrives during a step. The event has the same effect
+// as in the stage that follows the step, unless it arrives too early for that stage.
 std::string expected_inside(const StepCase &step, const std::string &what) {
   const std::string name = step.name, leads_to = step.leads_to;
   const bool question = name.starts_with("the policy's question");
   const auto is_one_of = [&](std::initializer_list<const char *> all) {
     return std::find(all.begin(), all.end(), what) != all.end();
   };
-  if (leads_to == "result") return leads_to;  // the answer arrived first
-  // The stage armed its own time-out.
+  if (leads_to == "result") return leads_to;  // the server has already responded
+  // The stage that follows has its own deadline.
   const bool server_time = leads_to == "at server" || leads_to == "queued";
   if (what == "time" && !server_time && name != "the approval form") return leads_to;
-  // No server has received the call yet, and no approver was asked.
+  // The call has not been sent, and no approver has been asked.
   if (question && is_one_of({"server answers", "server fails", "input ends"})) return leads_to;
-  // The rules were replaced before the verdict arrived, so the policy is asked again.
+  // The rules changed before the verdict arrived, so the policy is asked again.
   if (question && leads_to == "deciding" && what == "allowed by old rules") return leads_to;
   if (question && leads_to != "deciding" &&
       is_one_of({"allowed by old rules", "committed, rules: no", "its turn, rules: no"})) {
     return "MCP request blocked by policy (rule)";
   }
-  // Only records that were written before are committed.
+  // A commit covers only records that were written before it.
   if (name == "the intent" && is_one_of({"committed", "committed, rules: no"})) return leads_to;
-  // The answer to the form does not allow the call.
+  // The client's response to the form does not allow the call.
   if (name == "the approval form" && what == "ask answered") {
     return "MCP request blocked by policy (rule): needs approval, which was denied";
   }
@@ -123,7 +123,7 @@ std::string expected_inside(const StepCase &step, const std::string &what) {
 
 }  // namespace
 
-TEST_CASE("each event inside each step that calls out has the expected result") {
+TEST_CASE("each event has the expected result during each step that calls out") {
   std::size_t seen = 0;
   for (const StepCase &step : steps) {
     for (const auto &[what, happen] : happenings) {
@@ -146,7 +146,7 @@ TEST_CASE("each event inside each step that calls out has the expected result") 
   CHECK(seen == steps.size() * happenings.size());
 }
 
-TEST_CASE("each event in each stage has the expected result inside a step of another call") {
+TEST_CASE("each event has the expected result in each stage during a step of another call") {
   for (const auto &[stage, reach] : stages) {
     for (const auto &[what, happen] : happenings) {
       INFO(stage << ": " << what);
@@ -169,7 +169,7 @@ TEST_CASE("each event in each stage has the expected result inside a step of ano
   }
 }
 
-TEST_CASE("a call that begins inside a step of another call starts after the step") {
+TEST_CASE("a call that arrives during a step of another call starts after that step") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   std::uint32_t sent_inside = 0;
@@ -181,7 +181,7 @@ TEST_CASE("a call that begins inside a step of another call starts after the ste
   CHECK(sent_inside == 1);
   CHECK(w.lane.sent == 2);
   CHECK(w.table.size() == 2);
-  SECTION("and is not sent if its client cancels it at once") {
+  SECTION("the call is not sent if its client cancels it immediately") {
     w.policy.inside = nullptr;
     w.lane.inside = [&] {
       w.begin(w.session, "\"third\"", 1);
@@ -193,7 +193,7 @@ TEST_CASE("a call that begins inside a step of another call starts after the ste
   }
 }
 
-TEST_CASE("clients and servers that answer inside each call do not cause nesting") {
+TEST_CASE("clients and servers that respond during each call do not cause nesting") {
   World w;
   w.profile.limits.in_flight_per_session = 8;
   constexpr int calls = 5'000;
@@ -218,7 +218,7 @@ TEST_CASE("clients and servers that answer inside each call do not cause nesting
   CHECK(deepest <= 2);
   CHECK(w.table.size() == 0);
   CHECK(w.exchange_table.size() == 0);
-  // Slots are reused during the loop.
+  // Slots are reused while the loop runs.
   CHECK((w.id & (CallTable::max_size - 1)) <= 2);
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("a call does not wait for a record that is committed while it is being
   w.telemetry.inside = nullptr;
 }
 
-TEST_CASE("only the first event of each kind inside a step has an effect and is stored") {
+TEST_CASE("only the first event of each kind during a step has an effect and is stored") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.policy.decides = BH_PENDING;
@@ -272,13 +272,13 @@ TEST_CASE("only the first event of each kind inside a step has an effect and is 
   CHECK(w.outcome() == "at server");
 }
 
-TEST_CASE("an answer inside send() completes the call, and a second answer is dropped") {
+TEST_CASE("a response inside send() completes the call, and a second response is dropped") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.lane.inside = [&] {
     w.find_call();
     w.server_answers(1);
-    // The exchange has ended, so another answer would be a stray answer.
+    // The exchange is closed, so a second response would be a stray response.
     CHECK(w.table.get(w.id)->exchange == nullptr);
     CHECK(w.exchange_table.size() == 0);
     CHECK(w.lane.in_flight == 0);
@@ -287,7 +287,9 @@ TEST_CASE("an answer inside send() completes the call, and a second answer is dr
   CHECK(w.outcome() == "result");
 }
 
-TEST_CASE("a call allocates nothing in steady state, whether answered later or inside send()") {
+TEST_CASE(
+    "a call allocates nothing in steady state, whether the response arrives inside send() or "
+    "later") {
   World w;
   struct Silent final : ClientEnd {
     void send(const bh_outgoing &) override {}
@@ -319,7 +321,7 @@ TEST_CASE("a call allocates nothing in steady state, whether answered later or i
   for (const bool inside : {false, true}) {
     INFO((inside ? "inside" : "later"));
     at_once = inside;
-    call();  // allocates the slots of the tables
+    call();  // the first call allocates slots in the tables
     w.loop->poll(0);
     const std::size_t before = count_allocations();
     for (int i = 0; i < 10; ++i) call();

@@ -1,4 +1,4 @@
-// Tests every stage of a call with every event that can happen in it.
+// Tests every stage of a call with every event that can occur in it.
 #include "route/calls.hpp"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ TEST_CASE("each event in each stage has the expected result") {
   CHECK(seen == stages.size() * happenings.size());
 }
 
-TEST_CASE("a call that is evaluated again has a flag, and is sent once") {
+TEST_CASE("a call that is evaluated again is marked and is sent only once") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.lane.queues = true;
@@ -57,7 +57,7 @@ TEST_CASE("a call that is submitted again gets a new exchange and keeps its own 
   CHECK(w.exchange_table.size() == 1);
 }
 
-TEST_CASE("a policy that is asked again learns that a human approver has allowed the call") {
+TEST_CASE("a policy that is asked again is informed that a human approver has allowed the call") {
   World w;
   stages.at("approving")(w);
   w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
@@ -65,7 +65,7 @@ TEST_CASE("a policy that is asked again learns that a human approver has allowed
   CHECK(w.lane.sent == 1);
 }
 
-TEST_CASE("the policy is notified once when a call that it was asked about ends") {
+TEST_CASE("the policy is notified once if a call ends while the policy is evaluating it") {
   for (const std::string stage : {"deciding", "answer deciding"}) {
     World w;
     stages.at(stage)(w);
@@ -74,7 +74,7 @@ TEST_CASE("the policy is notified once when a call that it was asked about ends"
   }
 }
 
-TEST_CASE("servers are notified only when calls that they have received end") {
+TEST_CASE("a server is notified of a cancelled call only if it has received the call") {
   World sent, waits;
   stages.at("at server")(sent);
   sent.ends.end_session(sent.session);

@@ -1,4 +1,4 @@
-// The name that a client claims for itself. Used on the I/O thread.
+// Reads the name that a client claims for itself. Used on the reactor thread.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace bulkhead {
 
-// Returns clientInfo.name, cut to Session::max_claimed_name bytes between characters; null if it is
-// not a string. `client_info` is validated JSON, or empty. If the name is that of `before`, returns
-// `before`, so that requests of one client share the string.
+// Returns clientInfo.name, truncated to Session::max_claimed_name bytes at a character boundary, or
+// null if it is not a string. `client_info` is validated JSON or empty. If the name equals
+// `before`, returns `before`, so all requests of a client share one string.
 ClaimedName claimed_name(std::string_view client_info, const ClaimedName &before = nullptr);
 
 }  // namespace bulkhead

@@ -125,14 +125,15 @@ void ClientAnswers::put_in_batch(std::uint64_t batch, const bh_str *parts, std::
 void ClientAnswers::batch_message_done(std::uint64_t batch) {
   const auto complete = batches_.end_one(batch);
   if (!complete) return;
-  // The body is empty if all requests of the batch were cancelled.
+  // The body is empty if all requests of the batch were cancelled. The transport's slot must then
+  // be released without a response.
   if (complete->body.empty() && complete->expects_answer) return none(complete->reply);
   if (complete->body.empty()) return;
   const bh_str part = bh::str(complete->body);
   answer(complete->reply, &part, 1);
 }
 
-// ---- held answers ----------------------------------------------------------------------------
+// ---- held responses --------------------------------------------------------------------------
 
 void ClientAnswers::released(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                              std::uint32_t http_status, bool withheld) {

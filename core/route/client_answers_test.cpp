@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A telemetry plugin that commits records when the test requests it.
+// A telemetry plugin that requires commits. The test commits the records.
 const bh_telemetry committing = {
     sizeof(bh_telemetry),
     0,
@@ -38,7 +38,7 @@ struct World {
   const std::string &last() const { return client.sent.back().text; }
 };
 
-// A request that is being handled.
+// A request whose text and scan are owned by the test.
 struct Request {
   std::string text;
   mcp::Scan scan;
@@ -54,7 +54,7 @@ const std::string ping = R"({"jsonrpc":"2.0","id":"a\u0041","method":"ping"})";
 
 }  // namespace
 
-TEST_CASE("an answer has the client's id as written, and is sent on the stream of its request") {
+TEST_CASE("a response has the client's id as written and is sent on the stream of its request") {
   World w;
   w.answers.result(w.to(9), R"("a\u0041")", R"({"x":1})");
   REQUIRE(w.client.sent.size() == 1);
@@ -81,7 +81,8 @@ TEST_CASE("the stream of a cancelled request is released without a message") {
   CHECK(w.client.sent[0].http_status == 202);
 }
 
-TEST_CASE("a client that accepts only answers receives neither events nor asks") {
+TEST_CASE(
+    "a client that accepts only responses receives neither events nor server-initiated requests") {
   World w;
   Session &quiet = open_session(w.sessions, w.client, BH_PEER_ANSWERS_ONLY);
   w.answers.event({quiet.handle, 0, 0}, "{}");
@@ -92,7 +93,7 @@ TEST_CASE("a client that accepts only answers receives neither events nor asks")
   CHECK(w.client.sent.size() == 1);
 }
 
-TEST_CASE("messages for a session that has ended are dropped") {
+TEST_CASE("messages for a closed session are dropped") {
   World w;
   const ReplyTo gone = w.to(1);
   w.sessions.erase(gone.session);
@@ -116,15 +117,15 @@ TEST_CASE("sending() is true while a transport's send() runs") {
   CHECK_FALSE(w.answers.sending());
 }
 
-TEST_CASE("a batch is answered as one array once its last request is answered") {
+TEST_CASE("the responses to a batch are sent as one array once the last request has its response") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t batch = batches.open(w.to(5));
   for (int i = 0; i < 3; ++i) REQUIRE(batches.add(batch));
   batches.expect_answer(batch);
-  w.answers.batch_message_done(batch);  // the entire batch has been read
+  w.answers.batch_message_done(batch);  // all messages of the batch have been read
   w.answers.result(w.to(5, batch), "1", "{}");
-  w.answers.batch_message_done(batch);  // a notification
+  w.answers.batch_message_done(batch);  // a notification of the batch
   CHECK(w.client.sent.empty());
   w.answers.error(w.to(5, batch), "2", -32601, "no");
   REQUIRE(w.client.sent.size() == 1);
@@ -154,7 +155,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "pending answers of a session's batches are limited; above the limit, errors replace them") {
+    "pending responses to a session's batches are limited; above the limit, errors replace them") {
   World w;
   w.limits.write_queue_bytes = 400;
   ClientBatches &batches = w.answers.batches();
@@ -172,7 +173,9 @@ TEST_CASE(
   CHECK(w.last().find(big) != std::string::npos);
 }
 
-TEST_CASE("a batch ends with its session, and the answer to a silent batch is discarded") {
+TEST_CASE(
+    "a batch is discarded if its session ends, and the response to a silent batch is always "
+    "discarded") {
   World w;
   ClientBatches &batches = w.answers.batches();
   const std::uint64_t lost = batches.open(w.to(1));
@@ -184,7 +187,7 @@ TEST_CASE("a batch ends with its session, and the answer to a silent batch is di
   CHECK_FALSE(batches.add(lost));
 }
 
-TEST_CASE("an answer waits until its record is committed, and later answers wait behind it") {
+TEST_CASE("a response waits until its record is committed, and later responses wait behind it") {
   World w;
   w.recorder.add_sink(&committing, &w);
   Request first(w.to(1), ping), second(w.to(2), ping);
@@ -199,7 +202,7 @@ TEST_CASE("an answer waits until its record is committed, and later answers wait
   w.answers.records_committed();
   REQUIRE(w.client.sent.size() == 1);
   CHECK(w.last().find(R"("result":{"n":1})") != std::string::npos);
-  CHECK(w.idle_checks == 0);  // one answer is still held
+  CHECK(w.idle_checks == 0);  // one response is still held
 
   w.recorder.set_committed(&w, w.recorder.barrier());
   w.answers.records_committed();
@@ -223,7 +226,7 @@ TEST_CASE("a request is recorded once, and an error about a missing record does 
   CHECK(w.last().find("the disk is full") != std::string::npos);
 }
 
-TEST_CASE("an error replaces an answer whose record is not committed in time") {
+TEST_CASE("an error replaces a response whose record is not committed in time") {
   World w;
   w.recorder.add_sink(&committing, &w);
   Request ran(w.to(1), ping), asked(w.to(2), ping);
@@ -238,7 +241,7 @@ TEST_CASE("an error replaces an answer whose record is not committed in time") {
   struct Again {
     static void look(void *arg) {
       World &world = *static_cast<Ends *>(arg)->w;
-      // Independent of timing: repeats until all three answers have been sent.
+      // Polls until all three responses have been sent, so the test does not depend on timing.
       if (world.client.sent.size() >= 3) return world.reactor->stop();
       world.reactor->timer_start(arg, 100, &Again::look, arg);
     }

@@ -11,10 +11,11 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::size_t max_repeated_id = 1024;  // in an error that replaces an answer
+// Limit on the id in an error that replaces a response.
+constexpr std::size_t max_repeated_id = 1024;
 
-// Returns the id of an answer, or an empty string if it has none or the id is too long to be
-// repeated.
+// Returns the id of a response, or an empty string if it has no id or the id is too long to be
+// repeated in an error.
 std::string id_of(std::string_view answer) {
   mcp::Scan scan;
   mcp::ScanError error;

@@ -1,4 +1,4 @@
-// Collects the answers to the requests of a client's JSON-RPC batch until the batch is complete.
+// Collects the responses to the requests of a client's JSON-RPC batch until the batch is complete.
 //
 // Owner: ClientAnswers. Runs on the reactor thread.
 #pragma once
@@ -21,29 +21,29 @@ class ClientBatches {
  public:
   ClientBatches(Sessions &sessions, const Limits &limits) : sessions_(sessions), limits_(limits) {}
 
-  // Opens a batch whose answer is sent to `reply`. The batch is complete when end_one() has been
-  // called once for the batch itself and once for each message counted by add().
+  // Opens a batch whose combined response is sent to `reply`. The batch is complete when end_one()
+  // has been called once for the batch itself and once for each message counted with add().
   std::uint64_t open(const ReplyTo &reply);
-  // Opens a batch of one message whose answer is discarded. Used for requests that the gateway
-  // makes on behalf of a client. `on_end` is called when the request is answered or cancelled,
-  // unless its session has ended; it must only note this.
+  // Opens a batch of one message whose response is discarded, for requests that the gateway sends
+  // on behalf of a client. `on_end` is called when the request is answered or cancelled, but not if
+  // the session ends first. `on_end` must only record the event.
   std::uint64_t open_silent(const ReplyTo &reply, std::function<void()> on_end = {});
-  // Counts a message. Returns false if the batch has ended with its session.
+  // Counts a message. Returns false if the batch was discarded because its session has ended.
   bool add(std::uint64_t batch);
-  // Called if a message of the batch is a request. An answer is then expected, even if all requests
-  // are cancelled.
+  // Called if the batch contains a request. The transport then waits for a response, even if all
+  // requests are cancelled.
   void expect_answer(std::uint64_t batch);
-  // Adds the answer to a request. The collected answers of a session are limited to
-  // limits.write_queue_bytes, like the write queue of a transport. Above this limit, an error
-  // replaces the answer.
+  // Adds the response to one request. If the collected responses of a session exceed
+  // limits.write_queue_bytes (the limit of a transport's write queue), an error is stored instead.
   void put(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
 
   struct Complete {
     ReplyTo reply;
-    std::string body;  // an array; empty if there are no answers
+    std::string body;  // JSON array; empty if there are no responses
     bool expects_answer = false;
   };
-  // Called when a message was handled. If it was the last one, ends and returns the batch.
+  // Called when a message of the batch has been handled. Returns the batch if this was the last
+  // message, and removes the batch.
   std::optional<Complete> end_one(std::uint64_t batch);
   void forget_session(std::uint64_t session);
 
@@ -52,7 +52,7 @@ class ClientBatches {
     ReplyTo reply;
     std::uint32_t open = 0;
     std::string body;
-    std::size_t bytes = 0;  // of its answers
+    std::size_t bytes = 0;  // size of the collected responses
     bool expects_answer = false;
     bool silent = false;
     std::function<void()> on_end = {};

@@ -1,8 +1,8 @@
-// The client edge of one protocol generation. It contains everything on the client side that
-// depends on a revision: handshake, session, capabilities, methods, the meaning of notifications,
-// and the form of results (ResultForm).
+// The interface of client edges. A client edge implements everything that depends on a protocol
+// generation on the client side: handshake, session, capabilities, methods, notifications and the
+// form of results (ResultForm).
 //
-// Runs on the I/O thread. Owned by the Router.
+// Runs on the reactor thread. Owned by the Router.
 #pragma once
 
 #include "route/client_answers.hpp"
@@ -14,14 +14,15 @@ namespace bulkhead {
 class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
-  // Returns true if the message belongs to this generation. ClientMessages tries its edges in
-  // order; the first match handles the message. `headers` is null if the wire has none.
+  // Returns true if this edge handles the message. ClientMessages asks its edges in order and uses
+  // the first match. `headers` is null if the wire has no headers.
   virtual bool speaks(const Session &session, const Message &message,
                       const WireHeaders *headers) const = 0;
-  // Returns true if the request starts a session and cannot be handled as a sessionless message.
+  // Returns true if the request starts a session, so that it cannot be handled without one.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;
-  // Answers the request, now or later. The session may have ended when this returns.
+  // Responds to the request immediately or later. The session may have ended when this function
+  // returns.
   virtual void request(Session &session, Incoming &request) = 0;
   virtual void notification(Session &session, const Message &message) = 0;
 };

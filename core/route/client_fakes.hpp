@@ -1,5 +1,5 @@
-// Shared by the tests of the client side: a client that stores the messages it receives, and its
-// sessions.
+// Test fakes for the client side: a client that stores the messages it receives, and a function
+// that opens a session for it.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// Calls and clears the function if it is set. Used for actions that a fake performs inside a call.
+// Calls the function once and clears it. Tests use it to run code inside a fake's callback.
 inline void call_once(std::function<void()> &f) {
   if (f) std::exchange(f, nullptr)();
 }
@@ -27,7 +27,7 @@ struct FakeClient : ClientEnd {
   };
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::function<void()> inside;  // called inside the next send()
+  std::function<void()> inside;  // runs inside the next send()
 
   void send(const bh_outgoing &m) override {
     std::string text;

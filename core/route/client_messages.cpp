@@ -45,7 +45,7 @@ bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view m
   }
 }
 
-// Returns false if the text is not a valid message or is too large; it has then been answered.
+// Scans the message. If it is invalid or too large, sends an error response and returns false.
 bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
                                 bh_delivery *out) {
   mcp::ScanError error;
@@ -112,8 +112,8 @@ void ClientMessages::notification(Session &s, ClientEdge &edge, const Message &m
   edge.notification(s, message);
 }
 
-// The messages are handled in order and answered as one array. Batches do not nest: an array inside
-// an array is not a valid message.
+// Handles the messages of a batch in order and responds with one array. A nested array is not a
+// valid message.
 bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &reply,
                            std::string_view message) {
   if (!edge.takes_batches(s)) {

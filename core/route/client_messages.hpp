@@ -1,7 +1,7 @@
-// Scans the messages of clients and dispatches them: requests and notifications to the edge of
-// their protocol generation, and answers to Asks. The counterpart of WireEdge.
+// Scans messages from clients. Passes requests and notifications to the edge of their protocol
+// generation, and responses to Asks. The counterpart for servers is WireEdge.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.message_bytes; 256 messages in a
+// Runs on the reactor thread. Owned by the Router. Limits: limits.message_bytes; 256 messages per
 // batch.
 #pragma once
 
@@ -34,18 +34,18 @@ class ClientMessages {
     SessionJournal &journal;
     ClientAnswers &answers;
     Asks &asks;
-    ClientEdge &edge;  // handles messages that match no other edge
+    ClientEdge &edge;  // handles messages that no other edge accepts
   };
   explicit ClientMessages(Needs needs) : needs_(needs), edges_{&needs_.edge} {}
 
-  // Adds an edge that is tried before the existing edges. Borrowed.
+  // Adds an edge, which is tried before all existing edges. Borrowed.
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
-  // Returns true if an answer was or will be sent. The session may have ended when this returns.
-  // `headers` is null if the wire has none.
+  // Returns true if a response was sent or will be sent. The session may have ended when this
+  // function returns. `headers` is null if the wire has no headers.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out,
               const WireHeaders *headers = nullptr);
-  // Handles a single request that has waited or that is made on behalf of the client.
+  // Handles a request that was parked, or a request that the gateway sends on behalf of the client.
   void request(Session &session, Incoming &request) {
     handle_request(session, edge_of(session, request.message, request.headers), request);
   }

@@ -1,7 +1,7 @@
-// The client requests that have the same meaning in all protocol generations: lists, and calls to
-// servers.
+// Handles the client requests that are the same in all protocol generations: list requests, and
+// calls to servers.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Runs on the reactor thread. Owned by the Router.
 #pragma once
 
 #include "profile/profile.hpp"
@@ -26,10 +26,11 @@ class ClientRequests {
   };
   explicit ClientRequests(Needs needs) : needs_(needs) {}
 
-  // Answers a request of a session that has a view, now or later. A request that is neither a list
-  // nor a call is answered with "Method not found".
+  // Responds to the request immediately or later. The session must have a view. A method that
+  // neither lists items nor calls a server gets the error "Method not found".
   void answer(Session &session, Incoming &request);
-  // Returns false if the profile does not offer the method; the request is then already answered.
+  // Returns true if the profile offers the method. Otherwise, sends an error response and returns
+  // false.
   bool offers(Incoming &request);
 
  private:

@@ -1,5 +1,6 @@
-// Counts calls to operator new in a test that is linked with count_allocations.cpp. Under
-// ThreadSanitizer, which defines the operators itself, the count is always 0.
+// Returns the number of calls to operator new so far. A test that uses this function must be linked
+// with count_allocations.cpp. Under ThreadSanitizer, which replaces operator new itself, the result
+// is always 0.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Deadlines for calls and for the lanes' own requests, using a single timer.
+// Deadlines of calls and of the lanes' own requests. All deadlines share one reactor timer.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -15,8 +15,8 @@ namespace bulkhead {
 
 class Deadlines {
  public:
-  // Each function receives an object whose deadline has passed. The object has already been
-  // disarmed, and the function may end it.
+  // Callbacks for objects whose deadline has expired. The object is already disarmed. The callback
+  // may end the call or exchange.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;
@@ -26,9 +26,10 @@ class Deadlines {
   Deadlines(const Deadlines &) = delete;
   Deadlines &operator=(const Deadlines &) = delete;
 
-  // Replaces the deadline; the resolution is CallTable::tick_ms.
+  // Replaces the call's deadline. The resolution is CallTable::tick_ms.
   void arm(Call &call, std::uint64_t timeout_ms);
-  // Used for a lane's own exchange. The exchange of a call uses the call's deadline.
+  // Sets the deadline of a lane's own request. An exchange that belongs to a call uses the call's
+  // deadline instead.
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
   // Removes the deadline until the call is armed again.
   void suspend(Call &call) { calls_.disarm(call); }

@@ -1,4 +1,4 @@
-// Tests the deadlines of calls and of lanes' own exchanges.
+// Tests the deadlines of calls and of the lanes' own requests.
 #include "route/deadlines.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("calls and exchanges that are due are disarmed and reported") {
+TEST_CASE("calls and exchanges with expired deadlines are disarmed and reported") {
   World w;
   Call &call = *w.calls.open();
   Exchange &exchange = *w.exchanges.open();
@@ -51,7 +51,7 @@ TEST_CASE("a deadline that was replaced or suspended does not expire") {
   CHECK(replaced.timeout_ms == 3'600'000);
 }
 
-TEST_CASE("a call that ends while another call's deadline is handled is not reported") {
+TEST_CASE("a call that finishes while another call's deadline is handled is not reported") {
   World w;
   Call &first = *w.calls.open(), &second = *w.calls.open();
   w.deadlines.arm(first, 1);

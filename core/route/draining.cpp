@@ -62,8 +62,8 @@ void Draining::look() {
   for (const auto &upstream : list_) {
     std::vector<Lane *> done;
     for (const auto &lane : upstream->lanes()) {
-      // A draining lane that has lost its connection is not reconnected, so its calls cannot
-      // continue.
+      // If a draining lane loses its connection, it is not reconnected, so its calls fail
+      // immediately.
       const bool over = now >= upstream->drain_until_ns || lane->state() == LaneState::waiting;
       if (over) end_calls(*lane);
       if (!is_busy(*lane)) done.push_back(lane.get());

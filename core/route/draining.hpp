@@ -1,5 +1,6 @@
-// Servers that a reload has removed or changed. They are not in any view, and end after their last
-// call.
+// Closes the servers that a configuration reload has removed or replaced. Such a server does not
+// belong to any view. Each of its lanes is closed after the lane's last call, or when
+// limits.drain_ms has passed.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.
 #pragma once
@@ -21,12 +22,13 @@ class Draining {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Returns the parked calls that have not yet reached this lane.
+    // Returns the parked calls that are addressed to this lane but have not been sent to it.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
-    // Fails a call that has exceeded limits.drain_ms or cannot finish, and notifies its server.
+    // Fails the call and sends a cancellation to its server. Called if the call has exceeded
+    // limits.drain_ms or the lane has lost its connection.
     virtual void end_drained(Call &call, Lane &lane) = 0;
-    // Called from the event loop when a server's last lane has ended, never from inside another
-    // call.
+    // Called after a server's last lane has been closed. Always called directly from the event
+    // loop.
     virtual void drained() = 0;
   };
   Draining(const Limits &limits, Reactor &reactor, CallTable &calls, Owner &owner)
@@ -35,12 +37,11 @@ class Draining {
   Draining(const Draining &) = delete;
   Draining &operator=(const Draining &) = delete;
 
-  // Adds servers that have been removed from all views.
+  // The servers must already have been removed from all views.
   void add(Upstreams::List gone);
-  // Called when a call has ended or left its lane. The check runs in a later turn because the
-  // caller may be inside a function of that lane.
+  // Schedules a check for idle lanes. Called when a call has finished or moved to another lane. The
+  // check is deferred because the caller may be running inside a function of the lane.
   void look_later();
-  // Ends all draining servers now.
   void end_all();
 
   bool ended() const noexcept { return ended_; }

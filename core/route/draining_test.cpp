@@ -1,4 +1,4 @@
-// Tests that removed servers end after their last call or at the time limit.
+// Tests that a removed server is closed after its last call or at the time limit.
 #include "route/draining.hpp"
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ struct World : Draining::Owner {
 
 }  // namespace
 
-TEST_CASE("a removed server without calls ends in the next turn") {
+TEST_CASE("a removed server without calls is closed in the next turn") {
   World w;
   w.draining.add(w.server());
   CHECK(w.draining.has(w.upstream));
@@ -80,8 +80,7 @@ TEST_CASE("a removed server without calls ends in the next turn") {
 }
 
 TEST_CASE(
-    "a removed server stays until its calls have ended, including calls that have not yet reached "
-    "it") {
+    "a removed server stays open until all of its calls have finished, including parked calls") {
   World w;
   auto servers = w.server();
   Call &running = w.call_at_server();
@@ -100,7 +99,7 @@ TEST_CASE(
   CHECK(w.ended.empty());
 }
 
-TEST_CASE("calls of a removed server fail at the time limit") {
+TEST_CASE("calls to a removed server fail at the time limit") {
   World w;
   w.host.own_limits.drain_ms = 0;
   auto servers = w.server();
@@ -113,7 +112,7 @@ TEST_CASE("calls of a removed server fail at the time limit") {
   CHECK(w.draining.size() == 0);
 }
 
-TEST_CASE("all draining servers end immediately when the gateway stops") {
+TEST_CASE("all draining servers are closed immediately when the gateway shuts down") {
   World w;
   w.draining.add(w.server());
   w.draining.end_all();

@@ -1,4 +1,4 @@
-// Removes the members of a message that rules and approvers would not see. Thread-safe.
+// Removes message members that rules and approvers would not see. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,10 @@
 
 namespace bulkhead {
 
-// Removes these members from a scanned message and scans the result. *room stores the resulting
-// message and must outlive its use. Returns the number of removed members.
+// Removes unknown envelope members and invalid trace members from a scanned message. If the profile
+// requires it, also removes unknown members of params. If members are removed, stores the shorter
+// message in *room, which must outlive its use, and updates *message and *scan. Returns the number
+// of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;
@@ -21,7 +23,7 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  // Cannot fail, because the remaining members have already been scanned.
+  // Cannot fail: the remaining members have already been scanned.
   mcp::scan(*message, scan, &error);
   return dropped;
 }

@@ -11,12 +11,12 @@ struct DuplicateChecks::Check {
   std::uint64_t number;
   KeptText text;
   std::string_view part;
-  bool duplicates = true;  // until proven otherwise
+  bool duplicates = true;  // stays true if the check fails
 
   void work() noexcept {
     try {
       duplicates = mcp::has_duplicate_members(part);
-    } catch (const std::exception &) {  // out of memory: the text stays refused
+    } catch (const std::exception &) {  // out of memory: the text counts as one with duplicates
     }
   }
   static void done(Check &checked) {
@@ -32,7 +32,7 @@ DuplicateChecks::~DuplicateChecks() = default;
 
 bool DuplicateChecks::begin(std::uint64_t number, KeptText text, std::string_view part) {
   auto check = std::make_unique<Check>(Check{found_, number, std::move(text), part});
-  // The work has no owner, so done() frees the check even if this object no longer exists.
+  // The work item has no owner, so done() frees the check even after this object is destroyed.
   if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
       BH_OK)
     return false;

@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Marks a policy request's number. The result must differ from exchange numbers, which have 50
-// bits.
+// Marks the numbers of policy requests for list items. Exchange numbers have at most 50 bits, so
+// they never have this mark.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -48,7 +48,7 @@ std::uint32_t FilteredLists::new_round() {
   return last_round_;
 }
 
-// Returns false if some items were not decided immediately.
+// Returns false if the policy has not decided about all items immediately.
 bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   list.round = new_round();
   list.shown.clear();
@@ -71,7 +71,8 @@ bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   return true;
 }
 
-// Asks about one item. Returns false while the answer is pending.
+// Asks the policy about one item. Returns true if the item is shown, and false if it is hidden or
+// undecided.
 bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
                           const Upstream &upstream, std::string_view name,
                           std::string_view definition) const {
@@ -116,7 +117,7 @@ void FilteredLists::answered(std::uint64_t question, bool listed) {
   needs_.on_ready(*list.view);
 }
 
-// Builds the catalogue from this round's answers and ends the round.
+// Builds the catalogue from the decisions of the current round and finishes the round.
 void FilteredLists::build(const View &view, FilteredList &list) {
   std::size_t item = 0;
   const auto keep = [&](ItemKind, std::uint32_t, std::string_view, std::string_view) {
@@ -127,7 +128,7 @@ void FilteredLists::build(const View &view, FilteredList &list) {
   list.shown = {};
 }
 
-// Hides undecided items in the answers to pending requests.
+// Shows only the items that have been decided, and responds to the pending requests with them.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {
@@ -141,10 +142,10 @@ void FilteredLists::timed_out(FilteredList &list) {
     list.late = true;
   }
   needs_.on_ready(view);
-  for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced
+  for (auto &[principal, each] : view.filtered) {  // `list` may have been destroyed
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    // Invalidates cursors because the next list may have other items at their positions.
+    // Cursors must become invalid because the next list may have other items at the same positions.
     ++view.version;
   }
 }
@@ -178,7 +179,7 @@ void FilteredLists::end(View &view) {
   view.filtered.clear();
 }
 
-// Ends a round before all items have been decided. The remaining answers are no longer needed.
+// Cancels the current round. Its pending policy decisions are no longer needed.
 void FilteredLists::end_round(FilteredList &list) {
   const std::uint32_t round = std::exchange(list.round, 0);
   rounds_.erase(round);

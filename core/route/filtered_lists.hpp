@@ -1,6 +1,6 @@
-// Lists that a policy filters. The policy is asked once for each item, per principal and list.
-// Requests for an undecided list wait together with the requests that wait for servers
-// (View::waiters).
+// Manages lists that are filtered by a policy. For each principal and list, the policy decides
+// about every item once. Client requests for a list that is not fully decided are parked in
+// View::waiters.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.policy_timeout_ms for each list.
 #pragma once
@@ -31,14 +31,14 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy decision for request `number` is no longer needed. `late` is true if
-    // the policy request timed out.
+    // Called when the policy's decision on request `number` is no longer needed. `late` is true if
+    // the decision has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Called when the view's pending requests can be served because all items have been decided or
-    // have timed out.
+    // Called when the policy has decided about all items, or when the decisions have timed out. The
+    // view's pending requests can then be served.
     std::function<void(View &view)> on_ready;
-    // Called in a later turn if lists were discarded while clients were waiting for them. The lists
-    // are then requested again.
+    // Called in a later turn if undecided lists were discarded while clients were waiting for them.
+    // The owner must then request the lists again.
     std::function<void()> on_again;
   };
   explicit FilteredLists(Needs needs);
@@ -47,16 +47,17 @@ class FilteredLists {
   FilteredLists &operator=(const FilteredLists &) = delete;
 
   bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
-  // Returns the part of the view that the session's principal may see, or null if some of its items
-  // are undecided.
+  // Returns the items of the view that the session's principal may see, or null if the policy has
+  // not decided about all of them.
   const Catalogue *of(View &view, const Session &session);
 
-  // Receives the policy's answer for an item. Numbers of other requests are ignored.
+  // Called when the policy has decided about an item. Numbers that belong to other kinds of policy
+  // requests are ignored.
   void answered(std::uint64_t question, bool listed);
-  // Called when the items or the rules have changed. Pending requests keep their deadline and wait
-  // for new decisions.
+  // Discards all decisions. Called when the items or the rules have changed. Pending requests keep
+  // their deadline and wait for the new decisions.
   void forget(View &view);
-  // Called when the view ends.
+  // Called when the view is destroyed.
   void end(View &view);
 
  private:
@@ -71,7 +72,7 @@ class FilteredLists {
   void again_later();
 
   const Needs needs_;
-  // Undecided lists, keyed by the number of their round of requests.
+  // Undecided lists, keyed by FilteredList::round.
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;

@@ -29,7 +29,7 @@ bool has(const std::string &names, const char *name) {
 
 }  // namespace
 
-TEST_CASE("a policy that answers immediately is asked once for each item and principal") {
+TEST_CASE("a policy that decides immediately is asked once for each item and principal") {
   World w;
   CHECK(w.filters.any());
   CHECK(has(w.seen(), "a__x"));
@@ -44,13 +44,13 @@ TEST_CASE("a policy that answers immediately is asked once for each item and pri
   CHECK(has(w.seen(), "a__x"));
 }
 
-TEST_CASE("a list is available once each of its items is decided") {
+TEST_CASE("a list is available once all of its items are decided") {
   World w;
   w.policy.shows = BH_PENDING;
   CHECK(w.seen() == "pending");
   REQUIRE(w.policy.questions.size() == 2);
   w.filters.answered(w.policy.questions[1], true);
-  w.filters.answered(w.policy.questions[1], false);  // a second answer is ignored
+  w.filters.answered(w.policy.questions[1], false);  // a second decision is ignored
   w.filters.answered(w.policy.questions[0] & 0xffff, true);
   CHECK(w.ready == 0);
   CHECK(w.seen() == "pending");
@@ -62,8 +62,7 @@ TEST_CASE("a list is available once each of its items is decided") {
 }
 
 TEST_CASE(
-    "items that receive no decision in time are hidden, and are asked about again for the next "
-    "list") {
+    "items whose decisions time out are hidden, and the policy is asked again for the next list") {
   World w;
   w.policy.shows = BH_PENDING;
   w.profile.limits.policy_timeout_ms = 1;
@@ -76,7 +75,7 @@ TEST_CASE(
   CHECK(w.policy.questions.size() == 4);
 }
 
-TEST_CASE("pending answers are abandoned when their list has changed or ended") {
+TEST_CASE("pending decisions are abandoned when their list has changed or its view is destroyed") {
   World w;
   w.policy.shows = BH_PENDING;
   CHECK(w.seen() == "pending");
@@ -86,7 +85,7 @@ TEST_CASE("pending answers are abandoned when their list has changed or ended") 
     w.loop->poll(0);
     CHECK(w.again == 1);
   }
-  SECTION("ended") {
+  SECTION("destroyed") {
     w.filters.end(w.view());
     w.loop->poll(0);
     CHECK(w.again == 0);
@@ -95,7 +94,7 @@ TEST_CASE("pending answers are abandoned when their list has changed or ended") 
   w.filters.answered(before[0], true);
   w.filters.answered(before[1], true);
   CHECK(w.ready == 0);
-  CHECK(w.seen() == "pending");  // the new round has its own requests
+  CHECK(w.seen() == "pending");  // a new round with new request numbers has started
   CHECK(w.policy.questions.size() == 4);
 }
 

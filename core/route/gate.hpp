@@ -1,4 +1,5 @@
-// The policy gate: asks the policy plugin for decisions and converts every failure to a refusal.
+// The policy gate. Asks the policy plugin for decisions and converts every failure of the policy to
+// a refusal.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -20,25 +21,28 @@ class Gate {
     Verdict verdict = Verdict::allow;
     std::string rule;
     std::string reason;
-    std::string replacement;   // for rewrite: the new arguments or result
-    std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0 if no policy has decided
+    std::string replacement;  // for Verdict::rewrite: the new arguments or the new result
+    // BH_VERDICT_... as returned by the policy; 0 if there was no policy decision.
+    std::uint32_t action = 0;
     bool warned = false;
-    bool asks = false;    // for a refusal: human approval could allow the call
-    bool unread = false;  // a rewrite too large for the reactor thread; see look_at()
+    bool asks = false;  // for a refusal: the call is allowed if a human approves it
+    // For a rewrite: the replacement is too large to be checked on the reactor thread; see
+    // look_at().
+    bool unread = false;
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
 
-  // Rule names of refusals that were not decided by a policy.
+  // Rule names for refusals that come from the gate instead of a policy rule.
   static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout",
                                     pin_rule = "tool-pin";
   static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
-  static Decision waits_full();  // limits.policy_waiting_bytes is reached
+  static Decision waits_full();  // used when limits.policy_waiting_bytes is reached
 
-  // Sets the policy; without a policy, all calls are allowed. Must be called again with the same
-  // policy when its needs may have changed.
+  // Sets the policy plugin. Without a plugin, all calls are allowed. If the needs of the plugin may
+  // have changed, use() must be called again with the same plugin.
   void use(const bh_policy *table, void *self);
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
@@ -55,18 +59,18 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // Returns the decision for a verdict that arrives through bh_host_policy.decided. A rewritten
-  // text larger than DuplicateChecks::at_once is returned as unread.
+  // Converts a verdict that was reported with bh_host_policy.decided. If the replacement is larger
+  // than DuplicateChecks::at_once, the decision is marked `unread`.
   static Decision from(const bh_verdict &verdict);
-  // Checks a rewritten text like any other input. If it is not valid JSON or has duplicate members,
-  // the decision becomes a refusal. Thread-safe.
+  // Checks the replacement of a rewrite. If it is not valid JSON or has duplicate members, turns
+  // the decision into a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Checks an unread rewritten text on another thread. Returns pending or a refusal. `who` is the
-  // policy.
+  // Starts the check of an unread replacement on another thread. Returns a pending decision, or a
+  // refusal if the check cannot be started. `who` identifies the policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // If this function is not set, large rewritten texts are also checked on the reactor thread.
+  // Sets the function for large replacements. Without it, they are checked on the reactor thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// Names the servers that have never run here and are not ready: their programs may still have to be
-// downloaded. A client that lists only once would otherwise assume that they do not exist.
+// Returns a text that names the servers that are starting for the first time on this machine. Such
+// a server may have to be downloaded first, and a client that lists tools only once would otherwise
+// never see its tools.
 std::string first_start_text(const View &view) {
   constexpr std::size_t most = 20;
   std::string names;
@@ -35,7 +36,7 @@ std::string first_start_text(const View &view) {
          ". Their tools are listed as soon as they are ready; list the tools again to see them.\n";
 }
 
-// The instructions of the servers that have responded so far; each text ends with a line feed.
+// Returns the instructions of all servers that have responded so far, each followed by a line feed.
 std::string instructions_of(const View &view) {
   constexpr std::size_t most = 16'384;
   std::string text = first_start_text(view);
@@ -48,7 +49,7 @@ std::string instructions_of(const View &view) {
   return text;
 }
 
-// Composes the capabilities that the profile offers, as a JSON object.
+// Composes the `capabilities` object of a result.
 class Capabilities {
  public:
   void add(std::string_view name, std::string_view members) {
@@ -61,7 +62,7 @@ class Capabilities {
   std::string text_ = "{";
 };
 
-// What a client of a generation can use in addition to requests.
+// The optional features that the gateway offers to a client of one protocol generation.
 struct Offered {
   bool list_changed = false, subscribe = false, completions = true;
 };

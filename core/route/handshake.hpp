@@ -1,4 +1,4 @@
-// The results of initialize and of server/discover. Used on the I/O thread.
+// Composes the results of initialize and server/discover. Used on the reactor thread.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace bulkhead {
 
-// Composes the result for a session that has its view and revision. It contains the instructions of
-// the servers that have responded so far, at most 16 KiB.
+// The session must have its view and revision. The result contains the instructions of the servers
+// that have responded so far, limited to 16 KiB.
 std::string initialize_result(const Session &session, const Profile &profile);
-// The same for server/discover (2026-07-28), for a session that has its view. Clients may not store
-// it, because the instructions grow while servers start.
+// Like initialize_result(), but for server/discover (2026-07-28). The result forbids caching
+// because more instructions are added while servers start.
 std::string discover_result(const Session &session, const Profile &profile);
 
-// The gateway as {"name":…,"version":…}.
+// Returns the implementation info of the gateway: {"name":…,"version":…}.
 std::string server_info(const Profile &profile);
 
 }  // namespace bulkhead

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t commit_ns = std::uint64_t{BH_TELEMETRY_COMMIT_MS} * 1'000'000u;
 
-// Returns the text that the client receives instead of `answer`.
+// Returns the error that the client receives instead of the response.
 std::string withheld_text(std::string_view answer, bool may_have_run) {
   mcp::Scan scan;
   mcp::ScanError error;
@@ -34,7 +34,7 @@ HeldAnswers::~HeldAnswers() {
   reactor_.forget(this);
 }
 
-// Preserves the order: an answer behind a held answer is also held.
+// A response is also held if it follows a held response, because responses must stay in order.
 bool HeldAnswers::must_hold() const {
   return !held_.empty() || !recorder_.is_committed(recorder_.barrier());
 }

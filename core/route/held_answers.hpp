@@ -1,5 +1,5 @@
-// Answers that are held until their records are committed, if a telemetry plugin requires this
-// (BH_TELEMETRY_COMMITS). Answers are sent in order of arrival.
+// Holds responses until their records are committed, if a telemetry plugin requires this
+// (BH_TELEMETRY_COMMITS). Preserves the order of the responses.
 //
 // Owner: ClientAnswers. Runs on the reactor thread.
 #pragma once
@@ -19,12 +19,12 @@ namespace bulkhead {
 
 class HeldAnswers {
  public:
-  // If this limit is exceeded, new requests are refused; see full().
+  // Soft limit: if it is exceeded, full() returns true, and the gateway refuses new requests.
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
-  // Sends an answer. If `withheld` is true, the answer's record was not committed within
-  // BH_TELEMETRY_COMMIT_MS, and an error replaces the answer. If there are no parts, the request
-  // has ended without an answer.
+  // Sends a response. If `withheld` is true, its record was not committed within
+  // BH_TELEMETRY_COMMIT_MS, and the parts contain an error instead of the response. If `count` is
+  // 0, the request is closed without a response.
   using Release = std::function<void(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                                      std::uint32_t http_status, bool withheld)>;
   HeldAnswers(Recorder &recorder, Reactor &reactor, Release release);
@@ -32,19 +32,18 @@ class HeldAnswers {
   HeldAnswers(const HeldAnswers &) = delete;
   HeldAnswers &operator=(const HeldAnswers &) = delete;
 
-  // Returns true if a new answer must be held.
   bool must_hold() const;
-  // may_have_run is true if a server may have executed the request, which the error then reports.
+  // `may_have_run` is true if a server may have executed the request. The error that replaces a
+  // withheld response then states this.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
-  // Sends the answers whose records have been committed.
   void release_committed();
   bool empty() const noexcept { return held_.empty(); }
   bool full() const noexcept { return bytes_ > max_bytes; }
 
  private:
   struct Held {
-    std::uint64_t below;  // all records below this number must be committed
+    std::uint64_t below;  // records with lower numbers must be committed first
     ReplyTo reply;
     std::string text;
     std::uint32_t http_status;

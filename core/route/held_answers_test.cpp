@@ -1,4 +1,4 @@
-// Tests answers that wait for their records.
+// Tests responses that are held until their records are committed.
 #include "route/held_answers.hpp"
 
 #include <catch2/catch.hpp>
@@ -41,14 +41,14 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("an answer waits for the records and the answers before it") {
+TEST_CASE("a response waits for its records and for earlier responses") {
   World w;
   CHECK_FALSE(w.held.must_hold());
   w.record();
   REQUIRE(w.held.must_hold());
   w.hold(1, "first");
   w.recorder.set_committed(&w.telemetry, w.recorder.barrier());
-  CHECK(w.held.must_hold());  // the order is kept
+  CHECK(w.held.must_hold());  // the first response is still held
   w.record();
   w.hold(2, "second");
   w.held.release_committed();
@@ -60,7 +60,7 @@ TEST_CASE("an answer waits for the records and the answers before it") {
   CHECK_FALSE(w.held.must_hold());
 }
 
-TEST_CASE("a request that ended without an answer is released without parts") {
+TEST_CASE("a request without a response is released without parts") {
   World w;
   w.record();
   w.hold(3, "", 202);
@@ -69,7 +69,7 @@ TEST_CASE("a request that ended without an answer is released without parts") {
 }
 
 TEST_CASE(
-    "an answer to a request that a client sends while being answered is queued behind the others") {
+    "the response to a request that a client sends inside send() is queued behind the others") {
   World w;
   w.record();
   w.hold(1, "a");
@@ -82,7 +82,7 @@ TEST_CASE(
   CHECK(w.out == std::vector<std::string>{"1:a", "2:b", "3:c"});
 }
 
-TEST_CASE("exceeding the byte limit is reported, but answers are still held") {
+TEST_CASE("exceeding the byte limit is reported, but responses are still held") {
   World w;
   w.record();
   const std::string large(HeldAnswers::max_bytes / 2 + 1, 'x');
@@ -95,7 +95,7 @@ TEST_CASE("exceeding the byte limit is reported, but answers are still held") {
   CHECK_FALSE(w.held.full());
 }
 
-TEST_CASE("without a plugin that commits, no answer is held") {
+TEST_CASE("without a plugin that commits, no response is held") {
   World w;
   w.telemetry.needs = BH_TELEMETRY_EVENTS;
   w.record();

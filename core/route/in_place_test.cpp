@@ -1,5 +1,5 @@
-// Tests the router with a tools plugin in the process and a policy whose answers are delayed: lists
-// that fail or change, subscriptions, results, and other protocol generations.
+// Tests the router with a tools plugin and a policy that decides later: lists that fail or change,
+// subscriptions, and invalid results.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a list that cannot be read again stays, and the failure shows") {
+TEST_CASE("if a list cannot be read again, the old list is kept and the error is reported") {
   Alone w;
   w.start();
   w.tools.fails = true;
@@ -27,7 +27,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.upstream->status().reason.empty());
 }
 
-TEST_CASE("the policy's pending answers are abandoned when their list changes") {
+TEST_CASE("the policy's pending decisions are abandoned when their list changes") {
   Alone w;
   w.start();
   w.router->parts().policy.gate.use(&policy_table, &w.asked);
@@ -38,10 +38,10 @@ TEST_CASE("the policy's pending answers are abandoned when their list changes") 
     w.tools.list = R"([{"name":"z"}])";
     w.router->parts().servers.tools.list_changed(*w.upstream, BH_LIST_TOOLS);
   }
-  SECTION("the rules have") {
+  SECTION("the rules have changed") {
     w.router->parts().servers.reload.policy_changed();
   }
-  SECTION("all is over") {
+  SECTION("the gateway shuts down") {
     w.router->parts().clients.sessions.end_all("the end");
     w.router->close_lanes();
   }
@@ -114,13 +114,13 @@ TEST_CASE(
   SECTION("it refuses") {
     w.router->parts().servers.tools.refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
   }
-  SECTION("it does not answer") {}
+  SECTION("it does not respond") {}
   CHECK(w.got.empty());
   w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.has("resources/updated"));
 }
 
-TEST_CASE("a subscription ends when its client disconnects") {
+TEST_CASE("a subscription is removed when its client disconnects") {
   Alone w;
   w.tools.features = BH_TOOLS_SUBSCRIBE;
   w.start();
@@ -130,7 +130,8 @@ TEST_CASE("a subscription ends when its client disconnects") {
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 
-TEST_CASE("a result must be a single JSON object and cannot add members to the enclosing message") {
+TEST_CASE(
+    "a result must be a single JSON object that cannot add members to the enclosing message") {
   Alone w;
   w.start();
   const auto call = [&](std::string_view json) {

@@ -1,5 +1,5 @@
-// Shared by the tests of the router alone: a server in the process, and a client whose messages are
-// stored.
+// Test fixture for a complete Router with one fake tools plugin and one client. The messages that
+// the client receives are stored.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -18,8 +18,8 @@ struct Tools {
   bool fails = false;
   std::uint32_t features = 0;
   bh_status subscribe_status = BH_PENDING;
-  std::vector<std::string> calls{};  // method and name
-  std::vector<bh_call> ids{};        // of these calls
+  std::vector<std::string> calls{};  // "method name" of each call
+  std::vector<bh_call> ids{};        // the ids of `calls`
 };
 
 inline const bh_tools tools_table = {
@@ -111,7 +111,7 @@ struct Alone : private ClientEnd {
     delivery.size = sizeof delivery;
     router->parts().clients.sessions.deliver(session, 0, message, &delivery);
   }
-  // Delivers a message without a session, with these headers if the wire has headers.
+  // Delivers a message without a session. If `headers` is null, the wire has no headers.
   bh_status ask_alone(std::uint64_t stream, std::string_view message,
                       const std::vector<bh_header> *headers = nullptr) {
     got.clear();
@@ -132,7 +132,7 @@ struct Alone : private ClientEnd {
     out.size = sizeof out;
     return router->parts().clients.sessions.deliver_message(*this, in, &out);
   }
-  // method: "subscribe" or "unsubscribe".
+  // `method` is "subscribe" or "unsubscribe".
   void watch(const std::string &method, const std::string &uri) {
     ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/)" + method + R"(","params":{"uri":")" +
         uri + "\"}}");

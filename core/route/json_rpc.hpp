@@ -1,4 +1,5 @@
-// Composes the gateway's own error messages, as defined in JSON-RPC 2.0, section 5.1.
+// Composes JSON-RPC 2.0 error responses (section 5.1 of the specification) for errors of the
+// gateway.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,12 @@
 
 namespace bulkhead {
 
-// Returns {"code":…,"message":…}, plus `data` (JSON text) if it is not empty.
+// Returns {"code":…,"message":…}. `data` is JSON text and is omitted if empty.
 std::string error_object(std::int32_t error_code, std::string_view text,
                          std::string_view data = {});
-// Returns the complete message. `id_token` is the id as the client wrote it. If the id is empty
-// (unreadable), it is omitted, because the MCP schema does not allow JSON-RPC's null id.
+// Returns the complete error response. `id_token` is the id exactly as the client wrote it. If the
+// id could not be read, `id_token` is empty and the id is omitted: the MCP schema does not allow
+// the null id of JSON-RPC.
 std::string error_message(std::string_view id_token, std::int32_t error_code, std::string_view text,
                           std::string_view data = {});
 

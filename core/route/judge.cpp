@@ -14,8 +14,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the currently listed definition, or an empty view if the tool is not listed or its
-// definition has changed.
+// Returns the definition that the tool has now, or an empty view if the tool is no longer listed or
+// its definition has changed since the name was resolved.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
@@ -29,12 +29,12 @@ bool has_number(std::string_view token) {
                                        [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// Converts a server's error to a result for policies that read results: the error's message becomes
-// the text, and the error's data becomes the structured content. If any part has no equivalent in a
-// result, the complete error is also included.
+// Converts a server's error to a result, because policies can only read results. The error's
+// message becomes text content, and its data becomes structured content. If the error has parts
+// that fit neither, the result also contains the complete error.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  // A plain number contains no text for the policy to evaluate.
+  // A numeric code contains no text that the policy would have to evaluate.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {
@@ -147,7 +147,7 @@ void Judge::note(Call &call, const Gate::Decision &decision) const {
   if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
   account.action = decision.action;
   if (decision.verdict == Gate::Verdict::refuse && !decision.asks) {
-    account.action = BH_VERDICT_BLOCK;  // also for a refusal by the gate itself
+    account.action = BH_VERDICT_BLOCK;  // also if the gate itself refused
   }
   account.rule = decision.rule;
   account.reason = decision.reason;

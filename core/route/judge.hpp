@@ -1,4 +1,5 @@
-// Composes the policy requests for calls and their results. Stateless; the policy decides.
+// Composes policy requests for calls and their results, and passes them to the policy gate.
+// Stateless.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -21,32 +22,34 @@ class Judge {
   Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)
       : gate_(gate), pins_(pins), recorder_(recorder), reactor_(reactor) {}
 
-  // Returns the range in params that the policy reads.
+  // Returns the part of params that the policy evaluates.
   static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
-  // Returns the answer's result or error.
+  // Returns the result or error object of a response.
   static std::string_view judged_part_of_answer(const Message &answer);
-  // Returns true if the evaluated part is too large to be checked for duplicate members on the
-  // reactor thread.
+  // Returns true if the evaluated part is so large that it must be checked for duplicate members on
+  // the thread pool.
   bool checks_later(const mcp::Scan &scan) const noexcept;
 
-  // Asks the policy about a call. `flags` contains BH_REQUEST_... bits. A call with duplicate
-  // members is refused without asking the policy, because two parsers may interpret it differently.
+  // Evaluates a call. `flags` contains BH_REQUEST_... bits. If the evaluated part has duplicate
+  // members, refuses the call without asking the policy, because the server may interpret
+  // duplicates differently.
   Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
-  // Like decide(), for a call that the pool has already checked for duplicate members.
+  // Like decide(), but for a call that has already been checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
-  // Asks the policy about a result that has no duplicate members. Policies receive an error as an
-  // equivalent result.
+  // Evaluates a response, which must not contain duplicate members. An error response is converted
+  // to a result for the policy.
   Gate::Decision observe(const Call &call, const Message &answer) const;
-  // Returns true if the tool's definition is approved or the profile does not enforce pins.
+  // Returns true if the definition of the tool is approved, or if the profile does not enforce
+  // pins.
   bool is_approved(const Call &call, const Target &target) const;
   static Gate::Decision not_approved();
 
   static Gate::Decision duplicates_in(std::string_view where);
 
-  // Stores the decision in the call's account, for its record. A call that required approval keeps
-  // that action unless the rules refuse it later.
+  // Stores the decision for the call's record. A call that required approval keeps the action "ask"
+  // unless a later decision refuses it.
   void note(Call &call, const Gate::Decision &decision) const;
 
  private:

@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// Marks the numbers of event requests. They use a round number that list requests never use.
+// Marks the numbers of policy requests for events. Policy requests for list items have the same
+// mark, but never use the round number of events.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -32,7 +33,7 @@ std::uint32_t event_of(JudgedEvent::Kind kind) {
 
 std::uint32_t flags_of(JudgedEvent::Kind kind) {
   if (kind == JudgedEvent::Kind::to_server) return BH_REQUEST_TO_SERVER;
-  // The call that created the subscription has already been counted.
+  // The policy has already counted the call that created the subscription.
   return kind == JudgedEvent::Kind::subscription ? BH_REQUEST_AGAIN : 0;
 }
 
@@ -65,8 +66,8 @@ bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Sessi
 bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_view body) {
   const std::uint64_t number = next_number();
   event.to.session = session.handle;
-  // A policy that evaluates events always reads their body, regardless of which parts of calls it
-  // reads.
+  // A policy that evaluates events always reads their bodies, even if it does not read the
+  // arguments of calls.
   if (body.size() > DuplicateChecks::at_once) {
     Waiting *waiting = keep(std::move(event), number);
     if (waiting == nullptr) return false;
@@ -90,7 +91,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
   return false;
 }
 
-// Returns null if the event is refused because too much data is pending.
+// Returns null if too much data is pending. The event is then refused.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
     refuse(event, Gate::failed("too much data is waiting for the policy"));
@@ -109,7 +110,7 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // The sender or receiver is gone.
+  // The sender or the recipient has disconnected.
   if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
     needs_.waiting.give_back(waiting.event.message.size());
     waiting_.erase(at);
@@ -169,7 +170,7 @@ void JudgedEvents::drop_ask(bh_lane lane, std::string_view id) {
   }
 }
 
-// ---- time ------------------------------------------------------------------------------------
+// ---- timeouts --------------------------------------------------------------------------------
 
 void JudgedEvents::start_timer() {
   if (timer_ != 0 || waiting_.empty()) return;

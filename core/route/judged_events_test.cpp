@@ -1,4 +1,4 @@
-// Tests messages other than calls that wait for the policy.
+// Tests policy decisions about messages other than calls.
 #include "route/judged_events.hpp"
 
 #include <catch2/catch.hpp>
@@ -47,7 +47,7 @@ struct World : JudgedEvents::Outcome {
     event.message = message;
     return events.judge(std::move(event), session, body);
   }
-  // Returns true if nothing is waiting.
+  // Returns true if no message is waiting for a decision.
   bool idle() {
     if (!waiting.take(limits.policy_waiting_bytes)) return false;
     waiting.give_back(limits.policy_waiting_bytes);
@@ -64,9 +64,9 @@ TEST_CASE("an immediate decision forwards or refuses the message") {
   CHECK(w.judge("a"));
   w.policy.verdict = BH_VERDICT_BLOCK;
   CHECK_FALSE(w.judge("b"));
-  w.policy.verdict = BH_VERDICT_ASK;  // these messages cannot require approval
+  w.policy.verdict = BH_VERDICT_ASK;  // approval exists only for calls
   CHECK_FALSE(w.judge("c"));
-  w.policy.verdict = BH_VERDICT_REWRITE;  // and cannot be rewritten
+  w.policy.verdict = BH_VERDICT_REWRITE;  // rewriting these messages is not supported
   CHECK_FALSE(w.judge("d"));
   w.policy.decides = BH_E_INTERNAL;
   CHECK_FALSE(w.judge("e"));
@@ -86,14 +86,16 @@ TEST_CASE("a message waits only for its own decision") {
   CHECK_FALSE(w.events.has(a + 17));
   w.events.decided(b, {});
   CHECK(w.passed_on == Texts{"b"});
-  w.events.decided(b, Gate::refusal("r", "no"));  // too late
+  w.events.decided(b, Gate::refusal("r", "no"));  // ignored: the message has already been decided
   w.events.decided(a, Gate::refusal("r", "no"));
   CHECK(w.refusals == Texts{"a"});
   CHECK_FALSE(w.events.has(a));
   CHECK(w.idle());
 }
 
-TEST_CASE("messages with duplicate members are refused without asking, even if they are large") {
+TEST_CASE(
+    "messages with duplicate members are refused without asking the policy, even if they are "
+    "large") {
   World w;
   CHECK_FALSE(w.judge("small", R"({"a":1,"a":2})"));
   CHECK(w.refusals == Texts{"small"});
@@ -106,7 +108,7 @@ TEST_CASE("messages with duplicate members are refused without asking, even if t
   CHECK(w.policy.numbers.size() == 1);
 }
 
-TEST_CASE("a large message whose client or server is gone is dropped") {
+TEST_CASE("a large message whose client or server has disconnected is dropped") {
   World w;
   CHECK_FALSE(w.judge("large", R"({"b":")" + std::string(DuplicateChecks::at_once, 'x') + R"("})"));
   SECTION("the client") {
@@ -124,7 +126,7 @@ TEST_CASE("a large message whose client or server is gone is dropped") {
 TEST_CASE("messages that time out or exceed the byte limit are refused") {
   World w;
   w.policy.decides = BH_PENDING;
-  SECTION("too long") {
+  SECTION("the decision times out") {
     w.limits.policy_timeout_ms = 1;
     CHECK_FALSE(w.judge("a"));
     CHECK(wait_for(*w.loop, [&] { return !w.refusals.empty(); }));
@@ -132,7 +134,7 @@ TEST_CASE("messages that time out or exceed the byte limit are refused") {
     REQUIRE(w.unanswered.size() == 1);
     CHECK(w.unanswered[0] == std::pair(w.policy.numbers[0], true));
   }
-  SECTION("too much") {
+  SECTION("too many bytes are waiting") {
     w.limits.policy_waiting_bytes = 3;
     CHECK_FALSE(w.judge("abc"));
     CHECK(w.refusals.empty());

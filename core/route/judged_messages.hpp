@@ -1,5 +1,5 @@
-// Handles messages other than calls after the policy has decided: forwards them, or notifies the
-// sender of a refusal.
+// Carries out policy decisions about messages other than calls: forwards an allowed message, and
+// reports a refusal to the sender.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -21,7 +21,7 @@ class JudgedMessages final : public JudgedEvents::Outcome {
  public:
   struct Needs {
     const Upstreams &upstreams;
-    std::function<Lane *(bh_lane)> find_lane;  // returns null if its connection has ended
+    std::function<Lane *(bh_lane)> find_lane;  // returns null if the lane's connection is closed
     Asks &asks;
     CallTable &calls;
     ClientAnswers &answers;

@@ -1,5 +1,5 @@
-// Tests messages other than calls after the policy has decided, including messages whose sender or
-// receiver is gone.
+// Tests what happens to messages other than calls after the policy decision, including messages
+// whose sender or recipient has disconnected.
 #include "route/judged_messages.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ struct World : MessageWorld {
 
   World() {
     policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;
-    policy.verdict = BH_VERDICT_BLOCK;  // a message that is evaluated again is refused
+    policy.verdict = BH_VERDICT_BLOCK;  // a message that is evaluated a second time is refused
     gate.use(&policy_table, &policy);
   }
   static JudgedEvent event(JudgedEvent::Kind kind, const std::string &message) {
@@ -40,7 +40,7 @@ struct World : MessageWorld {
     out.id = id;
     return out;
   }
-  // Returns the id of the request that the client received.
+  // Returns the id of the request that was sent to the client.
   std::string asked(const Session &s) const {
     const auto sent = sent_to(s, BH_OUT_ASK);
     return sent.empty() ? "" : std::string(mcp::member(sent.back(), "id"));
@@ -51,7 +51,7 @@ const std::string note = R"({"jsonrpc":"2.0","method":"notifications/message","p
 
 }  // namespace
 
-TEST_CASE("a notification to a client is dropped if its call has ended") {
+TEST_CASE("a notification to a client is dropped if its call has finished") {
   World w;
   const Call &call = w.call_of(w.first);
   JudgedEvent event = World::event(JudgedEvent::Kind::to_client, note);
@@ -63,7 +63,7 @@ TEST_CASE("a notification to a client is dropped if its call has ended") {
   event.call = call.id + 1'000;
   w.messages.pass(event);
   CHECK(w.client.sent.size() == 1);
-  event.call = 0;  // belongs to no call
+  event.call = 0;  // not caused by a call
   w.messages.pass(event);
   CHECK(w.client.sent.size() == 2);
   w.messages.refused(event);
@@ -73,7 +73,7 @@ TEST_CASE("a notification to a client is dropped if its call has ended") {
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("a notification to a server is dropped if its connection has ended") {
+TEST_CASE("a notification to a server is dropped if its connection is closed") {
   World w;
   JudgedEvent event = World::event(JudgedEvent::Kind::to_server, note);
   w.messages.pass(event);
@@ -81,7 +81,7 @@ TEST_CASE("a notification to a server is dropped if its connection has ended") {
   w.messages.refused(event);
   event.lane = connection + 1;
   w.messages.pass(event);
-  event.lane = 0;  // a tools plugin
+  event.lane = 0;  // the handle of a tools plugin
   w.messages.pass(event);
   w.connected = false;
   event.lane = connection;
@@ -99,10 +99,10 @@ TEST_CASE("an allowed server-initiated request reaches its client without a seco
   CHECK(w.lane.messages.empty());
 }
 
-TEST_CASE("a request whose client or server ended during the decision is not forwarded") {
+TEST_CASE("a request whose client or server disconnected during the decision is not forwarded") {
   World w;
   Call &call = w.call_of(w.first);
-  SECTION("the client: its server gets an error under its own id") {
+  SECTION("the client: the server gets an error with its own id") {
     w.first.input_ended = true;
     w.messages.pass(World::ask("\"a\""));
     REQUIRE(w.lane.messages.size() == 1);
@@ -120,7 +120,7 @@ TEST_CASE("a request whose client or server ended during the decision is not for
   CHECK(w.first.open_asks == 0);
 }
 
-TEST_CASE("a refused request is answered with an error and reaches no client") {
+TEST_CASE("a refused request gets an error response and reaches no client") {
   World w;
   w.call_of(w.first);
   w.messages.refused(World::ask("7"));
@@ -133,7 +133,7 @@ TEST_CASE("a refused request is answered with an error and reaches no client") {
   CHECK(w.counters.refused_asks == 2);
 }
 
-TEST_CASE("a client's answer is forwarded or refused once, under the server's id") {
+TEST_CASE("a client's response is forwarded or refused once, with the server's id") {
   World w;
   w.call_of(w.first);
   w.messages.pass(World::ask("\"a\""));
@@ -148,7 +148,7 @@ TEST_CASE("a client's answer is forwarded or refused once, under the server's id
     CHECK(w.lane.messages ==
           std::vector<std::string>{R"({"jsonrpc":"2.0","id":"a","result":{"n":1}})"});
   }
-  SECTION("refused: the server gets nothing of it") {
+  SECTION("refused: the server receives no part of it") {
     w.messages.refused(answer);
     REQUIRE(w.lane.messages.size() == 1);
     CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
@@ -161,7 +161,7 @@ TEST_CASE("a client's answer is forwarded or refused once, under the server's id
   CHECK(w.policy.numbers.empty());
 }
 
-TEST_CASE("a refused subscription ends only if it has not been replaced in the meantime") {
+TEST_CASE("a refused subscription is removed only if it has not been replaced in the meantime") {
   World w;
   for (Session *session : {&w.first, &w.second}) {
     for (const char *uri : {"n:///1", "n:///2"}) {
@@ -176,7 +176,7 @@ TEST_CASE("a refused subscription ends only if it has not been replaced in the m
   event.id = "\"n:///1\"";
   event.tool = "n:///1";
   w.messages.pass(event);
-  event.tool = "n:///other";  // the name has since been mapped to another URI
+  event.tool = "n:///other";  // the token has since been mapped to another URI
   w.messages.refused(event);
   CHECK(w.first.subscriptions.size() == 2);
   event.tool = "n:///1";
@@ -189,7 +189,7 @@ TEST_CASE("a refused subscription ends only if it has not been replaced in the m
   CHECK(w.second.subscriptions.size() == 2);
 }
 
-TEST_CASE("serves() returns true for servers in the profile") {
+TEST_CASE("serves() returns true only for servers in the profile") {
   World w;
   for (const char *name : {"a", "b"}) {
     w.servers.add(std::make_unique<Upstream>(w, server_named(name)));

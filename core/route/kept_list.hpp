@@ -1,5 +1,5 @@
-// A server's stored list: a lane's items serialized into one string, so they can be listed without
-// starting the server.
+// Serializes and parses the stored list of a server. The stored list allows the gateway to list the
+// items of a server without starting it.
 #pragma once
 
 #include <array>
@@ -18,14 +18,15 @@ struct ListedItems {
   std::array<ItemList, item_kinds> items;
 };
 
-// Composes a JSON object with `capabilities` and `instructions` as in the result of initialize.
-// Each list has the same member name as in its list result. Returns an empty string if the output
-// is longer than max_kept_list_bytes.
+// Returns a JSON object. `capabilities` and `instructions` have the same form as in the result of
+// initialize, and each list has the same member name as in its list result. Returns an empty string
+// if the text would be longer than max_kept_list_bytes.
 std::string kept_list_text(const ServerCaps &caps, const std::string &instructions,
                            const std::array<ItemList, item_kinds> &items);
 
-// Parses the text like a server's answer, with the same limits and the definition's allow and deny
-// lists, because the text is not trusted. Returns false if the text is not a stored list.
+// Parses a stored list. The text is untrusted: it is subject to the same limits as a response from
+// the server and to the definition's allow and deny lists. Returns false if the text is not a valid
+// stored list.
 bool read_kept_list(std::string_view text, const ServerDef &definition, const Limits &limits,
                     ListedItems *out);
 

@@ -1,4 +1,4 @@
-// Tests storing a lane's lists and reading untrusted text as a stored list.
+// Tests serializing the lists of a lane and parsing untrusted text as a stored list.
 #include "route/kept_list.hpp"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ TEST_CASE("stored lists are read back byte for byte") {
   CHECK_FALSE((out.caps.prompts || out.caps.logging));
 }
 
-TEST_CASE("a stored list is validated like a server's answer") {
+TEST_CASE("a stored list is validated like a server's response") {
   const std::string text = kept_list_text({}, {}, some_items());
   CHECK(reads(text));
   ServerDef hides;

@@ -14,9 +14,11 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;  // "bledger4"; changes with the layout
+// "bledger4"; must change when the layout changes.
+constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
-// A request is stored within this many slots of the slot to which its stream number maps.
+// A request is stored at index `stream % max_requests` or in one of the next slots, up to this
+// many.
 constexpr std::uint32_t reach = 64;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -31,8 +33,9 @@ struct RequestText {
   char id[Ledger::max_request_id_bytes];
 };
 
-// The space for a record without its subscriptions.
+// Bytes that a record needs without its subscriptions.
 constexpr std::size_t fixed_bytes = 128;
+// Bytes that a subscription needs in addition to its URI.
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);
 
 constexpr std::uint64_t range(std::uint64_t begin, std::uint64_t end) {
@@ -46,14 +49,14 @@ struct Ledger::File {
   std::atomic<std::uint32_t> fruitless;
   std::uint32_t unused;
   std::atomic<std::uint64_t> note;
-  // 0: free; otherwise the number of the valid half, from 1.
+  // 0 if the slot is free; otherwise 1 or 2, the number of the valid copy of the record.
   std::array<std::atomic<std::uint32_t>, slots> valid;
-  std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if free
+  std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if the slot is free
   std::array<RequestText, max_requests> request;
-  std::atomic<std::uint64_t> unread;  // begin and end of the unread bytes, 32 bits each
+  std::atomic<std::uint64_t> unread;  // start and end of the unread bytes, 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
-  // Total number. The ring `ended` contains the last max_ended.
+  // Number of keys that were ever added. `ended` is a ring buffer of the last max_ended keys.
   std::atomic<std::uint64_t> ended_count;
   std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
@@ -71,7 +74,7 @@ Result<OwnedFd> Ledger::make() {
 std::unique_ptr<Ledger> Ledger::open(int fd) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
   struct stat facts{};
-  // Without the seal, a process that truncates the file could crash this process.
+  // If the file could be truncated, another process could crash this process.
   const int sealed = ::fcntl(fd, F_GET_SEALS);
   if (sealed < 0 || (sealed & F_SEAL_SHRINK) == 0 || ::fstat(fd, &facts) != 0 ||
       static_cast<std::uint64_t>(facts.st_size) != sizeof(File)) {
@@ -96,7 +99,7 @@ Ledger::~Ledger() {
   ::munmap(file_, sizeof(File));
 }
 
-// Resets only the tables. Data that the tables do not mark as valid is never read.
+// Clears only the tables. Other data is never read unless a table marks it as valid.
 void Ledger::wipe() noexcept {
   for (auto &valid : file_->valid) valid.store(0, std::memory_order_relaxed);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);

@@ -1,14 +1,15 @@
-// Data about client sessions for the next endpoint process. It is stored in memory that outlives
-// the current process: the supervisor keeps the memory and passes it to every endpoint process. The
-// "carried session" is the session of the client that is connected to the process itself.
+// Shared memory that keeps client sessions across restarts of the endpoint process. The supervisor
+// owns the memory and passes it to each endpoint process. The "carried session" is the session of
+// the client on the process's own connection (for example, standard input and output).
 //
-// Limits: the memory is laid out in advance, and data that does not fit is not stored. A record is
-// written beside the valid one and becomes valid with a single store, so it is consistent whenever
-// the process ends. A reader does not trust the contents because the process that wrote them may
-// have been compromised.
+// Limits: the memory has a fixed layout, and data that does not fit is not stored. Each session has
+// two copies of its record: a write goes to the unused copy, which then becomes valid with a single
+// atomic store. Therefore, the record is consistent even if the process is killed during a write.
+// Security: the contents are untrusted, because the process that wrote them may have been
+// compromised.
 //
-// Owner: the Host. Runs on the reactor thread. Only the constructors, the functions that read, and
-// leave() allocate memory.
+// Owner: the Host. Runs on the reactor thread. Only the constructors, leave() and the functions
+// that read allocate memory.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +27,14 @@
 
 namespace bulkhead {
 
-// One session.
+// The stored state of one session.
 struct LedgerRecord {
-  std::string id;  // the transport's id; empty for the carried session
+  std::string id;  // the transport's session id; empty for the carried session
   std::uint8_t revision = 0;
   std::uint32_t caps = 0;
   std::int32_t log_level = -1;
   std::uint8_t listed = 0;
-  std::vector<std::string> subscriptions;  // URI tokens: JSON text as the client wrote it
+  std::vector<std::string> subscriptions;  // URIs as JSON strings, exactly as the client wrote them
 };
 template <class Ar>
 void archive(Ar &ar, LedgerRecord &v) {
@@ -41,7 +42,7 @@ void archive(Ar &ar, LedgerRecord &v) {
   ar(id, revision, caps, log_level, listed, subscriptions);
 }
 
-// A request that had not been answered when its process ended.
+// A request that was pending when its process exited.
 struct LedgerRequest {
   std::uint64_t stream = 0;
   std::string id;  // JSON text, not validated
@@ -51,68 +52,69 @@ struct LedgerRequest {
 class Ledger {
  public:
   static constexpr std::uint32_t max_sessions = 4096;
-  static constexpr std::size_t max_id_bytes = 64;        // of a session
-  static constexpr std::size_t max_record_bytes = 4080;  // with its subscriptions
-  static constexpr std::uint32_t max_requests = 2048;    // of the carried session
+  static constexpr std::size_t max_id_bytes = 64;        // for a session id
+  static constexpr std::size_t max_record_bytes = 4080;  // including subscriptions
+  static constexpr std::uint32_t max_requests = 2048;    // in the carried session
   static constexpr std::size_t max_request_id_bytes = 112;
   static constexpr std::size_t max_unread_bytes = 256u << 10;
   static constexpr std::uint32_t max_ended = 65'536;  // ids of ended sessions
-  // Number of consecutive processes that may end without having done any work. After that, the
-  // contents are dropped because reading them may be what ends the processes.
+  // Number of consecutive processes that may exit before they call prove(). Then the contents are
+  // discarded, because they may be the cause of the crashes.
   static constexpr std::uint32_t max_fruitless = 5;
 
   using Slot = std::uint32_t;
-  // The slot of the carried session; other slots start at 1.
+  // Slot 0 is reserved for the carried session.
   static constexpr Slot carried = 0;
   static constexpr Slot none = UINT32_MAX;
 
-  // Creates the memory, empty and of a fixed size. Called by the supervisor.
+  // Creates the memory, with a fixed size and without contents. Called by the supervisor.
   static Result<OwnedFd> make();
-  // Maps the memory for the lifetime of the returned object; `fd` can then be closed. Returns null
-  // if the memory was not created by make() or cannot be mapped.
+  // Maps the memory until the returned object is destroyed. The caller may close `fd` afterwards.
+  // Returns null if the memory was not created by make() or cannot be mapped.
   static std::unique_ptr<Ledger> open(int fd);
   ~Ledger();
   Ledger(const Ledger &) = delete;
   Ledger &operator=(const Ledger &) = delete;
 
   // ---- sessions ----
-  // Returns a slot for a session of this process, or `none` if no slot is free or the id is too
+  // Reserves a slot for a new session. Returns `none` if all slots are in use or the id is too
   // long.
   Slot claim(std::string_view id);
-  // Takes over the slot of an earlier process's session, or of a session passed to leave(). Returns
-  // `none` if there is none.
+  // Takes over the slot of a session with this id that was left by an earlier process or passed to
+  // leave(). Returns `none` if there is no such slot.
   Slot take(std::string_view id);
-  // Frees the slots from earlier processes that were not taken over.
+  // Releases the slots of earlier processes that have not been taken over.
   void forget_left();
-  // Called when this slot's session ends but may resume with this id; take() then finds the slot by
-  // this id. If no other slot is free, the slot passed to leave() first is reused.
+  // Keeps the slot of a session that has ended but may be resumed with this id, so that take()
+  // finds it. If claim() finds no free slot, it reuses the slot that was passed to leave() first.
   void leave(Slot slot, std::string_view id) { evicted_.emplace_back(id, slot); }
   bool any_left() const noexcept { return !left_.empty(); }
-  // Omits subscriptions that do not fit.
+  // Stores the record. Subscriptions that do not fit are omitted.
   void write(Slot slot, LedgerRecord record);
   std::optional<LedgerRecord> read(Slot slot) const;  // nullopt if empty or damaged
   void release(Slot slot);
-  // Records that the session with this id (RecentIds::key_of()) has ended permanently. If there are
-  // more than max_ended, the oldest ids are forgotten.
+  // Records that a session has ended permanently. `key` is RecentIds::key_of() of its id. Beyond
+  // max_ended, the oldest ids are overwritten.
   void add_ended(std::uint64_t key) noexcept;
   std::vector<std::uint64_t> ended() const;  // oldest first
 
   // ---- the carried session ----
-  // Registers a request. Returns false if there are too many or its id is too long. Several
-  // requests may have the same stream.
+  // Stores a pending request. Returns false if there are too many requests or the id is too long.
+  // Several requests may share a stream.
   bool add_request(std::uint64_t stream, std::string_view id, bool initialize) noexcept;
-  // Removes this stream's requests. They no longer need an answer.
+  // Removes the requests of this stream because they have been answered or cancelled.
   void settle(std::uint64_t stream) noexcept;
   std::vector<LedgerRequest> requests() const;
-  std::uint64_t last_stream() const noexcept;  // the highest stream in requests()
-  std::uint64_t note() const noexcept;         // 64 bits for use by the transport
+  std::uint64_t last_stream() const noexcept;  // the highest stream of requests()
+  std::uint64_t note() const noexcept;         // 64 bits reserved for the transport
   void set_note(std::uint64_t note) noexcept;
-  // Stores bytes received from the client that have not been processed. If `more` is true, they are
-  // appended; otherwise they replace the stored bytes. If there are too many, returns false and
-  // stores none.
+  // Stores bytes that the client has sent but the process has not handled yet. If `more` is true,
+  // appends the bytes to the stored bytes; otherwise, replaces them. If the bytes do not fit,
+  // returns false and stores nothing.
   bool keep(std::string_view bytes, bool more) noexcept;
-  // Called when the first n bytes are about to be processed. commit() is called when the messages
-  // in them are known; until then, the next process can also find these bytes.
+  // Called before the next n stored bytes are handled. The bytes are removed by commit(), which is
+  // called after their requests have been stored. If the process is killed before commit(), the
+  // next process finds the bytes again.
   void taken(std::uint64_t n) noexcept { taken_ += n; }
   void commit() noexcept {
     if (taken_ != 0) drop_taken();
@@ -123,8 +125,8 @@ class Ledger {
   // ---- records not yet acknowledged by telemetry plugins ----
   RecordRing &records() noexcept { return records_; }
 
-  // Called when this process has done useful work, which proves that the contents it read are
-  // harmless.
+  // Called when this process has sent a response or has run for a second, which shows that the
+  // stored contents do not crash it.
   void prove() noexcept {
     if (!proven_) set_proven();
   }
@@ -140,9 +142,11 @@ class Ledger {
   File *const file_;
   RecordRing records_;
   std::vector<Slot> free_;
-  std::vector<std::pair<std::string, Slot>> left_;    // of earlier processes, by id
-  std::deque<std::pair<std::string, Slot>> evicted_;  // of this process; at most max_sessions
-  std::uint64_t taken_ = 0;                           // uncommitted bytes of unread()
+  // Slots of earlier processes, sorted by session id.
+  std::vector<std::pair<std::string, Slot>> left_;
+  // Slots passed to leave(); at most max_sessions.
+  std::deque<std::pair<std::string, Slot>> evicted_;
+  std::uint64_t taken_ = 0;  // bytes of unread() that commit() removes
   bool proven_ = false;
 };
 

@@ -21,7 +21,7 @@ OwnedFd memory() {
   return std::move(*fd);
 }
 
-// Opens the ledger as the next process would.
+// Opens the ledger as the next endpoint process would.
 std::unique_ptr<Ledger> next(const OwnedFd &fd) {
   auto ledger = Ledger::open(fd.get());
   REQUIRE(ledger != nullptr);
@@ -86,7 +86,7 @@ TEST_CASE("if a record is only partly written, the previous record is valid") {
   auto ledger = next(fd);
   const auto slot = ledger->claim("one");
   ledger->write(slot, record("one", {R"("before")"}));
-  // Simulates a crash in write(). The invalid half may contain anything.
+  // Simulates a crash during the second write. The copy that is not valid may contain anything.
   const std::size_t size = size_of(fd);
   auto *bytes =
       static_cast<char *>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
@@ -150,7 +150,7 @@ TEST_CASE("unanswered requests are found once each, in order") {
     CHECK(ledger->add_request(2, "\"b\"", false));
     CHECK(ledger->add_request(1, "1", true));
     CHECK(ledger->add_request(3, "31", false));
-    CHECK(ledger->add_request(3, "32", false));  // a batch
+    CHECK(ledger->add_request(3, "32", false));  // same stream: the requests of a batch
     CHECK(ledger->add_request(4, "4", false));
     CHECK_FALSE(ledger->add_request(5, std::string(Ledger::max_request_id_bytes + 1, '5'), false));
     CHECK_FALSE(ledger->add_request(0, "0", false));
@@ -196,7 +196,7 @@ TEST_CASE("received bytes are stored until their messages are known") {
   ledger->taken(99);
   ledger->commit();
   CHECK(next(fd)->unread().empty());
-  next(fd)->prove();  // prevents dropping the contents because too many processes have read them
+  next(fd)->prove();  // otherwise, the contents would be discarded after several unproven processes
   CHECK(ledger->keep(std::string(Ledger::max_unread_bytes, 'x'), false));
   CHECK(next(fd)->unread().size() == Ledger::max_unread_bytes);
   CHECK_FALSE(ledger->keep("x", true));
@@ -239,8 +239,7 @@ TEST_CASE("damaged memory yields less data, but reading it never fails") {
   REQUIRE(bytes != MAP_FAILED);
   std::mt19937 random{11};
   for (int round = 0; round < 300; ++round) {
-    // Overwrites the tables, the requests and the first records, but leaves the magic number
-    // intact.
+    // Overwrite the tables, the requests and the first records, but not the magic number.
     for (int i = 0; i < 200; ++i)
       bytes[8 + random() % (1u << 20)] = static_cast<unsigned char>(random());
     auto ledger = next(fd);
@@ -268,8 +267,7 @@ TEST_CASE("damaged memory yields less data, but reading it never fails") {
   ::munmap(bytes, size);
 }
 
-TEST_CASE(
-    "contents that several consecutive processes have read without doing any work are dropped") {
+TEST_CASE("contents are dropped if several consecutive processes have read them and exited early") {
   const OwnedFd fd = memory();
   {
     auto ledger = next(fd);
@@ -318,7 +316,7 @@ TEST_CASE("an evicted session's state is kept until its slot is needed") {
   CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{"\"one\""});
   CHECK(ledger->take("one") == Ledger::none);
 
-  // "two" keeps its slot for as long as another slot is free.
+  // The slot of "two" is reused only when no other slot is free.
   for (std::uint32_t i = 2; i < Ledger::max_sessions; ++i) {
     REQUIRE(ledger->claim("x" + std::to_string(i)) != Ledger::none);
   }

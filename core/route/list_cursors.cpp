@@ -6,7 +6,7 @@
 namespace bulkhead {
 namespace {
 
-std::uint64_t mix(std::uint64_t x) {  // splitmix64's finalizer
+std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);

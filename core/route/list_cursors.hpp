@@ -1,5 +1,5 @@
-// List cursors: opaque, authenticated, and bound to one version of one list. Used on the reactor
-// thread.
+// Encodes and decodes list cursors. A cursor is opaque to clients, is authenticated with a key, and
+// is valid only for one version of one list. Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace bulkhead {
 
 class ListCursors {
  public:
-  // `key` is random, so cursors created by another process or by a client are rejected.
+  // `key` must be random. It prevents clients from forging cursors or using cursors of another
+  // process.
   explicit ListCursors(std::uint64_t key) : key_(key) {}
 
-  // `first` is the index of the page's first item, and `version` the version of the list.
+  // `first` is the index of the first item on the page. `version` is the version of the list.
   std::string encode(std::uint64_t version, ItemKind kind, std::uint32_t first) const;
-  // Returns nullopt if the text is not a cursor created by this process, or belongs to another list
-  // or version.
+  // Returns the index of the first item. Returns nullopt if the cursor was not created by this
+  // process for this version of this list.
   std::optional<std::uint32_t> decode(std::uint64_t version, ItemKind kind,
                                       std::string_view text) const;
 

@@ -71,7 +71,7 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
     }
     first = *at;
   }
-  // The parts of the message around the items: the id, the member's name, the cursor.
+  // Estimated size of the rest of the message: the id, the member name and the cursor.
   const std::uint64_t frame = id.size() + 512, most = s.max_message_bytes;
   const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
   const auto page = catalogue->page(kind, first, needs_.profile.limits.page_items, page_bytes);
@@ -104,7 +104,7 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   if (needs_.recorder.active()) {
     std::string result = "{\"";
     result.append(facts(kind).member).append("\":[").append(page->items).append(tail);
-    result.pop_back();  // the closing brace of the message
+    result.pop_back();  // remove the closing brace of the message
     needs_.answers.record(request, BH_OUTCOME_OK, {}, result);
   }
   needs_.answers.answer(request.reply, parts, 7);
@@ -132,7 +132,8 @@ bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind 
   return BH_OK;
 }
 
-// Appends those items of one lane that the client's list contains under this lane's server.
+// Appends the items of one lane that are visible to the client. `done` contains the names that have
+// already been appended for other lanes.
 void ListRequests::append_items(const Lane &lane, std::uint32_t source, ItemKind kind,
                                 const Catalogue &seen, std::unordered_set<std::string> *done,
                                 std::string *out) const {

@@ -1,5 +1,5 @@
-// Answers list requests page by page. For plugins that translate items, also enumerates the items
-// that a session sees.
+// Handles list requests with pagination. Also enumerates the items that a session sees, for plugins
+// that translate items.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -19,7 +19,6 @@ namespace bulkhead {
 
 // Returns the kind of items that the method lists, or nullopt if it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
-// Returns true if the profile offers this method.
 bool is_exposed(const Expose &expose, mcp::Method method);
 
 class ListRequests {
@@ -31,19 +30,19 @@ class ListRequests {
     const Profile &profile;
     Recorder &recorder;
     ClientAnswers &answers;
-    // Called when the client receives a list of a kind for the first time, so the journal can
-    // record this.
+    // Called when the client receives a list of some kind for the first time, so that the session
+    // journal can store this.
     std::function<void(const Session &session)> on_listed;
   };
-  // cursor_key is random.
+  // `cursor_key` must be random; see ListCursors.
   ListRequests(std::uint64_t cursor_key, Needs needs)
       : cursors_(cursor_key), needs_(std::move(needs)) {}
 
-  // Answers a list request, or parks it until the list is known.
+  // Responds to a list request, or parks the request until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
-  // Composes the JSON for bh_host_control.list_items. Returns BH_STALE if the session belongs to
-  // another client end, BH_E_UNAVAILABLE if the session is not initialized, and BH_WOULD_BLOCK if
-  // the list is not yet known.
+  // Composes the result of bh_host_control.list_items. Returns BH_STALE if the session belongs to
+  // another client end, BH_E_UNAVAILABLE if the session has not been initialized, and
+  // BH_WOULD_BLOCK if the list is not known yet.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:

@@ -1,4 +1,4 @@
-// Tests answers to list requests, page by page.
+// Tests responses to list requests, with pagination.
 #include "route/list_requests.hpp"
 
 #include <catch2/catch.hpp>
@@ -79,7 +79,7 @@ TEST_CASE("a page does not exceed the message size of the client's transport") {
   CHECK_FALSE(at(answer, {"result", "nextCursor"}).empty());
 }
 
-TEST_CASE("a request for a list that is not known yet waits") {
+TEST_CASE("a request for a list that is not known yet is parked") {
   World w;
   w.add("a", "");
   w.session = &w.joined();

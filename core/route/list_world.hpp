@@ -1,4 +1,4 @@
-// Shared by the view and list tests: views of tools plugins, without the rest of the route.
+// Test fixture for views and lists: Views, FilteredLists and fake tools plugins without a Router.
 #pragma once
 
 #include <map>
@@ -31,7 +31,8 @@ struct ListWorld : FakeLaneHost {
        [this](std::int32_t, std::string_view text) { lines.emplace_back(text); },
        [this](std::uint64_t number, bool late) { unanswered.emplace_back(number, late); },
        [this](View &) { ++ready; }, [this] { ++again; }}};
-  std::vector<std::string> handled;  // ids of requests that were handled after waiting
+  // Ids of parked requests, in the order in which they were handled.
+  std::vector<std::string> handled;
   std::function<void(Session &, Incoming &)> handle = [](Session &, Incoming &) {};
   std::vector<Lane *> going;
   Views views{{upstreams, sessions, names, profile, *loop, recorder, answers, filters,
@@ -66,8 +67,8 @@ struct ListWorld : FakeLaneHost {
     upstream->self = &plugin;
     return upstream;
   }
-  // Adds a server with these tools (a JSON array). If `tools` is empty, lists() must provide the
-  // tools later.
+  // Adds a server with these tools (a JSON array). If `tools` is empty, the server is still
+  // starting until the test calls lists().
   Upstream &add(const std::string &name, const std::string &tools) {
     upstreams.add(made(server_named(name), tools));
     return *upstreams.all().back();
@@ -93,7 +94,7 @@ struct ListWorld : FakeLaneHost {
   }
 };
 
-// A session's request, owned by the test while it is being handled.
+// A request whose text and scan are owned by the test.
 struct Request {
   Request(const Session &session, std::string text)
       : message(std::move(text)), incoming{{session.handle, 7, 0}, message.get(), 1} {}

@@ -1,4 +1,4 @@
-// The texts of notifications and the result of subscriptions/listen. Used on the I/O thread.
+// Composes the notifications and the result of subscriptions/listen. Used on the reactor thread.
 #pragma once
 
 #include <string>
@@ -6,12 +6,14 @@
 
 namespace bulkhead {
 
-// The member of _meta that names the listen; `id` is the id token of its request.
+// Returns the member of _meta that identifies the listen request. `id` is the id token of that
+// request.
 inline std::string subscription_member(std::string_view id) {
   return std::string(R"("io.modelcontextprotocol/subscriptionId":)").append(id);
 }
 
-// `method` follows "notifications/"; `members` are further members of params, without braces.
+// `method` is the part after "notifications/". `members` are the other members of params, without
+// braces.
 inline std::string listen_notification(std::string_view method, std::string_view id,
                                        std::string_view members = {}) {
   std::string text = R"({"jsonrpc":"2.0","method":"notifications/)";

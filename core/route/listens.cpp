@@ -22,7 +22,7 @@ constexpr std::array<ListFlag, 3> list_flags = {{{"toolsListChanged", ItemKind::
                                                  {"promptsListChanged", ItemKind::prompt},
                                                  {"resourcesListChanged", ItemKind::resource}}};
 
-// The filter of the notifications that are sent.
+// Returns the filter of the notifications that the gateway will send.
 std::string honoured(const std::vector<ItemKind> &kinds,
                      const std::vector<std::string> *resources) {
   std::string text = "{";
@@ -50,7 +50,7 @@ Listens::~Listens() {
   needs_.reactor.forget(this);
 }
 
-// ---- beginning -------------------------------------------------------------------------------
+// ---- opening ---------------------------------------------------------------------------------
 
 void Listens::begin(Session &s, Incoming &request) {
   const auto refuse = [&](std::int32_t error_code, std::string_view text) {
@@ -83,7 +83,7 @@ void Listens::begin(Session &s, Incoming &request) {
   listen.message = ParkedMessage(request.message);
   listen.start_ns = request.start_ns;
   listen.scope = s.scope;
-  request.recorded = true;  // when it is acknowledged
+  request.recorded = true;  // recorded when the listen request is acknowledged
   const bh_session handle = s.handle;
   const bool waits = !listen.resources.empty();
   Listen &open = open_.emplace(handle, std::move(listen)).first->second;
@@ -119,7 +119,8 @@ bool Listens::read_filter(std::string_view filter, const Session &s, Listen *out
   });
 }
 
-// Subscribes as if the client had sent the requests. Any of them may end the session.
+// Sends a subscribe request for each resource on behalf of the client. Any of these requests may
+// end the session.
 void Listens::subscribe(bh_session handle) {
   std::vector<std::string> uris;
   if (const auto at = open_.find(handle); at != open_.end()) {
@@ -139,14 +140,15 @@ void Listens::subscribe(bh_session handle) {
     const std::uint64_t silent =
         needs_.answers.batches().open_silent({handle, 0, 0}, [this, handle] { settled(handle); });
     Incoming request{{handle, 0, silent}, {message, &scan}, needs_.reactor.now_ns()};
-    request.recorded = true;  // requests of the gateway itself are recorded only if they are calls
+    request.recorded = true;  // gateway requests are recorded only if they become calls
     needs_.requests.answer(*s, request);
   }
 }
 
 // ---- the acknowledgement ---------------------------------------------------------------------
 
-// Called while the subscription's call ends: the result counts from the end of this turn.
+// Called before the result of the subscribe call is stored, so the acknowledgement is deferred to a
+// later turn.
 void Listens::settled(bh_session handle) {
   const auto at = open_.find(handle);
   if (at == open_.end() || at->second.unsettled == 0 || --at->second.unsettled != 0) return;
@@ -163,7 +165,8 @@ void Listens::acknowledge_settled() {
   }
 }
 
-// A subscription that is not accepted by now ends, since its notifications would be unexpected.
+// Subscriptions that have not been accepted yet are removed, because the client does not expect
+// their notifications.
 void Listens::acknowledge(Listen &listen) {
   Session *s = needs_.sessions.find(listen.reply.session);
   if (s == nullptr || std::exchange(listen.acknowledged, true)) return;
@@ -198,7 +201,7 @@ std::vector<std::string> Listens::accepted(const Session &s, const Listen &liste
   return out;
 }
 
-// ---- the end ---------------------------------------------------------------------------------
+// ---- closing ---------------------------------------------------------------------------------
 
 void Listens::cancel(const Session &s) {
   const auto at = open_.find(s.handle);

@@ -1,15 +1,19 @@
-// The open subscriptions/listen requests of MCP 2026-07-28. Such a request is answered when it
-// ends. Until then, its stream carries the notifications that it has asked for, after an
-// acknowledgement that lists those that the gateway sends.
+// Handles subscriptions/listen requests of MCP 2026-07-28. Such a request stays open. Its stream
+// first carries an acknowledgement that lists the accepted notifications, and then the
+// notifications. A response is sent only when the gateway shuts down; a cancelled request gets
+// none.
 //
-// Changes of lists come from the view of the request's session. For each resource, the listen
-// subscribes like a client with a session, so that the policy evaluates each of them. The
-// acknowledgement waits for these subscriptions, at most resource_wait_ms, and omits the others.
+// List changes come from the view of the request's session. For each resource, the request
+// subscribes in the same way as a client with a session, so the policy evaluates each subscription.
+// The acknowledgement waits up to resource_wait_ms for the subscriptions and omits those that have
+// not been accepted by then.
 //
-// A listen is no call: it has no time-out and does not count for limits.in_flight_per_session.
+// A listen request is not a call: it has no timeout and is not counted in
+// limits.in_flight_per_session.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.listens_per_client for each
-// connection, or over HTTP for each principal; limits.subscriptions_per_session resources each.
+// Runs on the reactor thread. Owned by the Router. Limits: limits.listens_per_client listen
+// requests per connection (over HTTP: per principal); limits.subscriptions_per_session resources
+// per listen request.
 #pragma once
 
 #include <cstdint>
@@ -50,15 +54,17 @@ class Listens {
   Listens(const Listens &) = delete;
   Listens &operator=(const Listens &) = delete;
 
-  // Starts to listen, for a request in a session of its own that has a view, or answers the request
-  // with an error.
+  // Opens a listen request, or sends an error response. The request must have its own session, and
+  // the session must have a view.
   void begin(Session &session, Incoming &request);
   bool has(const Session &session) const { return open_.contains(session.handle); }
-  // The client has cancelled the request: releases its stream without an answer.
+  // Closes the request's stream without a response. Called when the client has cancelled the
+  // request.
   void cancel(const Session &session);
-  // The gateway is stopping: answers the request. Does nothing for other sessions.
+  // Responds to the request. Called when the gateway shuts down. Does nothing if the session has no
+  // listen request.
   void finish(const Session &session);
-  // The session is about to end.
+  // Called before the session ends.
   void ended(const Session &session);
 
  private:
@@ -67,9 +73,9 @@ class Listens {
     ReplyTo reply;
     ParkedMessage message;
     std::uint64_t start_ns = 0, scope = 0;
-    std::vector<ItemKind> kinds;         // whose changes are reported
-    std::vector<std::string> resources;  // URI tokens, as the client spelled them
-    std::size_t unsettled = 0;           // subscriptions that no server has answered
+    std::vector<ItemKind> kinds;         // the lists whose changes are reported
+    std::vector<std::string> resources;  // URI tokens, exactly as the client wrote them
+    std::size_t unsettled = 0;           // number of pending subscribe requests
     std::uint64_t timer = 0;
     bool acknowledged = false;
     bool asks_for_resources = false;
@@ -85,7 +91,7 @@ class Listens {
               std::string_view response) const;
 
   const Needs needs_;
-  std::map<bh_session, Listen> open_;  // by the session of the request
+  std::map<bh_session, Listen> open_;  // keyed by the session of the request
 };
 
 }  // namespace bulkhead

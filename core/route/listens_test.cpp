@@ -1,4 +1,4 @@
-// Tests of subscriptions/listen in the router: its notifications, its limits and its end.
+// Tests subscriptions/listen in the router: notifications, limits and closing.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ struct Listening : Alone {
     start();
   }
   void turn() { reactor->poll(0); }
-  // Changes the list of tools, and notifies the clients.
+  // Changes the list of tools and notifies the clients.
   void change(const std::string &name) {
     tools.list = R"([{"name":")" + name + R"("}])";
     router->parts().servers.tools.list_changed(*upstream, BH_LIST_TOOLS);
@@ -57,7 +57,7 @@ const std::string note = "bulkhead://t/note:///1";
 
 }  // namespace
 
-TEST_CASE("a listen is acknowledged first, and gets the changes that it asked for with its id") {
+TEST_CASE("a listen request is acknowledged first, and its notifications contain its id") {
   Listening w;
   w.begin();
   w.ask(listen("\"l\"", R"({"toolsListChanged":true,"promptsListChanged":false})"));
@@ -76,14 +76,14 @@ TEST_CASE("a listen is acknowledged first, and gets the changes that it asked fo
   CHECK(w.sent[0].session == w.session);
   w.sent.clear();
   w.cancel("\"l\"");
-  REQUIRE(w.sent.size() == 1);  // releases the stream
+  REQUIRE(w.sent.size() == 1);  // an empty message, which releases the stream
   CHECK(w.sent[0].text.empty());
   w.sent.clear();
   w.change("y");
   CHECK(w.sent.empty());
 }
 
-TEST_CASE("a listen without a session gets its notifications on its own stream") {
+TEST_CASE("a listen request without a session receives its notifications on its own stream") {
   Listening w;
   w.begin();
   REQUIRE(w.ask_alone(3, listen("1", R"({"toolsListChanged":true})")) == BH_OK);
@@ -105,7 +105,7 @@ TEST_CASE("resources are acknowledged when their server has accepted them") {
   REQUIRE(w.tools.calls == std::vector<std::string>{"resources/subscribe note:///1"});
   w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   w.change("z");
-  CHECK(w.sent.empty());  // nothing before the acknowledgement
+  CHECK(w.sent.empty());  // no notification is sent before the acknowledgement
   w.complete();
   w.turn();
   REQUIRE(w.sent.size() == 1);
@@ -120,7 +120,7 @@ TEST_CASE("resources are acknowledged when their server has accepted them") {
   CHECK(inside(w.sent[0].text, {"params", "uri"}) == "\"" + note + "/part\"");
   CHECK(inside(w.sent[1].text, {"params", "uri"}) == "\"" + note + "\"");
   CHECK(w.id_of(w.sent[1]) == "1");
-  // The server is notified when no client listens.
+  // When no client listens any longer, the gateway unsubscribes from the server.
   w.cancel("1");
   w.turn();
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
@@ -136,7 +136,7 @@ TEST_CASE("a resource that its server refuses is omitted") {
   CHECK(inside(w.sent[0].text, {"params", "notifications"}) == R"({"resourceSubscriptions":[]})");
 }
 
-TEST_CASE("a server that does not answer delays the acknowledgement by a limited time") {
+TEST_CASE("a server that does not respond delays the acknowledgement by a limited time") {
   Listening w;
   w.begin();
   w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"("]})"));
@@ -152,7 +152,7 @@ TEST_CASE("a server that does not answer delays the acknowledgement by a limited
   CHECK(w.sent.empty());
 }
 
-TEST_CASE("a connection has at most limits.listens_per_client, which do not count as requests") {
+TEST_CASE("listen requests are limited per connection and are not counted as requests") {
   Listening w;
   w.profile.limits.listens_per_client = 2;
   w.profile.limits.in_flight_per_session = 1;
@@ -169,13 +169,13 @@ TEST_CASE("a connection has at most limits.listens_per_client, which do not coun
   w.turn();
   w.ask(listen("5", "{}"));
   CHECK(w.has("acknowledged"));
-  // Requests without a connection are limited by principal.
+  // Without a connection, the limit applies to each principal.
   w.sent.clear();
   for (std::uint64_t stream = 1; stream <= 3; ++stream) w.ask_alone(stream, listen("1", "{}"));
   CHECK(w.has("limits.listens_per_client"));
 }
 
-TEST_CASE("an invalid filter is an error, and unknown members of it are ignored") {
+TEST_CASE("an invalid filter is an error, and unknown members of a filter are ignored") {
   Listening w;
   w.begin();
   for (const char *bad : {"7", "[]", R"({"toolsListChanged":1})", R"({"resourceSubscriptions":{}})",
@@ -204,7 +204,7 @@ TEST_CASE("the profile decides what can be listened to") {
   CHECK(w.tools.calls.empty());
 }
 
-TEST_CASE("a client that accepts only answers cannot listen") {
+TEST_CASE("a client that accepts only responses cannot listen") {
   Listening w;
   w.begin();
   bh_peer peer{};
@@ -217,7 +217,7 @@ TEST_CASE("a client that accepts only answers cannot listen") {
   CHECK(inside(w.got, {"result", "capabilities", "tools"}) == "{}");
 }
 
-TEST_CASE("a stopping gateway ends a listen with its result") {
+TEST_CASE("when the gateway shuts down, a listen request receives its result") {
   Listening w;
   w.begin();
   w.ask(listen("\"l\"", R"({"toolsListChanged":true})"));

@@ -1,4 +1,5 @@
-// A JSON-RPC message together with its scan, so it is scanned only once.
+// A JSON-RPC message together with the result of its scan, so that each message is scanned only
+// once.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace bulkhead {
 
-// Borrows the bytes and their scan, which are valid until the function that received the message
-// returns. A message that is needed for longer is parked.
+// Borrows a message and its scan. Both are valid until the function that received the Message
+// returns. To keep a message longer, use ParkedMessage.
 struct Message {
   std::string_view bytes;
   const mcp::Scan *scan = nullptr;
@@ -23,11 +24,11 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// The MCP headers of a message from a wire that has headers; see bh_incoming. Borrowed.
+// The MCP headers of a message, if its wire has headers; see bh_incoming. Borrowed.
 using WireHeaders = std::span<const bh_header>;
 
-// A copy of a message and its scan, for a waiting call or answer. Immutable; copies of the handle
-// share the data, so a thread of the pool can read it after its call has ended.
+// An immutable copy of a message and its scan, for a parked call or response. Copies of this object
+// share the data, so a pool thread can read the message after its call has finished.
 class ParkedMessage {
  public:
   ParkedMessage() = default;
@@ -36,9 +37,9 @@ class ParkedMessage {
 
   bool empty() const noexcept { return kept_ == nullptr; }
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
-  // Requires !empty(). The result is valid as long as any copy exists.
+  // Requires !empty(). The message is valid while any copy of this object exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // Returns the bytes, which also keep the scan alive.
+  // Returns the bytes. The returned pointer also keeps the scan alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

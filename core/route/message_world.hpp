@@ -1,5 +1,5 @@
-// Shared by the tests of messages other than calls: one server, two clients, and the parts that
-// connect them.
+// Test fixture for messages other than calls: one fake server, two clients, and the objects that
+// forward messages between them.
 #pragma once
 
 #include <memory>
@@ -62,7 +62,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     s.initialized = true;
     return s;
   }
-  // Creates a call from this client that the server has received.
+  // Creates a call of this client that has already been sent to the server.
   Call &call_of(Session &s, mcp::Method method = mcp::Method::tools_call) {
     Call &call = *calls.open();
     call.session = &s;
@@ -78,7 +78,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     deadlines.arm(call, 1000);
     return call;
   }
-  // Returns the messages of this kind that were sent to a client, newest last.
+  // Returns the messages of this kind that were sent to a client, from oldest to newest.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {

@@ -37,18 +37,18 @@ JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &me
   return event;
 }
 
-// Returns the stream of the call that the message belongs to, if there is one.
+// Returns the stream of the call that caused the message, or the general stream if `call` is null.
 ReplyTo reply_of(const Session &client, const Call *call) {
   return {client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
-// Returns true if the client has set a log level that admits this one.
+// Returns true if the client has set a log level and the level admits this message.
 bool wants(const Session &client, int level) {
   return client.log_level >= 0 && (level < 0 || level >= client.log_level);
 }
 
-// A client with a session that has set no level receives what the server chooses to send. A
-// sessionless request without a level gets no log messages.
+// If a client with a session has not set a log level, it receives all log messages. A sessionless
+// request without a log level receives none.
 bool admits(const Session &client, int level) {
   return wants(client, level) || (client.log_level < 0 && !client.is_sessionless());
 }
@@ -82,7 +82,7 @@ void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &mess
 }
 
 void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &message) {
-  // The recipients are collected first, because a client may do anything while it is notified.
+  // The recipients are collected first, because a notified client may open or close sessions.
   std::vector<bh_session> clients;
   for (const View *view : lane.views) {
     for (const Session *client : view->clients) {
@@ -114,7 +114,7 @@ void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Call *c
     if (client == nullptr) return;
     JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
     if (call != nullptr) {
-      // Progress of a call that has ended is dropped, but a log line is not.
+      // After the call has finished, its progress is dropped, but its log messages are forwarded.
       if (event.method == mcp::Method::notifications_progress) event.call = call->id;
       if (call->method == mcp::Method::tools_call) event.tool = call->name;
     }

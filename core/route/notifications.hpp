@@ -1,5 +1,5 @@
 // Forwards notifications between servers and clients. If the policy evaluates notifications, each
-// of them waits for its own decision.
+// one is parked until it has been evaluated.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -30,17 +30,19 @@ class Notifications {
   };
   explicit Notifications(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- from servers; `hint` is the exchange of the stream, or 0 if unknown ----
+  // ---- from servers; `hint` is the exchange of the message's stream, or 0 if unknown ----
   void progress(Lane &lane, const Message &message);
-  // Sends a log line to the client whose call it belongs to, if the client's log level admits it. A
-  // line that belongs to no call is sent to all clients that have set a level.
+  // Sends a log message to the client for which the server is working, if the client's log level
+  // admits it. If this client is unknown, sends the message to all clients that have set a suitable
+  // log level.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
-  // Sends any other notification (elicitation/complete, unknown ones) to the client for which the
-  // lane works; not to a sessionless request, whose revision has none of them.
+  // Sends any other notification (elicitation/complete or an unknown one) to the client for which
+  // the server is working. Sessionless requests do not receive these notifications, which do not
+  // exist in their protocol revision.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
-  // Sends the parts to a client. `message` is the notification as the server sent it. `call` is the
-  // call that it belongs to, or null if there is none or it is unknown.
+  // Sends `parts` to a client. `message` is the original notification from the server. `call` is
+  // the call that caused it, or null if there is none or it is unknown.
   void to_client(const ReplyTo &to, const Lane &lane, const Call *call, const Message &message,
                  const bh_str *parts, std::uint32_t count);
   void to_server(Lane &lane, const Session &session, const Message &message, const bh_str *parts,

@@ -1,4 +1,4 @@
-// Tests notifications between servers and clients.
+// Tests the forwarding of notifications between servers and clients.
 #include "route/notifications.hpp"
 
 #include <catch2/catch.hpp>
@@ -27,11 +27,11 @@ struct World : MessageWorld {
 
 }  // namespace
 
-TEST_CASE("progress reaches the client of its call under the client's token") {
+TEST_CASE("progress reaches the client of its call with the client's token") {
   World w;
   Call &call = w.call_of(w.first);
   const std::string number = std::to_string(call.exchange->id);
-  w.progress(number);  // the client has not requested progress
+  w.progress(number);  // dropped: the client has not requested progress
   CHECK(w.events(w.first) == 0);
   call.request.progress_token = "\"mine\"";
   w.progress(number);
@@ -44,11 +44,11 @@ TEST_CASE("progress reaches the client of its call under the client's token") {
   CHECK(w.counters.dropped_events == 3);
 }
 
-TEST_CASE("a log line is sent to the client of its call, depending on the client's level") {
+TEST_CASE("a log message is sent to the client of its call, depending on the client's log level") {
   World w;
   Call &call = w.call_of(w.first);
   w.log_line("debug");
-  CHECK(w.events(w.first) == 1);  // the client has set no level
+  CHECK(w.events(w.first) == 1);  // the client has not set a log level
   w.first.log_level = parse_log_level("warning");
   w.log_line("info");
   CHECK(w.events(w.first) == 1);
@@ -56,7 +56,7 @@ TEST_CASE("a log line is sent to the client of its call, depending on the client
   CHECK(w.events(w.first) == 2);
 }
 
-TEST_CASE("a log line without a session is sent to the clients that have set a level") {
+TEST_CASE("a log message without a known client is sent to the clients that have set a level") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};
@@ -69,7 +69,8 @@ TEST_CASE("a log line without a session is sent to the clients that have set a l
   CHECK(w.counters.dropped_events == 1);
 }
 
-TEST_CASE("a client that ends while a line is sent to several clients receives no more") {
+TEST_CASE(
+    "a client that disconnects while a log message is sent to several clients receives nothing") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};
@@ -80,7 +81,7 @@ TEST_CASE("a client that ends while a line is sent to several clients receives n
   CHECK(w.client.sent.size() == 1);
 }
 
-TEST_CASE("an unknown notification reaches the only client for which the lane works") {
+TEST_CASE("an unknown notification reaches the only client for which the server is working") {
   World w;
   const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/other","params":{}})");
   w.notifications.other(w.lane, 0, m.get());
@@ -88,11 +89,11 @@ TEST_CASE("an unknown notification reaches the only client for which the lane wo
   w.call_of(w.second);
   w.notifications.other(w.lane, 0, m.get());
   CHECK(w.sent_to(w.second, BH_OUT_EVENT) == std::vector<std::string>{m.text});
-  w.notifications.other(w.lane, 12345, m.get());  // belongs to a call that has ended
+  w.notifications.other(w.lane, 12345, m.get());  // dropped: it belongs to a finished call
   CHECK(w.events(w.second) == 1);
 }
 
-TEST_CASE("a policy that judges notifications evaluates each before it is forwarded") {
+TEST_CASE("a policy that evaluates notifications evaluates each one before it is forwarded") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_NOTIFICATIONS;
   w.policy.decides = BH_PENDING;

@@ -1,7 +1,7 @@
-// A table of numbered objects with deadlines. A number contains the generation of its slot, so the
-// number of an ended object is rejected even after its slot is reused. Numbers stay below 2^53
-// because they leave the process as JSON numbers. Slots are reused with the capacity of their
-// strings, so open() and close() allocate nothing in steady state.
+// A table of numbered objects with deadlines. Each number contains a generation that changes when
+// the slot is reused, so the number of a closed object is never valid again. Numbers are smaller
+// than 2^53 because they are sent as JSON numbers. Reused slots keep the capacity of their strings,
+// so open() and close() allocate no memory in steady state.
 //
 // Used on the reactor thread.
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace bulkhead {
 
-// The table's part of an object.
+// The base class of objects in the table. Its members are managed by the table.
 template <class T>
 class Numbered {
  public:
-  std::uint64_t id = 0;  // 0 if it has ended
+  std::uint64_t id = 0;  // 0 if closed
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
-  std::uint64_t timeout_ms = 0;     // of the most recently armed deadline
+  std::uint64_t timeout_ms = 0;     // timeout of the most recently armed deadline
   std::uint64_t deadline_tick = 0;  // 0 if not armed
   T *wheel_prev = nullptr, *wheel_next = nullptr;
 
@@ -31,7 +31,7 @@ class Numbered {
   Numbered() = default;
 };
 
-// T derives from Numbered<T> and has a clear() function that resets its own members.
+// T must derive from Numbered<T> and have a function clear() that resets its own members.
 template <class T>
 class NumberedTable {
  public:
@@ -48,20 +48,20 @@ class NumberedTable {
     ++size_;
     return object;
   }
-  // Returns null if no object has this number or the object has ended.
+  // Returns null if no open object has this number.
   T *get(std::uint64_t id) noexcept {
     const std::uint64_t index = id & (max_size - 1);
     if (id == 0 || index >= slots_.size()) return nullptr;
     T &object = slots_[index];
     return object.id == id ? &object : nullptr;
   }
-  // Disarms the object and frees its slot. The caller must already have removed it from all lists.
+  // Disarms the object and frees its slot. The caller must first remove the object from all lists.
   void close(T &object) {
     retire(object);
     recycle(object);
   }
-  // The two steps of close(): retire() invalidates the object's number but keeps its members;
-  // recycle() frees its slot.
+  // retire() and recycle() are the two halves of close(). retire() invalidates the object's number
+  // but keeps its members. recycle() frees the slot.
   void retire(T &object) {
     disarm(object);
     object.id = 0;
@@ -80,14 +80,15 @@ class NumberedTable {
     }
   }
 
-  // Replaces the deadline. The time-out is counted from now_ns, the start of the reactor's turn.
-  // The deadline is reported at most two ticks late, and never early.
+  // Replaces the deadline. `now_ns` is the time at which the current reactor turn started. The
+  // object is reported after the timeout, at most two ticks late and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;
     const std::uint64_t ticks = (timeout_ms + tick_ms - 1) / tick_ms;
     object.timeout_ms = timeout_ms;
-    object.deadline_tick = now_ns / ns_per_tick + ticks + 1;  // the current tick has partly passed
+    // Round up: part of the current tick has already passed.
+    object.deadline_tick = now_ns / ns_per_tick + ticks + 1;
     T *&head = wheel_[object.deadline_tick % wheel_slots];
     object.wheel_prev = nullptr;
     object.wheel_next = head;
@@ -107,11 +108,11 @@ class NumberedTable {
   }
   bool any_armed() const noexcept { return armed_ != 0; }
 
-  // Advances the wheel to the current time. Disarms the objects that are due and appends their
-  // numbers to *due.
+  // Advances the timer wheel to now_ns. Disarms each object whose deadline has expired and appends
+  // its number to *due.
   void expire(std::uint64_t now_ns, std::vector<std::uint64_t> *due) {
     const std::uint64_t now_tick = now_ns / ns_per_tick;
-    // After a long sleep, each slot is visited once, not once per missed tick.
+    // After a long sleep, visit each wheel slot once instead of once per missed tick.
     const std::uint64_t first =
         std::max(last_tick_ + 1, now_tick >= wheel_slots ? now_tick - wheel_slots + 1 : 0);
     for (std::uint64_t tick = first; tick <= now_tick; ++tick) {
@@ -153,7 +154,7 @@ class NumberedTable {
   std::vector<T *> wheel_ = std::vector<T *>(wheel_slots);
 };
 
-// A doubly linked list that links its elements through two of their members. It does not own the
+// An intrusive doubly linked list whose links are two members of each element. Does not own the
 // elements.
 template <class T, T *T::*Prev, T *T::*Next>
 struct IntrusiveList {

@@ -21,7 +21,8 @@ std::uint64_t Opening::other_than(std::uint64_t exchange) const noexcept {
   return 0;
 }
 
-// The error of initialize is the one that concerns the server's work, unless it is not sent.
+// If both requests were sent, reports the error of initialize because it describes the server's
+// problem better.
 Error Opening::error() const {
   const Attempt &last = attempts_[sent_ - 1];
   if (sent_ == 1) return last.error;

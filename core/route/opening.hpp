@@ -1,8 +1,8 @@
-// The opening of one connection: the first request, and a second one of the other protocol
-// generation if the server refuses the first or is silent. The first valid answer decides. This
-// class only decides; the lane sends.
+// Decides how to open one connection to a server. The lane sends a first request and, if the server
+// rejects it or does not respond, a second request of the other protocol generation. The first
+// valid response determines the generation. This class only decides; the lane sends the requests.
 //
-// Used on the I/O thread. Owned by the lane.
+// Used on the reactor thread. Owned by the lane.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ namespace bulkhead {
 
 class Opening {
  public:
-  // A server that does not answer server/discover gets initialize after this time.
+  // If the server does not respond to server/discover within this time, initialize is sent.
   static constexpr std::uint64_t silence_ms = 1'000;
 
-  // What the lane does next: nothing, send the request of edge(), or give up with error().
+  // The lane's next step: wait, send the request of edge(), or report error().
   enum class Step : std::uint8_t { wait, send, fail };
 
-  // `second` is null if there is only one edge to try.
+  // `second` is null if there is no alternative to `first`.
   void begin(const ServerEdge &first, const ServerEdge *second) noexcept {
     attempts_ = {};
     attempts_[0].edge = &first;
@@ -31,37 +31,39 @@ class Opening {
     certain_ = true;
   }
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
-  // The request of edge() is about to be sent as this exchange.
+  // Called before the request of edge() is sent as this exchange.
   void sending(std::uint64_t exchange) noexcept { attempts_[sent_++].exchange = exchange; }
 
-  // Returns true if a server that ends now may have ended because of server/discover.
+  // Returns true if server/discover was sent as a probe. A server that does not know this method
+  // may exit.
   bool probing() const noexcept { return sent_ != 0 && second() && attempts_[0].edge->stateless(); }
-  // Returns true if silence_ms of silence must be followed by silent().
+  // Returns true if the lane must call silent() after silence_ms without a response.
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }
   Step silent() noexcept { return watches_silence() ? Step::send : Step::wait; }
 
-  // How much a failed request says about the server's generation.
+  // What a failed request shows about the server's generation.
   enum class Refusal : std::uint8_t {
-    no_generation,  // the server does not have the method, or not this revision
-    unclear,        // another failure: the other generation is tried, and nothing is concluded
-    connection      // authentication, unavailability, a time-out: the other one would fail as well
+    no_generation,  // the server supports neither the method nor this revision
+    unclear,  // any other failure: the other request is tried, but the result is not remembered
+    // Authentication error, unavailable server or timeout: the other request would fail, too.
+    connection
   };
   Step refused(std::uint64_t exchange, Error error, Refusal why);
 
   const ServerEdge &edge_of(std::uint64_t exchange) const noexcept {
     return *attempts_[attempts_[1].exchange == exchange ? 1 : 0].edge;
   }
-  // The exchange of the other request, if it was sent and has not ended; 0 otherwise.
+  // Returns the exchange of the other request, or 0 if there is no other pending request.
   std::uint64_t other_than(std::uint64_t exchange) const noexcept;
-  // Returns true if the accepted generation can be remembered.
+  // Returns true if the generation can be stored for later connections.
   bool certain() const noexcept { return certain_; }
-  // After Step::fail.
+  // Returns the error to report after Step::fail.
   Error error() const;
 
  private:
   struct Attempt {
     const ServerEdge *edge = nullptr;
-    std::uint64_t exchange = 0;  // 0: not sent
+    std::uint64_t exchange = 0;  // 0 if not sent
     bool ended = false;
     Error error{};
   };

@@ -1,5 +1,5 @@
-// The choice of a server's protocol generation: the order of opening requests, and what is
-// remembered.
+// Tests how a connection to a server is opened: the order of the opening requests, and the stored
+// protocol generation.
 #include "route/opening.hpp"
 
 #include <catch2/catch.hpp>
@@ -36,20 +36,20 @@ ServerDef with_list(const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("a server that refuses server/discover gets initialize, and only once") {
+TEST_CASE("a server that refuses server/discover gets initialize, but only once") {
   Started opening;
   CHECK(&opening.edge_of(1) == &stateless);
   REQUIRE(opening.refused(1, failed("no discover"), Refusal::no_generation) == Step::send);
   CHECK(&opening.edge() == &session);
   opening.sending(2);
   CHECK(&opening.edge_of(2) == &session);
-  CHECK(opening.other_than(2) == 0);  // the first one has ended
+  CHECK(opening.other_than(2) == 0);  // the first request has already failed
   CHECK(opening.certain());
   CHECK(opening.refused(2, failed("no initialize"), Refusal::no_generation) == Step::fail);
   CHECK(opening.error().text == "no initialize");
 }
 
-TEST_CASE("a silent server gets initialize as well, and either answer decides") {
+TEST_CASE("a silent server also gets initialize, and the first response decides") {
   Started opening;
   CHECK(opening.watches_silence());
   REQUIRE(opening.silent() == Step::send);
@@ -58,7 +58,7 @@ TEST_CASE("a silent server gets initialize as well, and either answer decides") 
   CHECK(opening.silent() == Step::wait);
   CHECK(opening.other_than(1) == 2);
   CHECK(opening.other_than(2) == 1);
-  SECTION("the refusal of one leaves the other one open") {
+  SECTION("if one request is refused, the other one stays open") {
     CHECK(opening.refused(2, failed("no initialize"), Refusal::no_generation) == Step::wait);
     CHECK(opening.other_than(2) == 1);
     CHECK(opening.refused(1, failed("too late"), Refusal::connection) == Step::fail);
@@ -66,10 +66,9 @@ TEST_CASE("a silent server gets initialize as well, and either answer decides") 
   }
 }
 
-TEST_CASE(
-    "a server that was opened with initialize before is asked for the other one on an error") {
+TEST_CASE("if a server with a session-based verdict refuses initialize, server/discover is tried") {
   Started opening(session, &stateless);
-  CHECK_FALSE(opening.watches_silence());  // slow, not silent
+  CHECK_FALSE(opening.watches_silence());  // initialize is given more time
   CHECK_FALSE(opening.probing());
   REQUIRE(opening.refused(1, failed("no initialize"), Refusal::no_generation) == Step::send);
   CHECK(&opening.edge() == &stateless);
@@ -78,7 +77,8 @@ TEST_CASE(
   CHECK(opening.error().text == "no initialize");
 }
 
-TEST_CASE("what concerns the connection ends the opening, and what is unclear is not remembered") {
+TEST_CASE(
+    "a connection error fails the opening, and after an unclear error nothing is remembered") {
   Started denied;
   CHECK(denied.refused(1, failed("HTTP 401"), Refusal::connection) == Step::fail);
   CHECK(denied.error().text == "HTTP 401");
@@ -91,7 +91,9 @@ TEST_CASE("what concerns the connection ends the opening, and what is unclear is
   CHECK(pinned.refused(1, failed("no discover"), Refusal::no_generation) == Step::fail);
 }
 
-TEST_CASE("without a verdict the generation with sessions comes first, with one the verdict") {
+TEST_CASE(
+    "without a verdict, the session-based generation is tried first; otherwise, the generation of "
+    "the verdict") {
   ProtocolChoice choice{ServerDef{}};
   CHECK(&choice.first(now) == &session);
   CHECK(choice.second(now) == &stateless);
@@ -100,8 +102,8 @@ TEST_CASE("without a verdict the generation with sessions comes first, with one 
   CHECK(choice.second(now) == &session);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &stateless);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
-  CHECK(&choice.first(now - 1) == &session);  // the clock was changed
-  // It was used, which does not make it newer.
+  CHECK(&choice.first(now - 1) == &session);  // the clock was set back
+  // Using a verdict does not extend its lifetime.
   choice.decided(stateless, "2026-07-28", now + 1000);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
   choice.decided(session, "2025-06-18", now + 1000);
@@ -109,8 +111,7 @@ TEST_CASE("without a verdict the generation with sessions comes first, with one 
   CHECK(choice.stamped("{}").find("2025-06-18") != std::string::npos);
 }
 
-TEST_CASE(
-    "a server that ends on server/discover gets initialize from then on, and once a new start") {
+TEST_CASE("if a server exits on server/discover, all later connections start with initialize") {
   ProtocolChoice choice{ServerDef{}};
   CHECK(choice.ended_on_probe());
   CHECK(&choice.first(now) == &session);
@@ -119,10 +120,10 @@ TEST_CASE(
   CHECK(&choice.first(now) == &session);
 }
 
-TEST_CASE("a verdict is stored with a list and read from it, byte for byte beside the list") {
+TEST_CASE("a verdict is stored with a list and read back, and the list is unchanged") {
   ProtocolChoice choice{ServerDef{}};
   const std::string list = R"({"capabilities":{},"instructions":"x","tools":[]})";
-  CHECK(choice.stamped(list) == list);  // nothing is known yet
+  CHECK(choice.stamped(list) == list);  // there is no verdict yet
   choice.decided(session, "2025-06-18", now);
   const std::string stored = choice.stamped(list);
   CHECK(mcp::valid_json(stored));
@@ -131,7 +132,7 @@ TEST_CASE("a verdict is stored with a list and read from it, byte for byte besid
   CHECK(&ProtocolChoice(with_list(stored)).first(now + 5) == &session);
   CHECK(mcp::valid_json(choice.stamped("")));
   CHECK(&ProtocolChoice(with_list(choice.stamped(""))).first(now) == &session);
-  // The newest of several lists counts.
+  // If there are several lists, the newest verdict counts.
   ServerDef two = with_list(stored);
   ProtocolChoice later{ServerDef{}};
   later.decided(stateless, "2026-07-28", now + 10);
@@ -155,7 +156,7 @@ TEST_CASE("a stored text that is not a verdict is ignored") {
   }
 }
 
-TEST_CASE("the profile's revision overrides everything") {
+TEST_CASE("the revision in the profile overrides the verdict") {
   ServerDef def = with_list(R"({"protocol":"2025-06-18","decided":1790000000,"x":1})");
   def.protocol = ProtocolPin::v2026_07_28;
   ProtocolChoice newest(def);
@@ -172,7 +173,7 @@ TEST_CASE("the profile's revision overrides everything") {
   CHECK(ProtocolChoice(sse).second(now) == nullptr);
 }
 
-TEST_CASE("the members of each request of the stateless generation") {
+TEST_CASE("the stateless edge provides the members of each request") {
   const std::string meta =
       "{" + stateless.request_meta(cap::roots | cap::roots_changed | cap::sampling, 4) + "}";
   REQUIRE(mcp::valid_json(meta));
@@ -188,7 +189,7 @@ TEST_CASE("the members of each request of the stateless generation") {
                     "io.modelcontextprotocol/clientCapabilities") == "{}");
 }
 
-TEST_CASE("the result of server/discover") {
+TEST_CASE("the result of server/discover is parsed") {
   const auto opened = stateless.opened(
       R"({"resultType":"complete","supportedVersions":["2025-11-25","2026-07-28"],)"
       R"("capabilities":{"tools":{},"resources":{"subscribe":true}},"instructions":"use it"})");

@@ -1,7 +1,8 @@
-// The check of Mcp-Param-* headers of a call against its arguments. The call is made with the
-// arguments of the body; a client whose headers differ must not be misunderstood by intermediaries.
+// Checks the Mcp-Param-* headers of a tools/call against its arguments. The gateway uses the
+// arguments in the body. Intermediaries may act on the headers, so a mismatch between headers and
+// body must be rejected.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <optional>
@@ -12,9 +13,9 @@
 
 namespace bulkhead {
 
-// Compares the headers of a tools/call with the arguments that the listed definition of its tool
-// annotates. Returns nullopt if they match, or if the tool has no valid annotations. The schema of
-// an annotated tool is read for each call.
+// Compares the headers with the arguments that the tool's listed definition maps to headers.
+// Returns nullopt if they match or if the definition has no valid header annotations. The input
+// schema of an annotated tool is parsed for each call.
 std::optional<mcp::HeaderFault> check_param_headers(const Message &request, const Target &target,
                                                     const WireHeaders &headers);
 

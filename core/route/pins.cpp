@@ -8,14 +8,15 @@
 namespace bulkhead {
 namespace {
 
-// Returns the hash of the definition without the tool's name.
+// Returns the hash of the definition without the tool's name, so that renamed tools can be
+// recognized.
 std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
   std::string text(tools.bytes, item.raw.begin, item.key.begin - item.raw.begin);
   text.append(tools.bytes, item.key.end, item.raw.end - item.key.end);
   return to_hex(definition_hash(text));
 }
 
-// Returns the definition of the item, or an empty string if it is too long to be stored.
+// Returns the definition, or an empty string if it is too long to be stored.
 std::string definition_of(const ItemList &tools, const ItemList::Item &item) {
   const std::string_view raw = item.raw.in(tools.bytes);
   return raw.size() > max_pin_definition_bytes ? std::string() : std::string(raw);
@@ -23,15 +24,15 @@ std::string definition_of(const ItemList &tools, const ItemList::Item &item) {
 
 }  // namespace
 
-// One server's list during the comparison.
+// Compares one server's list with the pins.
 struct Pins::Listed {
   const ItemList &tools;
   const PinRules &rules;
-  bool first;                                // whether no tool of this server was approved before
-  std::set<std::string, std::less<>> names;  // of the tools that it lists
+  bool first;                                // no tool of this server has been approved before
+  std::set<std::string, std::less<>> names;  // all names in the list
 
-  // Returns the approved tool from which this tool was renamed, provided that tool is no longer
-  // listed.
+  // Returns the name of an approved tool that has the same definition but is no longer listed. This
+  // tool was probably renamed. Returns an empty string if there is no such tool.
   std::string former_name(const Tools &known, std::string_view shape) const {
     for (const auto &[name, pin] : known) {
       if (pin.shape == shape && !names.contains(name)) return name;
@@ -39,11 +40,11 @@ struct Pins::Listed {
     return {};
   }
 
-  // Returns true if the pin has changed.
+  // Updates the pin. Returns true if the pin has changed.
   bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
     const std::string hash = to_hex(item.hash);
     if (hash == pin->seen) return false;
-    if (hash == pin->hash) {  // the approved definition is listed again
+    if (hash == pin->hash) {  // the server lists the approved definition again
       const bool other = !pin->seen.empty();
       pin->seen.clear();
       pin->seen_shape.clear();
@@ -83,7 +84,8 @@ std::vector<ToolPin> Pins::all() const {
   return out;
 }
 
-// Returns null if there is no space for the pin.
+// Returns the pin of the tool, or a new pin. Returns null if the limit on pins is reached or the
+// name is too long.
 ToolPin *Pins::pin_of(Tools &tools, const std::string &server, const std::string &tool) {
   const auto at = tools.find(tool);
   if (at != tools.end()) return &at->second;

@@ -1,8 +1,8 @@
-// Compares tool definitions with the approved definitions.
+// Compares the tool definitions that servers list with the approved definitions (pins).
 //
-// The first list of an unknown server is approved. After that, a changed definition, a renamed tool
-// and (unless the profile accepts it) a new tool are not approved. Limit: most_pins; additional
-// tools are not approved.
+// The first list of an unknown server is approved automatically. After that, changed definitions
+// and renamed tools are not approved. A new tool is approved only if the profile accepts new tools.
+// Limit: most_pins; tools beyond it are not approved.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -30,10 +30,11 @@ class Pins {
   bool active() const noexcept { return rules_.mode != PinRules::Mode::off; }
   bool enforces() const noexcept { return rules_.mode == PinRules::Mode::enforce; }
 
-  // Compares a server's complete tool list with the pins and returns new and changed definitions.
+  // Compares a server's complete tool list with the pins and updates the pins. Returns the new and
+  // changed definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // Compares a tool's definition with its approved definition. Returns BH_PIN_... .
+  // Compares the hash of a tool's definition with the approved hash. Returns a BH_PIN_... value.
   std::uint32_t state(std::string_view server, std::string_view tool,
                       const DefinitionHash &hash) const;
 

@@ -1,4 +1,4 @@
-// Tests comparing servers' lists with the approved definitions.
+// Tests the comparison of listed tool definitions with the approved ones.
 #include "route/pins.hpp"
 
 #include <catch2/catch.hpp>
@@ -51,10 +51,11 @@ TEST_CASE("the first list of a server is approved, and an unchanged list is not 
   CHECK(news[0].definition == tool("a", "reads"));
   CHECK(pins.listed("s", list).empty());
   CHECK(state(pins, list, 0, "a") == BH_PIN_SAME);
-  CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);  // the definition of another tool
+  // Compared with the definition of another tool.
+  CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);
   CHECK(pins.state("other", "a", list.items[0].hash) == BH_PIN_UNKNOWN);
 
-  Pins next;  // the next process
+  Pins next;  // the pins of the next process
   next.use(rules(PinRules::Mode::enforce), pins_in(news));
   CHECK(next.listed("s", list).empty());
   CHECK(state(next, list, 0, "a") == BH_PIN_SAME);
@@ -128,7 +129,7 @@ TEST_CASE(
   CHECK(pins.listed("s", list).empty());
 }
 
-TEST_CASE("news has the definition as the server sent it, unless it is too long") {
+TEST_CASE("reported definitions have the server's original bytes, unless they are too long") {
   Pins pins;
   pins.use(rules(PinRules::Mode::watch), {});
   const std::string usual = tool("a", "reads"), empty = tool("b", "");

@@ -33,7 +33,8 @@ void ToolsLane::start() {
   reason_.clear();
   for (const ItemKind kind : all_item_kinds) {
     const bh_status status = load(kind);
-    if (status == BH_PENDING) return host_.lane_changed(*this);  // list_changed() follows
+    // The plugin calls list_changed() later.
+    if (status == BH_PENDING) return host_.lane_changed(*this);
     ok = status == BH_OK && ok;
   }
   state_ = ok ? LaneState::ready : LaneState::waiting;
@@ -53,7 +54,8 @@ void ToolsLane::read_features() {
   if (!server_caps_.subscribe) end_watches();
 }
 
-// If the plugin does not support subscriptions after a restart, ends its watches.
+// Removes all watches. Called if the plugin does not support subscriptions, for example after a
+// restart.
 void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
@@ -64,7 +66,7 @@ void ToolsLane::end_watches() {
 }
 
 void ToolsLane::began() {
-  if (state_ != LaneState::ready) return;  // start() follows
+  if (state_ != LaneState::ready) return;  // start() will read the features
   read_features();
   host_.lane_ready(*this);
 }
@@ -107,7 +109,7 @@ void ToolsLane::list_changed(ItemKind kind) {
   const bh_status status = load(kind);
   if (status == BH_PENDING) return;
   if (status != BH_OK) {
-    // As with servers behind connectors, the previous list is kept.
+    // The lane keeps its previous list, like the lanes of servers behind connectors.
     host_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
     return host_.lane_changed(*this);
   }
@@ -148,7 +150,7 @@ void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
   host_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
-// The exchange may end during this call.
+// The exchange may be closed during this function.
 bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
                            bh_error *error) {
   const std::string name = e.call != nullptr ? e.call->name : e.name;
@@ -164,15 +166,14 @@ bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
   return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
 }
 
-// Used only for subscriptions, which are the only requests sent to a plugin on behalf of several
-// clients.
+// Used only for subscriptions: no other request is sent to a plugin on behalf of several clients.
 void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready || !server_caps_.subscribe) return;
   Exchange *e = host_.exchanges().open();
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
-  // Hundreds may be sent at once, which would exhaust the limit for clients' calls.
+  // Hundreds of these requests may be sent together and must not use up the limit on calls.
   e->takes_place = false;
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));

@@ -1,5 +1,5 @@
-// A lane to a tools plugin. Calls are passed directly to the plugin's functions, without framing or
-// queueing.
+// The lane of a tools plugin. Calls the functions of the plugin directly, without serialization or
+// a queue.
 //
 // Owner: the Upstream. Runs on the reactor thread.
 #pragma once
@@ -24,12 +24,12 @@ class ToolsLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
 
   void list_changed(ItemKind kind);
-  // Called when the plugin has started in another process.
+  // Called when the plugin has been started in a new process.
   void began();
 
  private:
-  // Loads a list. If it returns BH_PENDING, list_changed() will be called. After other errors,
-  // reason_ contains the cause and the previous list is kept.
+  // Loads one list from the plugin. If the plugin returns BH_PENDING, it will call list_changed()
+  // later. On any other error, sets reason_ and keeps the previous list.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

@@ -1,4 +1,4 @@
-// Tests a lane to a tools plugin, without the rest of the route.
+// Tests the lane of a tools plugin without a Router.
 #include "route/place_lane.hpp"
 
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("an invalid list is not shown, and calls fail with its error") {
   CHECK(w.plugin.calls.empty());
 }
 
-TEST_CASE("a list that cannot be read again is kept") {
+TEST_CASE("if a list cannot be read again, the old list is kept") {
   World w;
   w.lane->start();
   w.plugin.listing = BH_E_UNAVAILABLE;
@@ -120,12 +120,12 @@ TEST_CASE("a call may be refused at the limit, be refused by the plugin, or comp
     CHECK(w.refusals[0].code == BH_E_INVALID);
     CHECK(w.lane->in_flight == 0);
   }
-  SECTION("done") {
+  SECTION("completed immediately") {
     w.plugin.begins = BH_OK;
     w.call();
     CHECK(w.to_complete.size() == 1);
   }
-  SECTION("the call ends inside of its beginning") {
+  SECTION("the call finishes inside call_begin()") {
     w.plugin.inside = [&] { w.drop(*w.table.get(w.plugin.ids[0])); };
     w.call();
     CHECK(w.lane->in_flight == 0);
@@ -151,7 +151,7 @@ TEST_CASE("subscriptions are sent only to a plugin that supports them, and do no
   CHECK(w.table.size() == 0);
 }
 
-TEST_CASE("watches end if a restarted plugin does not support subscriptions") {
+TEST_CASE("watches are removed if a restarted plugin does not support subscriptions") {
   World w;
   w.plugin.features = BH_TOOLS_SUBSCRIBE;
   w.lane->start();

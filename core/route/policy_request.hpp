@@ -1,4 +1,4 @@
-// Fills in the part of a policy request that identifies the client.
+// Creates policy requests.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace bulkhead {
 
-// The result borrows the session's strings.
+// Returns a request that contains only the fields about the client. The strings are borrowed from
+// the session.
 inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
   bh_policy_request request{};
   request.size = sizeof request;

@@ -15,7 +15,7 @@ const ServerEdge *pinned_edge(const ServerDef &def) {
   if (def.protocol != ProtocolPin::automatic) {
     return &session_server_edge(*find_revision(to_string(def.protocol)));
   }
-  // HTTP+SSE, the transport of 2024-11-05, has no other generation.
+  // HTTP+SSE is the transport of 2024-11-05, so it implies the session-based generation.
   return def.type == "sse" ? &session_server_edge() : nullptr;
 }
 
@@ -26,7 +26,7 @@ ProtocolChoice::ProtocolChoice(const ServerDef &definition) : pinned_(pinned_edg
   for (const KeptList &list : definition.kept.lists) read(list.text);
 }
 
-// The text is not trusted; it may not even be JSON.
+// Parses the verdict. The text is untrusted and might not even be JSON.
 void ProtocolChoice::read(std::string_view list) {
   if (!list.starts_with(text_before)) return;
   list.remove_prefix(text_before.size());
@@ -42,15 +42,15 @@ void ProtocolChoice::read(std::string_view list) {
   decided_s_ = at;
 }
 
-// A verdict from the future means that the clock was changed.
+// A verdict from the future is invalid: the clock has been changed.
 bool ProtocolChoice::valid(std::uint64_t now_s) const noexcept {
   return !revision_.empty() && decided_s_ <= now_s && now_s - decided_s_ < lifetime_s;
 }
 
 const ServerEdge &ProtocolChoice::first(std::uint64_t now_s) const noexcept {
   if (pinned_ != nullptr) return *pinned_;
-  // A server that supports both generations is used with a session: input_required results are not
-  // translated into server-initiated requests yet.
+  // If a server supports both generations, the session-based generation is preferred, because
+  // input_required results are not yet translated into server-initiated requests.
   if (valid(now_s) && revision_ == StatelessServerEdge::revision) return stateless_server_edge();
   return session_server_edge();
 }
@@ -61,7 +61,8 @@ const ServerEdge *ProtocolChoice::second(std::uint64_t now_s) const noexcept {
   return &stateless_server_edge();
 }
 
-// A verdict that was used is not renewed: the server must be asked again some time.
+// A valid verdict keeps its time even if it is confirmed, so that it eventually expires and the
+// server is probed again.
 void ProtocolChoice::decided(const ServerEdge &edge, std::string_view revision,
                              std::uint64_t now_s) {
   if (pinned_ != nullptr) return;

@@ -1,8 +1,9 @@
-// The protocol generation that the connections of one server are opened with: the one that the
-// profile names, or the one that earlier connections have found (the verdict). A verdict is stored
-// with the server's lists, so that it outlives the gateway, and is forgotten after lifetime_s.
+// Chooses the protocol generation with which to open connections to one server. If the profile
+// names a revision, its generation is used. Otherwise, the choice depends on the "verdict", which
+// is the generation that an earlier connection has detected. The verdict expires after lifetime_s.
+// It is stored together with the server's lists, so it survives a restart of the gateway.
 //
-// Times are seconds since 1970. Used on the I/O thread. Owned by the Upstream.
+// Times are seconds since 1970. Used on the reactor thread. Owned by the Upstream.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +19,25 @@ class ProtocolChoice {
  public:
   static constexpr std::uint64_t lifetime_s = 24 * 3600;
 
-  // Reads the verdict of the definition's stored lists, if there is one.
+  // Reads the verdict from the stored lists of the definition, if there is one.
   explicit ProtocolChoice(const ServerDef &definition);
 
-  // The edge that a new connection tries first.
+  // Returns the edge with which a new connection starts.
   const ServerEdge &first(std::uint64_t now_s) const noexcept;
-  // The edge that it tries next if the server does not accept the first one; null if the profile
-  // names the revision.
+  // Returns the edge to try if the server does not accept first(), or null if the profile names the
+  // revision.
   const ServerEdge *second(std::uint64_t now_s) const noexcept;
 
-  // The server has accepted this edge's opening request with this revision.
+  // Stores the verdict. Called when the server has accepted the opening request of this edge with
+  // this revision.
   void decided(const ServerEdge &edge, std::string_view revision, std::uint64_t now_s);
-  // The server has ended while it was asked for its revision: the next connection begins with
-  // initialize. Returns false if that is known already, so it is not the reason.
+  // Called when the server has exited in response to server/discover. The next connection then
+  // starts with initialize. Returns false if connections already start with initialize, because
+  // then server/discover cannot be the reason.
   bool ended_on_probe() noexcept;
 
-  // Adds the verdict to the text of a list (kept_list.hpp); a text that was too long to be stored
-  // becomes the verdict alone.
+  // Returns the list text (see kept_list.hpp) with the verdict added. An empty text, which stands
+  // for a list that is too long to store, becomes an object that contains only the verdict.
   std::string stamped(std::string list) const;
 
  private:
@@ -42,7 +45,7 @@ class ProtocolChoice {
   bool valid(std::uint64_t now_s) const noexcept;
 
   const ServerEdge *pinned_ = nullptr;
-  std::string revision_;  // of the verdict; empty if there is none
+  std::string revision_;  // revision of the verdict; empty if there is none
   std::uint64_t decided_s_ = 0;
   bool ends_on_probe_ = false;
 };

@@ -10,7 +10,7 @@ void RecentIds::add_key(std::uint64_t key, std::uint64_t now_ns) {
   if (max_ == 0) return;
   while (order_.size() >= max_) {
     const auto &[oldest, since] = order_.front();
-    // If the id has been added again since then, its later entry counts.
+    // If the id has been added again, it must stay in the set until its newer entry is removed.
     if (const auto at = since_.find(oldest); at != since_.end() && at->second == since) {
       since_.erase(at);
     }

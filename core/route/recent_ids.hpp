@@ -1,8 +1,8 @@
-// Ids of sessions that ended recently for a particular reason, with the time at which each ended.
+// A set of ids of sessions that ended recently, with the time at which each id was added.
 //
-// Limits: `max` ids of about 64 bytes each; beyond that, the oldest ids are forgotten. Only a
-// 64-bit hash of each id is stored. Ids are random and sealed, so a client cannot choose an id that
-// has the same hash as another.
+// Limits: at most `max` ids, using about 64 bytes each. Beyond that, the oldest ids are removed.
+// Only a 64-bit hash of each id is stored. This is safe because ids are random and sealed: a client
+// cannot create an id with the hash of another id.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -21,7 +21,7 @@ class RecentIds {
  public:
   explicit RecentIds(std::size_t max) : max_(max) {}
 
-  // Empty ids are not stored.
+  // Ignores an empty id.
   void add(std::string_view id, std::uint64_t now_ns);
   void add_key(std::uint64_t key, std::uint64_t now_ns);
   static std::uint64_t key_of(std::string_view id) noexcept {
@@ -36,7 +36,8 @@ class RecentIds {
  private:
   const std::size_t max_;
   std::unordered_map<std::uint64_t, std::uint64_t> since_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;  // includes ids that were forgotten
+  // In order of addition; may contain ids that were removed from since_.
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;
 };
 
 }  // namespace bulkhead

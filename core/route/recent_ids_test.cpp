@@ -17,10 +17,10 @@ TEST_CASE("an id is held for the requested age") {
   CHECK(ids.size() == 0);
 }
 
-TEST_CASE("if there are too many ids, the oldest are forgotten") {
+TEST_CASE("if there are too many ids, the oldest are removed") {
   RecentIds ids(3);
   for (const char *id : {"a", "b", "c"}) ids.add(id, 1);
-  // An id that was forgotten and then added again counts as new.
+  // An id that is removed and added again is the newest id.
   ids.forget("a");
   ids.add("a", 2);
   CHECK(ids.holds("a", 3, 10));

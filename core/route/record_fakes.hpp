@@ -1,4 +1,4 @@
-// Shared by the record tests.
+// A fake telemetry plugin for tests.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace bulkhead {
 
-// A telemetry plugin that stores the records it receives while it has room.
+// A telemetry plugin that stores the records that it receives.
 struct FakeArchive {
   struct Record {
     std::uint64_t number, intent;
@@ -19,7 +19,7 @@ struct FakeArchive {
     std::string name, principal, request, response, detail;
   };
   std::uint32_t needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS;
-  std::size_t room = SIZE_MAX;  // number of records that it still accepts
+  std::size_t room = SIZE_MAX;  // number of records that it accepts before it is full
   std::vector<Record> records{};
 };
 inline const bh_telemetry archive_table = {

@@ -15,22 +15,23 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
-// Beyond this offset, entries wrap around to the beginning as soon as there is room there, so
-// little memory is touched.
+// If the next entry would start after this offset and there is room at the beginning, the ring
+// wraps around early. Thus, a ring with few entries touches little memory.
 constexpr std::uint32_t soft_end = 256u << 10;
-constexpr std::uint32_t wrap = UINT32_MAX;  // instead of a size: the next entry is at the beginning
+// Stored instead of a size: the next entry is at offset 0.
+constexpr std::uint32_t wrap = UINT32_MAX;
 constexpr std::uint32_t alignment = 8;
 constexpr std::size_t texts = 16;
 
 struct Head {
-  std::uint32_t size;  // of the entry
+  std::uint32_t size;  // size of the entry, including this header
   std::uint32_t outcome, action, flags, kind, unused;
   std::uint64_t number, exchange, session, start_unix_ns, duration_ns, bytes_in, bytes_out,
       params_bytes, result_bytes, intent;
   std::uint32_t lengths[texts];
 };
 
-// In the order in which the fields are stored in an entry.
+// The string fields of a record, in the order in which an entry stores them.
 constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::transport,    &bh_record::peer,         &bh_record::principal,
     &bh_record::process_name, &bh_record::method,       &bh_record::server,
@@ -40,7 +41,8 @@ constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::response};
 constexpr std::size_t request_field = texts - 2;  // followed by the response
 
-// Calls f for all fields except the last two. Unrolled because it runs for every call.
+// Calls f for each field except the request and the response. Unrolled because it runs for every
+// call.
 template <class F>
 inline void each_field(F f) noexcept {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -48,13 +50,14 @@ inline void each_field(F f) noexcept {
   }(std::make_index_sequence<request_field>());
 }
 
-// Returns the number of bytes to store: at most max_text, truncated at a character boundary.
+// Returns the number of bytes to store. Longer texts are truncated to max_text at a character
+// boundary.
 std::uint64_t kept_size(bh_str text) noexcept {
   if (text.n <= RecordRing::max_text) return text.n;
   return bh::character_boundary(bh::view(text), RecordRing::max_text);
 }
 
-// Optimized for short strings: most are only a few bytes long.
+// Optimized for strings of 8 to 16 bytes.
 inline char *copy_short(const char *from, std::uint64_t n, char *to) noexcept {
   if (n >= 8 && n <= 16) {
     std::uint64_t first = 0, last = 0;
@@ -101,15 +104,16 @@ bool RecordRing::nearly_full() const noexcept {
 
 bool RecordRing::put(const bh_record &r) noexcept {
   const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
-  // The host limits all fields except the detail, so checking the sum once is sufficient.
+  // The host limits all fields except the detail, so the sum cannot overflow and one check is
+  // sufficient.
   std::uint64_t size = sizeof(Head) + request + response;
   each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
   if (size > max_record) return false;
   const std::uint32_t room = aligned(size);
   const Ends now = ends();
   std::uint32_t place = now.end;
-  // `alignment` bytes stay free at the end of the memory and after the last entry: for `wrap`, and
-  // to distinguish a full ring from an empty one.
+  // Keep `alignment` bytes free after each entry. They hold the `wrap` marker at the end of the
+  // memory, and they distinguish a full ring from an empty ring.
   const bool wrapped = now.end < now.begin;
   const std::uint32_t limit = wrapped ? now.begin : capacity;
   const bool at_begin = !wrapped && room + alignment <= now.begin;
@@ -119,7 +123,7 @@ bool RecordRing::put(const bh_record &r) noexcept {
   } else if (place + room + alignment > limit) {
     return false;
   }
-  // The entry is written in place. It becomes valid only with set_ends().
+  // Write the entry. It becomes valid with set_ends().
   auto &head = *new (memory_.bytes.data() + place) Head;
   head.size = room;
   head.outcome = r.outcome;
@@ -152,8 +156,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   return true;
 }
 
-// Moves *place to the next entry, following the wrap if necessary. Returns the entry's size, or 0
-// if there is no entry or the memory is damaged.
+// Moves *place to the next entry and follows a `wrap` marker. Returns the size of the entry, or 0
+// if there are no more entries or the memory is damaged.
 std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (*place == now.end) return 0;
@@ -180,7 +184,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
     std::uint32_t place = now.begin;
     const std::uint32_t size = find_entry(now, &place);
     if (size == 0) {
-      if (place != now.end) return clear();  // damaged: the following entries cannot be read
+      if (place != now.end) return clear();  // damaged: later entries cannot be found
       now.begin = place;
       break;
     }
@@ -194,7 +198,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
 
 void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
   const Ends now = ends();
-  std::vector<char> copy;  // the ring may change between checking and reading, so a copy is used
+  std::vector<char> copy;  // a copy, because another process could modify the ring after the check
   std::uint32_t place = now.begin;
   while (const std::uint32_t size = find_entry(now, &place)) {
     copy.assign(memory_.bytes.data() + place, memory_.bytes.data() + place + size);

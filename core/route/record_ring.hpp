@@ -1,12 +1,14 @@
-// A ring of records that telemetry plugins have not yet acknowledged, in memory that outlives the
-// process (part of the ledger, ledger.hpp). The recorder writes a record here before the answer is
-// sent. The next endpoint process offers the records again, with the same numbers.
+// A ring buffer of records that telemetry plugins have not acknowledged yet. It is a part of the
+// ledger (ledger.hpp), so it survives a crash of the process. The recorder writes a record here
+// before the response is sent. The next endpoint process passes the records to the plugins again,
+// with the same numbers.
 //
-// Limits: memory_bytes in total, max_text for a request and a response, max_record for a record. A
-// record that does not fit is kept only by the recorder; if the process ends before it is
-// acknowledged, a gap in the numbers shows the loss. An entry becomes valid with the single store
-// of `ends`. A reader does not trust the contents because the process that wrote them may have been
-// compromised.
+// Limits: memory_bytes in total; max_text for each request and response; max_record for each
+// record. A record that does not fit exists only in the recorder. If the process crashes, such a
+// record is lost, and a gap in the numbers shows the loss.
+//
+// A new record becomes valid with a single atomic store to `ends`. Security: the contents are
+// untrusted, because the process that wrote them may have been compromised.
 //
 // Owner: the Ledger. Runs on the reactor thread. Only for_each() allocates memory.
 #pragma once
@@ -25,12 +27,13 @@ class RecordRing {
  public:
   static constexpr std::size_t memory_bytes = 32u << 20;
   static constexpr std::size_t max_text = 4096;         // longer texts are truncated
-  static constexpr std::size_t max_record = 96u << 10;  // with all its texts
+  static constexpr std::size_t max_record = 96u << 10;  // including all texts
 
-  // The memory layout. If the ring is empty, all bytes are zero.
+  // The memory layout. An empty ring consists of zero bytes.
   struct Memory {
-    std::atomic<std::uint64_t> ends;  // start of the first entry and end of the last, 32 bits each
-    std::atomic<std::uint64_t> next_number;  // of the next record; 0 if unknown
+    // Start of the first entry and end of the last entry, 32 bits each.
+    std::atomic<std::uint64_t> ends;
+    std::atomic<std::uint64_t> next_number;  // number of the next record; 0 if unknown
     alignas(8) std::array<char, memory_bytes> bytes;
   };
 
@@ -38,9 +41,10 @@ class RecordRing {
   RecordRing(const RecordRing &) = delete;
   RecordRing &operator=(const RecordRing &) = delete;
 
-  // Appends a record; numbers must ascend. Returns false if the ring is full.
+  // Appends a record, whose number must be higher than all previous numbers. Returns false if the
+  // record does not fit.
   bool put(const bh_record &record) noexcept;
-  // Removes the records below this number, which have been acknowledged.
+  // Removes the records below this number. Called when they have been acknowledged.
   void release(std::uint64_t below) noexcept;
   // Returns true if less than an eighth of the memory is free.
   bool nearly_full() const noexcept;
@@ -52,8 +56,8 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // Enumerates the records left by an earlier process, oldest first, up to the first damaged
-  // record. The strings are valid only during the call.
+  // Calls f for each record of an earlier process, oldest first, and stops at the first damaged
+  // record. The record's strings are valid only during the call.
   void for_each(const std::function<void(const bh_record &)> &f) const;
   // Removes all records but keeps the next number.
   void clear() noexcept { memory_.ends.store(0, std::memory_order_release); }

@@ -40,7 +40,7 @@ struct World {
     r.claimed_name = bh::str("Claude Code");
     return ring.put(r);
   }
-  // Returns the records that the next process would find.
+  // Returns the records that the next process would read.
   std::vector<Seen> left() const {
     std::vector<Seen> out;
     RecordRing(*memory).for_each([&](const bh_record &r) {
@@ -52,7 +52,7 @@ struct World {
     });
     return out;
   }
-  // Like left(), for records of any kind.
+  // Like left(), but returns only the numbers and accepts records of any kind.
   std::vector<std::uint64_t> left_numbers() const {
     std::vector<std::uint64_t> out;
     RecordRing(*memory).for_each([&](const bh_record &r) { out.push_back(r.number); });
@@ -149,8 +149,8 @@ TEST_CASE("a few records at a time touch little of the memory") {
 
 namespace {
 
-// A plugin in another process, with the records that were offered to it and whether it accepts
-// them.
+// A telemetry plugin in another process. Stores the numbers and requests of all records that it was
+// offered, and accepts the records if `takes` is true.
 struct Sink {
   std::vector<std::uint64_t> offered;
   std::vector<std::string> requests;
@@ -173,7 +173,7 @@ struct Sink {
   }
 };
 
-// The recorder of one gateway process; the ring outlives it.
+// The recorder of one gateway process. The ring outlives the recorder.
 struct Process {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   Recorder recorder{*reactor};
@@ -203,7 +203,8 @@ TEST_CASE("the next process offers unacknowledged records and continues their nu
     Process first(w.ring, sink);
     CHECK(first.recorder.goes_first());
     for (int i = 0; i < 5; ++i) first.record("{\"n\":" + std::to_string(i) + "}");
-    CHECK_FALSE(w.ring.empty());  // written immediately, although no record has been offered yet
+    // The records are stored in the ring immediately, before the plugin has received any record.
+    CHECK_FALSE(w.ring.empty());
     CHECK(sink.offered.empty());
     first.recorder.flush();
     REQUIRE(sink.offered.size() == 5);
@@ -250,7 +251,7 @@ TEST_CASE("when the ring is full, calls are refused or lost records leave a gap 
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // The number of records plus the size of the gap equals the number of answers.
+    // The difference of the numbers includes the lost records.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }
@@ -258,7 +259,7 @@ TEST_CASE("when the ring is full, calls are refused or lost records leave a gap 
 TEST_CASE("record numbers that no gateway process can have assigned are ignored") {
   World w;
   Sink sink;
-  sink.wants |= BH_TELEMETRY_EVENTS;  // the records are events
+  sink.wants |= BH_TELEMETRY_EVENTS;  // put() creates events
   CHECK(w.put(1'000));
   CHECK(w.put(2'000));
   CHECK(w.put(1'500));
@@ -266,7 +267,7 @@ TEST_CASE("record numbers that no gateway process can have assigned are ignored"
   CHECK(w.put(2'001));
   w.ring.set_next_number(UINT64_MAX - 4);
   Process next(w.ring, sink);
-  CHECK(next.recorder.earlier_below() > 1'600'000'000'000'000);  // from the clock
+  CHECK(next.recorder.earlier_below() > 1'600'000'000'000'000);  // taken from the clock
   CHECK(next.recorder.earlier_below() < UINT64_MAX / 2);
   next.record("{}");
   next.recorder.flush();
@@ -302,7 +303,7 @@ TEST_CASE("reading damaged memory does not crash") {
     other.memory->ends.store(i % 3 == 0 ? state : ends);
     std::size_t found = 0;
     RecordRing(*other.memory).for_each([&](const bh_record &r) {
-      found += bh::view(r.request).size();  // must be readable
+      found += bh::view(r.request).size();  // the bytes must be readable
     });
     other.ring.release(25);
     other.put(1000);

@@ -13,13 +13,14 @@ namespace bulkhead {
 
 namespace {
 
-// A slot of the exchange table keeps the capacity of its strings, but not the capacity that a large
-// message required.
+// Strings of an account keep their capacity for the next call, up to this size. The capacity that a
+// larger message required is freed.
 constexpr std::size_t max_kept_capacity = 4096;
 
+// A plugin with one of these needs does not allow calls without records.
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
-// Returns the trace id in _meta.traceparent, or the session's trace id if there is none.
+// Returns the trace id from _meta.traceparent or, if the message has none, the session's trace id.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
   if (!scan.meta.empty()) {
     const std::string_view token = mcp::member(scan.meta.in(message), "traceparent");
@@ -32,8 +33,8 @@ std::string trace_id(std::string_view message, const mcp::Scan &scan, const Sess
   return session == nullptr ? std::string() : session->trace_id;
 }
 
-// Returns params with the arguments replaced. The arguments may lie partly beyond the stored part
-// of params.
+// Returns params with the arguments replaced by a placeholder. params may have been truncated
+// before or inside the arguments.
 std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t end) {
   constexpr std::string_view instead = R"({"redacted_by_policy":true})";
   if (begin == end || begin >= params.size()) return std::string(params);
@@ -46,8 +47,7 @@ std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t
 }  // namespace
 
 std::string_view trace_of(std::string_view parent) noexcept {
-  // The format is version "-" trace-id "-" parent-id "-" flags, followed by fields that later
-  // versions append.
+  // The format is version "-" trace-id "-" parent-id "-" flags. Later versions may append fields.
   if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
   if (!bh::is_lower_hex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
   if (parent.size() > 55 && parent[55] != '-') return {};
@@ -56,8 +56,8 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// The first number is the time in microseconds. Fewer than one record is created per microsecond,
-// so the next process starts with a higher number.
+// Numbers start at the current time in microseconds. A process creates fewer than one record per
+// microsecond, so the next process starts with a higher number.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -68,7 +68,7 @@ Recorder::~Recorder() {
 std::uint32_t Recorder::Sink::needs() const {
   const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
   std::uint32_t bits = asks ? table->needs(self) : 0;
-  // An intent record is an event.
+  // Intent records are events, so a plugin that does not need events cannot require commits.
   if ((bits & BH_TELEMETRY_EVENTS) == 0) bits &= ~std::uint32_t{BH_TELEMETRY_COMMITS};
   return bits;
 }
@@ -89,23 +89,23 @@ bool Recorder::must_refuse(std::size_t under_way) const {
   return full && any_needs(never_without);
 }
 
-// ---- memory that outlives the process --------------------------------------------------------
+// ---- memory that survives the process --------------------------------------------------------
 
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // Valid numbers are ascending and lower than the current number. Other numbers cannot have been
-  // written by a gateway.
+  // A gateway writes only ascending numbers that are lower than the current number. Records with
+  // other numbers are invalid.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
     const bool sound = record.number >= least && record.number < next_number_;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  // Records with invalid numbers would never be acknowledged. The loaded records are kept by this
-  // object.
+  // Invalid records would never be acknowledged, so they would never leave the ring. The valid
+  // records have already been loaded.
   if (wrong != 0) ring->clear();
-  // The numbering continues, so missing records are visible as gaps.
+  // Continue the numbering, so that lost records appear as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
   const std::uint64_t next = std::max(ring->next_number(), last);
   if (next != 0 && next < next_number_) next_number_ = next;
@@ -144,8 +144,8 @@ void Recorder::load(const bh_record &record) {
   text_bytes_ += entry.text_bytes();
 }
 
-// A record that does not fit is kept only in this process. If the process is killed, there is a gap
-// in the numbers.
+// If the record does not fit into the ring, it exists only in this process. If the process crashes,
+// the loss appears as a gap in the numbers.
 void Recorder::keep(const Entry &entry) noexcept {
   if (keeps()) ring_->put(view_of(entry));
 }
@@ -173,8 +173,8 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the recorded part of the text. The copy's bytes are counted until it is
-// released.
+// Returns a copy of the text, truncated to the recorded size. The size of the copy is added to
+// text_bytes_ and must be subtracted when the copy is freed.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
@@ -198,7 +198,7 @@ void Recorder::begin(Call &call, std::string_view message, const mcp::Scan &scan
   account.trace_id = trace_id(message, scan, call.session);
 }
 
-// Arguments that a rule has removed are not stored.
+// The arguments that a policy has removed must not be stored.
 void Recorder::note_rewritten(Call &call, std::string_view arguments) {
   Account &account = call.account;
   const std::uint64_t begin = account.arguments_begin, end = account.arguments_end;
@@ -228,8 +228,8 @@ void Recorder::forget(Call &call) noexcept {
 
 // ---- records ---------------------------------------------------------------------------------
 
-// Returns null if there is no space for the record. If a plugin requires records, the space for a
-// request's record is reserved when the request arrives.
+// Returns null if the queue is full. If a plugin requires records, space for a request's record is
+// reserved when the request arrives, so that creating the record cannot fail.
 Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool has_place) {
   if (!identity_.empty()) {
     const std::string detail = std::exchange(identity_, {});
@@ -256,8 +256,8 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = bh::cut_text(end.rule, max_text);
   entry.error = bh::cut_text(end.error, max_text);
-  // Batches cause fewer wake-ups. If batches were much larger, the records would be evicted from
-  // the CPU caches.
+  // Pass records in batches to reduce wake-ups, but in small batches, so that the records are still
+  // in the CPU cache.
   if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
   } else if (timer_ == 0) {
@@ -347,14 +347,14 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->facts.action = account.action;
   entry->facts.flags = account.flags;
   if (end.outcome == BH_OUTCOME_REFUSED && account.action == 0) {
-    entry->facts.action = BH_VERDICT_BLOCK;  // the gate itself refused, because there was no answer
+    entry->facts.action = BH_VERDICT_BLOCK;  // the gate refused without a policy decision
   }
   entry->request = std::move(account.request);
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // The arguments of a rejected call are recorded only if the profile requires it, and only if a
-  // policy decided without rewriting: a policy that rewrites might have removed some of them.
+  // The arguments of a rejected call are recorded only if the profile requires it and a policy
+  // decided without rewriting. A policy that rewrites could have removed some of the arguments.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();
@@ -407,7 +407,7 @@ void Recorder::start_timer() {
                                 }));
 }
 
-// Passes all records from one turn of the loop together.
+// Deferred, so that the records of one event loop turn are passed together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
   reactor_.defer(this, bh::callback(this, [](Recorder &self) {
@@ -443,7 +443,7 @@ bh_record Recorder::view_of(const Entry &entry) {
   return r;
 }
 
-// Returns the positions of the next entries that the sink has requested, at most one batch.
+// Returns the positions of the next entries that the sink needs, at most batch_size.
 std::vector<std::uint64_t> Recorder::wanted_from(const Sink &sink, std::uint64_t at) const {
   std::vector<std::uint64_t> places;
   const std::uint64_t end = first_ + waiting_.size();

@@ -1,6 +1,6 @@
-// Records completed client requests and notifications, and passes the records to telemetry plugins
-// in batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a plugin
-// needs them.
+// Creates the records of client requests and notifications, and passes them to telemetry plugins
+// (sinks) in batches. Without a telemetry plugin, nothing is stored. Request and response texts are
+// copied only if a plugin needs them.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -22,43 +22,43 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Limit on pending records. Beyond this limit, records are dropped and counted.
+  // Maximum number of pending records. Further records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
-  // Limit on the texts of in-flight calls and pending records. Beyond this limit, texts are
+  // Maximum total size of the texts of in-flight calls and pending records. Further texts are
   // omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
-  // If this many records are pending, they are passed immediately.
+  // When this many records are pending, they are passed without waiting for flush_ms.
   static constexpr std::size_t flush_records = 64;
   static constexpr std::uint32_t batch_size = 256;
-  static constexpr std::size_t max_text = 1024;  // for name, rule, reason, error and request id
+  static constexpr std::size_t max_text = 1024;  // for the name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;
 
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a plugin. Its needs are queried at each use because a plugin in another process reports
-  // them later. If `elsewhere` is true, the plugin runs in another process and acknowledges records
-  // (set_acknowledged()).
+  // Adds a sink. The needs of a plugin are queried at each use, because a plugin in another process
+  // reports them only after it has started. If `elsewhere` is true, the plugin runs in another
+  // process and acknowledges records (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
   }
-  // Sets memory that outlives this process. A record is stored there before its answer is sent, and
-  // stays there until all sinks in other processes have acknowledged it. Records from an earlier
-  // process are offered first, and their numbering continues. Must be called before the first
-  // record. Borrowed.
+  // Sets the memory that survives this process. Each record is stored there before its response is
+  // sent, until all sinks in other processes have acknowledged it. The records of an earlier
+  // process are passed to the sinks first, and their numbering continues. Must be called before the
+  // first record is created. `ring` is borrowed.
   void use_ring(RecordRing *ring);
-  // Records below this number belong to an earlier process.
+  // Records below this number were created by an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
-  // Returns true if a record must be written before its answer is sent.
+  // Returns true if a record must be written before its response is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
-  // Returns true if a plugin needs records other than calls.
+  // Returns true if a plugin needs records of events other than calls.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
-  // A request or notification that does not become a call.
+  // A client request or notification that does not start a call.
   struct Message {
     const Session *session = nullptr;
     std::uint64_t session_handle = 0;
@@ -66,49 +66,51 @@ class Recorder {
     const mcp::Scan *scan = nullptr;
     std::uint64_t start_ns = 0;
   };
-  // The end of a call or message, for its record.
+  // The outcome of a call or message.
   struct End {
     std::uint32_t outcome = BH_OUTCOME_OK;
     std::uint64_t now_ns = 0, bytes_out = 0;
     std::string_view rule, error;
-    std::string_view response;  // result or error object; if empty, see note_response()
+    // Result or error object; if empty, the text from note_response() is used.
+    std::string_view response;
   };
 
-  // Called when a call starts. Stores the parts of the message that the call's record needs.
+  // Stores the parts of the message that the call's record needs. Called when a call starts.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
-  // Stores the arguments with which a policy has replaced the client's arguments.
+  // Replaces the stored arguments. Called when a policy has rewritten the arguments.
   void note_rewritten(Call &call, std::string_view arguments);
   void note_response(Call &call, std::string_view json);
-  // Sets the gateway's identity, which is recorded once, before the first record.
+  // Sets the identity of the gateway. It is recorded once, before the next record.
   void identify(std::string_view profile, std::string_view user);
-  // Records the policies and rules that are now in effect. For `detail`, see BH_RECORD_POLICY.
+  // Records the policies and rules that are in effect. For the format of `detail`, see
+  // BH_RECORD_POLICY.
   void policy(std::string_view detail);
-  // Records the intent of a call before it is sent, if a plugin commits records.
+  // Records that a call is about to be sent. Called if a plugin requires commits.
   void intent(Call &call);
-  // Records a call event; `detail` is a JSON object.
+  // Records an event of a call. `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
-  // Records the end of a call and clears its account. has_place is true if must_refuse() has
-  // already reserved space for the record.
+  // Records the outcome of a call and clears the call's account. If has_place is true,
+  // must_refuse() was checked for this call, so there is space for its record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
-  // Ends the call without a record.
+  // Clears the call's account without creating a record.
   void forget(Call &call) noexcept;
 
-  // Returns true if new calls must be rejected because they might end without a record and a plugin
-  // does not allow this. Calls that have already started keep their reserved space.
+  // Returns true if new calls must be refused because a plugin does not allow calls without
+  // records, and there is no space for more records. `under_way` is the number of in-flight calls,
+  // each of which has space reserved for its record.
   bool must_refuse(std::size_t under_way) const;
 
-  // Returns true if a plugin requires that messages are sent or answered only after their record is
-  // committed.
+  // Returns true if a plugin requires that records are committed before messages are sent to
+  // servers or responses are sent to clients.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
-  // Returns the number of the last record plus one.
+  // Returns the number of the newest record plus one.
   std::uint64_t barrier() const noexcept { return barrier_; }
-  // Returns true if all records below this number have been committed, or no plugin requires
+  // Returns true if all records below this number have been committed, or if no plugin requires
   // commits.
   bool is_committed(std::uint64_t below) const;
   void set_committed(const void *sink, std::uint64_t below);
 
-  // Offers all pending records to the sinks.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -123,21 +125,23 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;         // entries before this position have been taken
-    std::uint64_t committed;     // records below this number have been committed
-    std::uint64_t acknowledged;  // records below this number have been acknowledged (elsewhere)
+    std::uint64_t taken;      // the sink has received all entries before this position
+    std::uint64_t committed;  // records below this number have been committed
+    // Records below this number have been acknowledged; used if `elsewhere`.
+    std::uint64_t acknowledged;
     bool elsewhere;
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
-  // Returns true if every plugin that needs texts also needs the texts of rejected calls.
+  // Returns true if all plugins that need texts also need the texts of rejected calls.
   bool records_rejected() const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);
   static void describe(const Call &call, Entry *entry);
   static bh_record view_of(const Entry &entry);
-  // Returns true if a sink runs in another process and there is memory that outlives this process.
+  // Returns true if records must survive this process: a ring is set, and a sink runs in another
+  // process.
   bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }
   void keep(const Entry &entry) noexcept;
   void load(const bh_record &record);
@@ -151,7 +155,7 @@ class Recorder {
   std::vector<Sink> sinks_;
   std::deque<Entry> waiting_;
   std::uint64_t first_ = 0;    // position of waiting_.front()
-  std::uint64_t next_number_;  // dropped records also have numbers, so the gap is visible
+  std::uint64_t next_number_;  // also incremented for dropped records, so that a gap shows the loss
   std::size_t text_bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
@@ -160,10 +164,11 @@ class Recorder {
   RecordRing *ring_ = nullptr;
   bool elsewhere_ = false;  // a sink runs in another process
   std::uint64_t earlier_below_ = 0;
-  std::string identity_;  // detail of BH_RECORD_IDENTITY, until it is recorded
+  std::string identity_;  // detail of BH_RECORD_IDENTITY; empty once recorded
 };
 
-// Returns the 32 hex digits of the trace id in a W3C traceparent, or an empty view if invalid.
+// Returns the trace id (32 hexadecimal digits) of a W3C traceparent, or an empty view if the
+// traceparent is invalid.
 std::string_view trace_of(std::string_view traceparent) noexcept;
 
 }  // namespace bulkhead

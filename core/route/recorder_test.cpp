@@ -1,4 +1,4 @@
-// Tests records: the stored parts of a call, behaviour when space runs out, and commits.
+// Tests records: which parts of a call are stored, what happens when space runs out, and commits.
 #include "route/recorder.hpp"
 
 #include <catch2/catch.hpp>
@@ -62,10 +62,10 @@ TEST_CASE("the arguments of a call that was refused before it was sent are not r
   CHECK(w.last().principal == "somebody");
   w.end(w.begin(), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
-  // The rule may have refused the call because of another member.
+  // The policy may have refused the call because of the other member, so it is removed, too.
   w.end(w.begin(R"({"name":"x","arguments":{},"task":{"key":"secret"}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"arguments":{"redacted_by_policy":true}})");
-  // The record is truncated within the arguments.
+  // Arguments that exceed the maximum text size are also replaced.
   const std::string large(BH_RECORD_TEXT_BYTES, 's');
   w.end(w.begin(R"({"name":"x","arguments":{"key":")" + large + R"("}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
@@ -77,14 +77,14 @@ TEST_CASE("a record contains the arguments as rewritten by the policy") {
   Call &call = w.begin(R"({"name":"x","arguments":{"key":"secret"},"_meta":{}})");
   call.account.dispatched = true;
   w.recorder.note_rewritten(call, R"({"key":"***"})");
-  w.recorder.note_rewritten(call, R"({"key":"*","more":1})");  // by a second policy
+  w.recorder.note_rewritten(call, R"({"key":"*","more":1})");  // rewritten by a second policy
   w.recorder.note_response(call, R"({"secret":1})");
   w.end(call, BH_OUTCOME_OK);
   CHECK(w.last().request == R"({"name":"x","arguments":{"key":"*","more":1},"_meta":{}})");
   CHECK(w.last().response == R"({"ok":1})");
 }
 
-TEST_CASE("texts are kept up to a total size for a plugin that needs them") {
+TEST_CASE("texts are stored up to a total size for a plugin that needs them") {
   World w(BH_TELEMETRY_EVENTS);
   CHECK(w.begin().account.request.empty());
   w.archive.needs = BH_TELEMETRY_TEXTS;
@@ -100,7 +100,7 @@ TEST_CASE("texts are kept up to a total size for a plugin that needs them") {
   CHECK((without.account.flags & BH_RECORD_REQUEST_CUT) != 0);
   w.recorder.forget(*open[0]);
   CHECK_FALSE(w.begin().account.request.empty());
-  w.end(*open[1], BH_OUTCOME_OK);  // its text is held until the plugin accepts it
+  w.end(*open[1], BH_OUTCOME_OK);  // the text still counts until the plugin has accepted the record
   w.recorder.flush();
   CHECK(w.begin(params).account.request.size() == BH_RECORD_TEXT_BYTES);
 }
@@ -113,7 +113,7 @@ TEST_CASE("records above the limit are dropped and counted, and their numbers ar
     w.recorder.event(call, BH_RECORD_NET, "{}");
   }
   CHECK(w.recorder.dropped() == 3);
-  CHECK_FALSE(w.recorder.must_refuse(0));  // no plugin requires a record
+  CHECK_FALSE(w.recorder.must_refuse(0));  // no plugin requires records
   w.end(w.begin(), BH_OUTCOME_OK);
   CHECK(w.recorder.dropped() == 4);
   w.archive.room = SIZE_MAX;
@@ -137,14 +137,14 @@ TEST_CASE(
   CHECK(w.recorder.must_refuse(2));
   for (int i = 0; i < 4; ++i) w.end(w.begin(), BH_OUTCOME_OK);
   CHECK(w.recorder.dropped() == 0);
-  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // refused because there was no space
+  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // refused because there is no space for its record
   w.recorder.event(call, BH_RECORD_NET, "{}");
   CHECK(w.recorder.dropped() == 2);
 }
 
 TEST_CASE("records are committed once every plugin that commits has committed them") {
   World w(BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS);
-  w.other.needs = BH_TELEMETRY_EVENTS;  // does not require commits
+  w.other.needs = BH_TELEMETRY_EVENTS;  // this plugin does not require commits
   w.recorder.add_sink(&archive_table, &w.other);
   Call &call = w.begin();
   w.recorder.intent(call);
@@ -156,18 +156,19 @@ TEST_CASE("records are committed once every plugin that commits has committed th
   CHECK(w.recorder.is_committed(barrier));
   w.end(call, BH_OUTCOME_OK);
   CHECK_FALSE(w.recorder.is_committed(w.recorder.barrier()));
-  w.recorder.set_committed(&w.archive, 1);  // a lower number has no effect
+  w.recorder.set_committed(&w.archive, 1);  // ignored: lower than the previous number
   CHECK(w.recorder.is_committed(barrier));
   CHECK(w.last().intent == barrier - 1);
   w.other.needs |= BH_TELEMETRY_COMMITS;
   CHECK_FALSE(w.recorder.is_committed(w.recorder.barrier()));
-  w.archive.needs = w.other.needs = BH_TELEMETRY_COMMITS;  // without events, there are no intents
+  // Without events, there are no intent records to commit.
+  w.archive.needs = w.other.needs = BH_TELEMETRY_COMMITS;
   CHECK_FALSE(w.recorder.commits());
 }
 
-TEST_CASE("a plugin receives each record once and in order, whatever other plugins accept") {
+TEST_CASE("a plugin receives each record once and in order, regardless of the other plugins") {
   World w;
-  w.other.needs = 0;  // calls only
+  w.other.needs = 0;  // needs records of calls only
   w.other.room = 1;
   w.recorder.add_sink(&archive_table, &w.other);
   for (int i = 0; i < 3; ++i) {
@@ -191,7 +192,7 @@ TEST_CASE("a plugin receives each record once and in order, whatever other plugi
 }
 
 TEST_CASE(
-    "a record outlives the process until each plugin in another process has acknowledged it") {
+    "a record survives the process until each plugin in another process has acknowledged it") {
   World w;
   w.recorder.add_sink(&archive_table, &w.other, true);
   FakeArchive third;
@@ -202,15 +203,16 @@ TEST_CASE(
   const std::vector<std::uint64_t> all = w.kept_in_ring();
   REQUIRE(all.size() == 3);
   w.recorder.flush();
-  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);  // does not run in another process
+  // Ignored: this plugin runs in the same process.
+  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);
   w.recorder.set_acknowledged(&w.other, all[2]);
   CHECK(w.kept_in_ring() == all);
   w.recorder.set_acknowledged(&third, all[1]);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{all[1], all[2]});
-  w.recorder.set_acknowledged(&third, all[0]);  // a lower number has no effect
+  w.recorder.set_acknowledged(&third, all[0]);  // ignored: lower than the previous number
   w.recorder.set_acknowledged(&third, UINT64_MAX);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{all[2]});
-  // Records that no plugin has yet accepted are kept, whatever is acknowledged.
+  // A record that a plugin has not accepted yet is kept, even if the other plugins acknowledge it.
   w.archive.room = 0;
   w.end(w.begin(), BH_OUTCOME_OK);
   w.recorder.flush();

@@ -1,8 +1,8 @@
-// Replaces servers, names, pins and rules while the gateway runs. Unchanged parts are not touched.
-// A removed server leaves the views immediately, so new calls do not find it, and ends after its
-// last call.
+// Hot reload: replaces servers, names, pins and rules without a restart. Unchanged servers keep
+// their lanes. A removed server is removed from the views immediately, so that it receives no new
+// calls, and is closed after its last call.
 //
-// Owner: the Router. Runs on the reactor thread, never inside a call to a plugin.
+// Owner: the Router. Runs on the reactor thread, never during a call to a plugin.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,13 @@ namespace bulkhead {
 
 class Calls;
 
-// A server in the new list for exchange_upstreams().
+// A server in the list that is passed to exchange_upstreams().
 struct NextUpstream {
-  Upstream *kept = nullptr;            // an existing server that is kept with its lanes
-  std::optional<ServerDef> redefined;  // for a kept server: its new definition
-  std::unique_ptr<Upstream> fresh;     // a new server that is not yet in the list
-  const Upstream *replaces = nullptr;  // for a new server: the previous server with the same name
+  Upstream *kept = nullptr;            // an existing server, which is kept with its lanes
+  std::optional<ServerDef> redefined;  // new definition of `kept`, if it has changed
+  std::unique_ptr<Upstream> fresh;     // a new server
+  // For `fresh`: the previous server with the same name, or null.
+  const Upstream *replaces = nullptr;
 };
 
 class Reload final : public Draining::Owner {
@@ -56,24 +57,23 @@ class Reload final : public Draining::Owner {
     Draining &draining;
     SessionJournal &journal;
     std::function<void()> on_status;
-    // Called from the event loop when a removed server's last lane has ended, never from inside
-    // another call.
+    // Called when the last lane of a removed server has been closed. Always called directly from
+    // the event loop.
     std::function<void()> on_drained;
   };
   explicit Reload(Needs needs) : needs_(std::move(needs)) {}
 
-  // Makes `next` the list of servers, in this order. Servers that `next` does not contain leave
-  // every view immediately and drain: their calls may run for limits.drain_ms, after which they
-  // fail. Clients keep their sessions and are notified of changed lists.
+  // Replaces the list of servers with `next`, in this order. Servers that are not in `next` are
+  // removed from all views immediately. Their in-flight calls may continue for limits.drain_ms and
+  // then fail. Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Called when names, limits or the exposed methods have changed. Their values are read from the
-  // profile.
+  // Applies changes of names, limits and exposed methods, which are read from the profile.
   void profile_changed();
-  // Called when the approved definitions of tools have changed.
+  // Called when the approved tool definitions have changed.
   void use_pins();
   void policy_changed();
 
-  // Called when the lane is about to end. Calls that have not yet reached the lane fail.
+  // Called before the lane is closed. Fails the calls that have not been sent to the lane yet.
   void lane_goes(Lane &lane);
 
   // Draining::Owner

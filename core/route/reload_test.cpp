@@ -1,4 +1,4 @@
-// Tests that a reload changes only the servers, names, pins and rules that differ.
+// Tests that a reload changes only those servers, names, pins and rules that differ.
 #include "route/reload.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ struct ReloadWorld : WireWorld {
   Reload reload{{profile, names, gate, pins, upstreams, views, sessions, subscriptions, calls,
                  call_answers, ends, table, desk, draining_servers, journal,
                  [this] { ++status_changes; }, [this] { ++drained_servers; }}};
-  std::map<std::string, FakeServer> fakes;  // by the text that the test assigns to the connection
+  std::map<std::string, FakeServer> fakes;  // keyed by the connection name that the test assigns
   Session &first = joined(), &second = joined();
 
   ~ReloadWorld() override {
@@ -35,7 +35,7 @@ struct ReloadWorld : WireWorld {
     }
     draining_servers.end_all();
   }
-  // LaneHost and other interfaces, connected in the same way as in the Router.
+  // Overrides of interfaces, connected in the same way as in the Router.
   void lane_changed(Lane &changed) override { views.lane_changed(changed); }
   void items_changed(Lane &changed) override { views.items_changed(changed); }
   void lane_ready(Lane &ready) override { Subscriptions::lane_ready(ready); }
@@ -78,7 +78,8 @@ struct ReloadWorld : WireWorld {
     (list.push_back(std::move(next)), ...);
     reload.exchange_upstreams(std::move(list));
   }
-  // Starts servers with these names. Each is ready with a tool "t" and listed to both clients.
+  // Adds servers with these names. Each server is ready, has a tool "t" and has been listed by both
+  // clients.
   void begin_with(const Texts &servers) {
     std::vector<NextUpstream> list;
     for (const std::string &server : servers) list.push_back(added(server));
@@ -109,7 +110,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // Makes the policy delay its decision until the test calls decide().
+  // Makes each policy decision stay pending until the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;
@@ -133,7 +134,7 @@ struct ReloadWorld : WireWorld {
     for (const auto &server : upstreams.all()) out.push_back(server->name());
     return out;
   }
-  // Makes the server accept this client's subscription.
+  // Subscribes the client, and makes the server accept the subscription.
   void subscribes(Session &s, const std::string &server, const std::string &uri) {
     Call &call = *table.open();
     call.session = &s;
@@ -185,8 +186,8 @@ TEST_CASE("servers are kept, added, changed and removed in one reload") {
   }
   CHECK(&w.lane_of("kept1") == kept1);
   CHECK(&w.lane_of("kept2") == kept2);
-  // A changed server shows its previous list until its new list has arrived; a removed server shows
-  // none.
+  // A changed server shows its previous list until the new list has arrived. A removed server shows
+  // no list.
   CHECK(w.names_listed() == Texts{"changed1__t", "kept2__t", "changed2__t", "kept1__t"});
   CHECK(w.draining_servers.size() == 4);
   w.turn();
@@ -221,7 +222,7 @@ TEST_CASE("a reload with the same servers has no effect") {
   CHECK(w.sent_to(w.first, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":1,"result":{}})"});
 }
 
-TEST_CASE("a removed server ends after its last call") {
+TEST_CASE("a removed server is closed after its last call") {
   ReloadWorld w;
   w.begin_with({"a", "b", "c"});
   const std::uint64_t one = w.call_at(w.first, "a", "1"), two = w.call_at(w.second, "a", "2");
@@ -246,13 +247,13 @@ TEST_CASE("a removed server ends after its last call") {
 }
 
 TEST_CASE(
-    "a call that exceeds the drain limit of a removed server fails, and the server is notified") {
+    "a call that exceeds the drain limit of a removed server fails, and its server is notified") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   const std::uint64_t sent = w.call_at(w.first, "a", "1");
   w.profile.limits.drain_ms = 0;
   w.leave_undecided();
-  CHECK(w.call_at(w.second, "b", "2") == 0);  // the policy has not decided
+  CHECK(w.call_at(w.second, "b", "2") == 0);  // the call waits for the policy
   w.exchange();
   CHECK(wait_for(*w.loop, [&] { return w.draining_servers.size() == 0; }));
   CHECK(w.error_of(w.first) ==
@@ -268,7 +269,7 @@ TEST_CASE(
         "\"notifications/initialized\"");
 }
 
-TEST_CASE("calls that have not yet reached a lane fail when the lane ends") {
+TEST_CASE("calls that have not been sent to a lane fail when the lane is closed") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.leave_undecided();
@@ -284,7 +285,7 @@ TEST_CASE("calls that have not yet reached a lane fail when the lane ends") {
   w.ends.end_all();
 }
 
-TEST_CASE("a changed server's queued calls stay with the connection for which they are waiting") {
+TEST_CASE("queued calls to a changed server stay with their old connection") {
   ReloadWorld w;
   ServerDef def = server_named("a");
   def.max_in_flight = 1;
@@ -297,7 +298,7 @@ TEST_CASE("a changed server's queued calls stay with the connection for which th
   const std::uint64_t three = w.call(w.first, w.lane_of("a"), w.fakes["a again"], "3");
   CHECK(three != 0);
   CHECK(w.draining_servers.size() == 1);
-  w.finishes("a", one);  // the next call is sent
+  w.finishes("a", one);  // the queued call is sent
   const std::string two = w.fakes["a"].number_of("tools/call");
   REQUIRE(two != std::to_string(one));
   w.finishes("a", std::stoull(two));
@@ -308,7 +309,8 @@ TEST_CASE("a changed server's queued calls stay with the connection for which th
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER) == Texts{R"({"jsonrpc":"2.0","id":2,"result":{}})"});
 }
 
-TEST_CASE("subscriptions move to their server's replacement and end with a removed server") {
+TEST_CASE(
+    "subscriptions move to the replacement of their server and are removed with a removed server") {
   ReloadWorld w;
   w.begin_with({"a", "b", "c"});
   w.subscribes(w.first, "a", "n:///1");
@@ -320,8 +322,9 @@ TEST_CASE("subscriptions move to their server's replacement and end with a remov
   CHECK(w.first.subscriptions.size() == 1);
   CHECK(w.second.subscriptions.size() == 2);
   CHECK_FALSE(w.second.subscriptions.contains("\"n:///2\""));
-  CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());  // the server has been removed
-  CHECK(w.fakes["c"].number_of("resources/subscribe").empty());    // the server is unchanged
+  // The connection to this server is closed.
+  CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());
+  CHECK(w.fakes["c"].number_of("resources/subscribe").empty());  // this server is unchanged
   w.connects("a again");
   Texts subscribed;
   for (const std::string &request : w.fakes["a again"].requests) {
@@ -336,7 +339,8 @@ TEST_CASE("subscriptions move to their server's replacement and end with a remov
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).size() == 1);
 }
 
-TEST_CASE("a new definition that does not require a new connection is applied to a kept server") {
+TEST_CASE(
+    "a new definition that does not require a new connection is applied to the existing server") {
   ReloadWorld w;
   ServerDef def = server_named("a");
   def.max_in_flight = 1;
@@ -351,13 +355,13 @@ TEST_CASE("a new definition that does not require a new connection is applied to
   next.redefined = def;
   w.exchange(std::move(next), w.kept("b"));
   CHECK(w.fakes["a"].opened.size() == 1);
-  CHECK(w.lane_of("a").in_flight == 3);  // both calls, and the list that is requested again
+  CHECK(w.lane_of("a").in_flight == 3);  // two calls, and the list that is requested again
   CHECK(w.names_listed() == Texts{"a__t", "b__t"});
   CHECK(w.upstreams.find("a")->def().deny_tools == Texts{"u"});
   w.ends.end_all();
 }
 
-TEST_CASE("approvals end with the server for which they were given") {
+TEST_CASE("approvals are removed with the server for which they were given") {
   ReloadWorld w;
   w.begin_with({"kept", "changed", "gone"});
   for (const char *server : {"kept", "changed", "gone"}) w.grant(server, true);
@@ -365,7 +369,7 @@ TEST_CASE("approvals end with the server for which they were given") {
   CHECK(w.granted() == Texts{"kept"});
 }
 
-TEST_CASE("servers are not exchanged while the gateway is ending") {
+TEST_CASE("servers are not exchanged during shutdown") {
   ReloadWorld w;
   w.begin_with({"a", "b"});
   w.draining_servers.end_all();
@@ -413,8 +417,8 @@ TEST_CASE("changed rules apply to pending calls, subscriptions, approvals and li
   CHECK(w.first.subscriptions.empty());
   CHECK(w.second.subscriptions.empty());
   CHECK_FALSE(w.fakes["b"].number_of("resources/unsubscribe").empty());
-  CHECK(w.granted() == Texts{"b"});  // "b" is granted for the same arguments
-  w.decide(allow());                 // by the previous rules
+  CHECK(w.granted() == Texts{"b"});  // the grant for "b" covers only the same arguments
+  w.decide(allow());                 // a late decision, based on the previous rules
   CHECK(w.error_of(w.first) == "MCP request blocked by policy (rule)");
   CHECK(w.fakes["a"].number_of("tools/call").empty());
 }
@@ -430,7 +434,7 @@ TEST_CASE("changed pins are announced if they change which tools may be called")
     return n;
   };
   w.reload.use_pins();
-  CHECK(announced() == 0);  // unchanged pins
+  CHECK(announced() == 0);  // the pins have not changed
   ToolPin approved;
   approved.server = "a";
   approved.tool = "t";
@@ -448,7 +452,7 @@ TEST_CASE("changed pins are announced if they change which tools may be called")
   CHECK(announced() == 0);
 }
 
-TEST_CASE("turning pins on approves the definitions that servers currently list") {
+TEST_CASE("enabling pins approves the definitions that servers currently list") {
   ReloadWorld w;
   w.profile.pins.mode = PinRules::Mode::off;
   w.pins.use_profile({});

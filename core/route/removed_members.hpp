@@ -1,7 +1,7 @@
-// Members of a JSON object that are removed: the byte ranges to cut, with the commas that go with
-// them. All other bytes stay.
+// Computes the byte ranges to cut from a JSON text in order to remove members of an object,
+// including their commas. The other bytes stay unchanged.
 //
-// Borrows the text. Never allocates.
+// Borrows the text. Allocates no memory.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ class RemovedMembers {
  public:
   static constexpr std::size_t max_ranges = 8;
 
-  // The text must be validated JSON; the ranges that follow are positions in it.
+  // `text` must be valid JSON. All ranges are positions in it.
   explicit RemovedMembers(std::string_view text) noexcept : text_(text) {}
 
-  // Adds a member, from its name to the end of its value. Members are added in the order of the
-  // text. Returns false if there are too many ranges; it is then not added.
+  // Adds a member: the range from the start of its name to the end of its value. Members must be
+  // added in text order. If there are too many ranges, returns false and does not add the member.
   bool add(mcp::Range member) noexcept {
     if (count_ != 0 && only_separates(ranges_[count_ - 1].end, member.begin)) {
       ranges_[count_ - 1].end = member.end;
@@ -32,7 +32,7 @@ class RemovedMembers {
     return true;
   }
 
-  // Call it once, after the last member.
+  // Must be called exactly once, after all members have been added.
   std::span<const mcp::Range> ranges() noexcept {
     for (std::size_t i = 0; i < count_; ++i) take_comma(&ranges_[i]);
     return {ranges_.data(), count_};
@@ -47,7 +47,8 @@ class RemovedMembers {
     }
     return true;
   }
-  // The comma behind the range; behind the last members of an object, the comma in front of them.
+  // Extends the range by the comma after it. If there is none, because the range ends at the
+  // object's last member, extends it by the comma before it.
   void take_comma(mcp::Range *range) const noexcept {
     std::uint32_t end = range->end;
     while (end < text_.size() && is_space(text_[end])) ++end;

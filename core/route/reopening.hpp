@@ -1,13 +1,13 @@
-// Determines which sealed session ids this process may resume, and which have ended permanently.
+// Decides whether a client may resume a session by presenting its sealed session id.
 //
-// A sealed id contains its session. Therefore, an evicted session uses no memory here, and can be
-// resumed no matter how many other sessions are evicted after it. Only the exceptions are stored:
-// ids of sessions that ended for other reasons, and ids of evicted sessions whose seals expire
-// before they are too old to resume.
+// A sealed id contains the state of its session. Therefore, evicted sessions need no memory here,
+// and any number of them can be resumed. Only two kinds of ids are stored: ids of sessions that
+// ended for other reasons, which cannot be resumed, and ids of evicted sessions that can be resumed
+// after their seals have expired.
 //
-// Limits: max_ids of each type. If there are too many ended ids, the holder of the oldest id could
-// resume its session until its seal expires. If there are too many evicted ids, the oldest are
-// refused.
+// Limits: max_ids ids of each kind. If too many sessions end, the oldest ids are removed, and their
+// sessions could be resumed until their seals expire. If too many evicted ids are stored, sessions
+// with the oldest ids can no longer be resumed.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -30,8 +30,8 @@ class Reopening {
   static constexpr std::size_t max_ids = 65'536;
   static constexpr std::uint64_t day_ns = 86'400ull * 1'000'000'000u;
 
-  // idle_ns is the current value of limits.session_idle_ms. takes_earlier is true if sessions of
-  // earlier processes cannot have been idle for longer than that.
+  // `idle_ns` is the current limits.session_idle_ms. `takes_earlier` is true if no session of an
+  // earlier process can have been idle for longer than `idle_ns`.
   bool allows(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns,
               bool takes_earlier) const {
     if (ended_.holds(id)) return false;
@@ -39,9 +39,10 @@ class Reopening {
     return sealed.earlier_process ? takes_earlier : now_ns - sealed.ns < lasts_ns(idle_ns);
   }
   void ended(std::string_view id, std::uint64_t now_ns) { ended_.add(id, now_ns); }
-  // For a session that ended in an earlier process.
+  // Like ended(), but for a session that ended in an earlier process. `key` is RecentIds::key_of()
+  // of its id.
   void ended_before(std::uint64_t key, std::uint64_t now_ns) { ended_.add_key(key, now_ns); }
-  // Called when a session is evicted. Its client may resume it for at least idle_ns.
+  // Called when a session is evicted. The client may resume it for at least idle_ns.
   void evicted(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const bool lasts = now_ns - sealed.ns + idle_ns <= lasts_ns(idle_ns);
     if (sealed.earlier_process || !lasts) evicted_.add(id, now_ns);

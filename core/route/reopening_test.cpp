@@ -25,11 +25,11 @@ TEST_CASE("a sealed id is accepted for a day, no matter how many sessions are ev
   CHECK_FALSE(reopening.allows("mine", early, day + 5 * minute, idle, false));
 }
 
-TEST_CASE("an old evicted session may resume until it exceeds the idle limit") {
+TEST_CASE("an old evicted session can be resumed until it exceeds the idle limit") {
   Reopening reopening;
   const std::uint64_t late = day - 10 * minute;
   reopening.evicted("a", early, late, idle);
-  // Recently sealed ids use no memory, no matter how many there are.
+  // Ids with recent seals are not stored, so they do not displace "a".
   for (std::size_t i = 0; i < Reopening::max_ids + 10; ++i) {
     reopening.evicted("b" + std::to_string(i), {late, false}, late, idle);
   }
@@ -47,7 +47,7 @@ TEST_CASE("a long idle limit extends the validity of seals") {
   CHECK_FALSE(reopening.allows("a", early, 7 * day, 3 * day, false));
 }
 
-TEST_CASE("a session that has ended permanently is not resumed") {
+TEST_CASE("a session that has ended permanently cannot be resumed") {
   Reopening reopening;
   reopening.ended("a", 6 * minute);
   reopening.ended("", 6 * minute);
@@ -56,7 +56,7 @@ TEST_CASE("a session that has ended permanently is not resumed") {
   CHECK(reopening.allows("b", early, 7 * minute, idle, false));
 }
 
-TEST_CASE("sessions of earlier processes are resumed if they cannot be too old") {
+TEST_CASE("sessions of earlier processes can be resumed if they cannot be too old") {
   Reopening reopening;
   CHECK(reopening.allows("a", earlier, 6 * minute, idle, true));
   CHECK_FALSE(reopening.allows("a", earlier, 6 * minute, idle, false));

@@ -1,4 +1,4 @@
-// The address for the answer to a client's message, and the form of the result.
+// The address to which the response to a client's message is sent.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@ class ResultForm;
 
 struct ReplyTo {
   std::uint64_t session = 0;
-  std::uint64_t stream = 0;  // the transport's slot for the answer; 0 for the general stream
-  std::uint64_t batch = 0;   // of ClientBatches, which collects the answers; 0 if none
+  // The transport's id for this response, or 0 for the session's general stream.
+  std::uint64_t stream = 0;
+  // Handle of the batch in ClientBatches, or 0 if the message is not part of a batch.
+  std::uint64_t batch = 0;
   const ResultForm *form = nullptr;  // set by the client edge; if null, results are sent unchanged
 
   friend bool operator==(const ReplyTo &, const ReplyTo &) = default;

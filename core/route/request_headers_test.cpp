@@ -1,4 +1,4 @@
-// Headers of requests to stateless servers over HTTP.
+// Tests the HTTP headers of requests to stateless servers.
 #include "route/request_headers.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ ItemList tools(const std::string &array) {
 
 }  // namespace
 
-TEST_CASE("revision, method and name are repeated; only requests with a name have one") {
+TEST_CASE("headers repeat the revision, the method and the name, if the request has a name") {
   RequestHeaders headers;
   CHECK(lines(headers, {mcp::Method::tools_list, "tools/list", {}, {}}) ==
         Lines{"MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"});
@@ -41,7 +41,7 @@ TEST_CASE("revision, method and name are repeated; only requests with a name hav
         2);
 }
 
-TEST_CASE("annotated arguments are repeated, and tools with invalid annotations are removed") {
+TEST_CASE("headers repeat annotated arguments, and tools with invalid annotations are removed") {
   RequestHeaders headers;
   ItemList list = tools(
       R"([{"name":"plain","inputSchema":{"type":"object"}},)"
@@ -69,7 +69,7 @@ TEST_CASE("annotated arguments are repeated, and tools with invalid annotations 
       headers
           .of("2026-07-28", {mcp::Method::tools_call, "tools/call", "good", R"({"r":"a","r":"b"})"})
           .has_value());
-  // A new list replaces the annotations.
+  // A new list replaces all annotations.
   ItemList next = tools(R"([{"name":"good","inputSchema":{"type":"object"}}])");
   headers.use_tools(&next, [](const std::string &) {});
   CHECK(call("good", R"({"r":"eu"})").back() == "Mcp-Name: good");

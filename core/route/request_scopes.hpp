@@ -1,10 +1,10 @@
-// Keys of the views of sessionless requests, for servers that run per client. The protocol has no
-// sessions, so all requests of a transport's connection (a pipe, a guest's connection) share such a
-// server, and otherwise all requests of a principal of a transport. The keys differ from the
-// handles of sessions, which are keys of views, too.
+// Computes view keys for sessionless requests. If a server runs per client, all requests with the
+// same key share one instance of it. Requests that arrive on the same connection (a pipe or a
+// guest's connection) get the same key. Otherwise, requests with the same transport and principal
+// get the same key. The keys differ from session handles, which are also used as view keys.
 //
-// Used on the I/O thread. Owned by Clients. Limit: max_principals; each request of further
-// principals has such a server to itself.
+// Used on the reactor thread. Owned by Clients. Limit: max_principals. Beyond it, each request of a
+// new principal gets its own key.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ class RequestScopes {
  public:
   static constexpr std::size_t max_principals = 1024;
 
-  // Returns true if the key is one of a scope, not a session's handle.
+  // Returns true for keys created by this class, and false for session handles.
   static constexpr bool is_scope(std::uint64_t key) noexcept { return (key & scope_bit) != 0; }
   static constexpr std::uint64_t of(bh_session connection) noexcept {
     return connection | scope_bit;
   }
-  // Returns `otherwise` at the limit.
+  // Returns the key for a transport and principal, or `otherwise` if the limit is reached.
   std::uint64_t of(const std::string &transport, const std::string &principal,
                    std::uint64_t otherwise) {
     const auto at = principals_.find({transport, principal});
@@ -38,7 +38,7 @@ class RequestScopes {
   }
 
  private:
-  // Handles of sessions are below 2^53.
+  // Session handles are smaller than 2^53, so they never have these bits.
   static constexpr std::uint64_t scope_bit = 1ull << 63, principal_bit = 1ull << 62;
 
   std::map<std::pair<std::string, std::string>, std::uint64_t> principals_;

@@ -21,7 +21,7 @@ constexpr std::string_view lost_call =
 constexpr std::string_view lost_initialize =
     "the gateway's endpoint was restarted before it could answer: send initialize again";
 
-// Returns true if the stored text is exactly one JSON token.
+// Returns true if the stored id is exactly one valid JSON-RPC id.
 bool is_id(const std::string &id) {
   const std::string message = R"({"jsonrpc":"2.0","method":"ping","id":)" + id + "}";
   mcp::Scan scan;
@@ -71,7 +71,8 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   owed_ = ledger.requests();
   needs_.journal.carry(*s);
   const auto record = ledger.read(Ledger::carried);
-  // The client does not know whether its handshake has succeeded.
+  // If initialize is pending, the client does not know whether its handshake has succeeded and must
+  // repeat it.
   const bool shaking = std::any_of(owed_.begin(), owed_.end(),
                                    [](const LedgerRequest &request) { return request.initialize; });
   if (record && record->revision < std::size(revisions) && !shaking) {
@@ -84,15 +85,15 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   return carried;
 }
 
-// Runs in a later turn because the transport does not yet know the session.
+// Deferred to a later turn because the transport does not know the session yet.
 void RestoredSessions::continue_all() {
   answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });
   needs_.on_idle();
 }
 
-// Answers the earlier process's requests. The slot in the ledger is released when the transport
-// reports that the answer was sent.
+// Responds to the requests of the earlier process with errors. Their ledger entries are removed
+// when the transport reports that the responses were sent.
 void RestoredSessions::answer_owed_requests() {
   for (const LedgerRequest &request : std::exchange(owed_, {})) {
     if (needs_.journal.carried() == 0) return;
@@ -109,7 +110,6 @@ void RestoredSessions::answer_owed_requests() {
   }
 }
 
-// Restores the state of the view's restored clients after their servers have responded or failed.
 void RestoredSessions::lists_ready(View &view) {
   if (!Views::is_ready(view)) return;
   bool told = false;
@@ -125,7 +125,7 @@ void RestoredSessions::lists_ready(View &view) {
   }
 }
 
-// Subscribes as if the client had sent the request, so the policy is asked. If no server offers the
+// Subscribes on behalf of the client, so the policy evaluates the request. If no server offers the
 // resource yet, the subscription is retried when lists change.
 void RestoredSessions::subscribe_again(bh_session handle) {
   std::string scratch;
@@ -146,7 +146,7 @@ void RestoredSessions::subscribe_again(bh_session handle) {
     if (!sound) continue;
     const std::uint64_t silent = needs_.answers.batches().open_silent({handle, 0, 0});
     Incoming request{{handle, 0, silent}, {message, &scan}, needs_.reactor.now_ns()};
-    request.recorded = true;  // requests of the gateway itself are recorded only if they are calls
+    request.recorded = true;  // gateway requests are recorded only if they become calls
     needs_.handle(*s, request);
   }
 }

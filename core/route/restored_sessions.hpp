@@ -1,5 +1,5 @@
-// Sessions that continue in this process: sessions of an earlier process, and evicted sessions. The
-// state set by their clients is restored after the servers have responded.
+// Restores sessions of an earlier process and sessions that were evicted. The log level and
+// subscriptions that the client had set are restored after the servers have responded.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -32,19 +32,19 @@ class RestoredSessions {
     ClientAnswers &answers;
     // Handles a request as if the client had sent it.
     std::function<void(Session &, Incoming &)> handle;
-    std::function<void()> on_idle;  // called when all pending answers have been sent
+    std::function<void()> on_idle;  // called when all pending responses have been sent
   };
   explicit RestoredSessions(Needs needs)
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
-  // Gives a new session the state that it had in an earlier process or before its eviction. The
-  // client has its previous lists, so it is notified that they may have changed.
+  // Restores the state of an earlier session in a newly opened session. The client still uses the
+  // lists of its previous session, so it is notified that the lists may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
-  // Binds a new session to the client that is connected to the process itself. If an earlier
-  // process had this client's session and completed its handshake, the session is restored.
-  // Requests that the earlier process left unanswered are answered in a later turn. Returns nullopt
-  // if this process cannot carry a client or already carries one.
+  // Binds a new session to the carried client (see Ledger). If an earlier process had a session
+  // with this client and completed the handshake, that session is restored. Requests that the
+  // earlier process left pending receive an error response in a later turn. Returns nullopt if this
+  // process has no ledger or already carries a client.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;
@@ -52,10 +52,10 @@ class RestoredSessions {
   };
   std::optional<Carried> carry(bh_session session);
 
-  // Called when the view's lists are complete or have changed. Restores the state of the view's
-  // restored clients.
+  // Restores the state of the view's restored clients. Called when the lists of the view are
+  // complete or have changed.
   void lists_ready(View &view);
-  // Returns true while answers to the carried client are pending.
+  // Returns true if the carried client has not yet received all pending responses.
   bool owes() const noexcept { return !owed_.empty(); }
 
  private:
@@ -65,7 +65,8 @@ class RestoredSessions {
   void subscribe_again(bh_session session);
 
   const Needs needs_;
-  std::vector<LedgerRequest> owed_;  // requests of the carried client that need an answer
+  // Pending requests of the carried client, left by the earlier process.
+  std::vector<LedgerRequest> owed_;
   OncePerTurn continuing_;
 };
 

@@ -1,4 +1,5 @@
-// Tests resumed sessions: which parts of a ledger record are used, and when the state is restored.
+// Tests session restoration: which parts of a ledger record are used, and when the state is
+// restored.
 #include "route/restored_sessions.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view id = "session-id";
 
-// A server that has two resources once it is connected.
+// A server with two resources. It lists them once `connected` is true.
 struct Notes {
   bool connected = true;
 };
@@ -49,7 +50,7 @@ struct World : ListWorld {
                              [this] { ++idle; }}};
   Session &session = open_session(sessions, client);
 
-  // Makes this process use the previous process's ledger.
+  // Simulates a restart: opens the existing ledger in a new process.
   void next_process() {
     ledger = Ledger::open(memory.get());
     journal.use(ledger.get());
@@ -99,20 +100,21 @@ TEST_CASE("only a new session can be restored, and only with a known revision") 
   CHECK(w.session.ready);
   CHECK(w.session.caps == cap::sampling);
   REQUIRE(w.session.view != nullptr);
-  w.restored.restore(w.session.handle, 0, 0, id, {});  // a session is restored only once
+  // Ignored: the session has already been restored.
+  w.restored.restore(w.session.handle, 0, 0, id, {});
   CHECK(w.session.revision == newest_revision);
   CHECK(w.session.caps == cap::sampling);
   CHECK(w.session.view->clients.size() == 1);
 }
 
 TEST_CASE(
-    "a client receives list_changed for the lists that it has once its servers have answered") {
+    "after its servers have responded, a client receives list_changed for each list that it has") {
   World w;
   w.add_notes();
   w.notes.connected = false;
   Texts expected = all_lists;
-  SECTION("without a record it may have all of them") {}
-  SECTION("with a record it has those") {
+  SECTION("without a record, the client may have all lists") {}
+  SECTION("with a record, the client has the recorded lists") {
     LedgerRecord record;
     record.listed = 1u << static_cast<unsigned>(ItemKind::tool);
     w.leave(record);
@@ -138,7 +140,7 @@ TEST_CASE("a record is treated as untrusted input") {
   LedgerRecord record;
   record.listed = 0xFF;
   record.log_level = GENERATE(-7, 8, 1 << 20);
-  // Text that is not exactly one JSON string could add more than a URI to the request.
+  // A stored URI that is not exactly one JSON string could add members to the subscribe request.
   record.subscriptions = {"\"note:///1\"",
                           "\"a\"},\"method\":\"tools/call\",\"x\":{\"y\":\"z\"",
                           "\"note:///2\",\"name\":\"x\"",
@@ -185,7 +187,8 @@ TEST_CASE("a subscription is restored only once a server offers its resource") {
   CHECK(w.session.to_subscribe == Texts{"\"note:///3\""});
 }
 
-TEST_CASE("requests that an earlier process left unanswered are answered once, in a later turn") {
+TEST_CASE(
+    "pending requests of an earlier process receive one error response each, in a later turn") {
   World w;
   LedgerRecord record;
   record.revision = newest_revision;
@@ -193,7 +196,7 @@ TEST_CASE("requests that an earlier process left unanswered are answered once, i
   w.ledger->write(Ledger::carried, record);
   w.ledger->add_request(3, "1", false);
   w.ledger->add_request(4, "\"two\"", false);
-  w.ledger->add_request(5, R"(1,"result":{})", false);  // not a valid id
+  w.ledger->add_request(5, R"(1,"result":{})", false);  // not a single valid id
   w.ledger->add_request(6, "null", false);
   w.next_process();
   const auto carried = w.restored.carry(w.session.handle);
@@ -212,8 +215,8 @@ TEST_CASE("requests that an earlier process left unanswered are answered once, i
     answered.emplace_back(sent.stream, mcp::member(sent.text, "id"));
   }
   CHECK(answered == std::vector<std::pair<std::uint64_t, std::string>>{{3, "1"}, {4, "\"two\""}});
-  // Requests that cannot be answered are removed. Other requests are kept until their answers have
-  // been written.
+  // Requests with invalid ids are removed. Other requests stay until the transport has sent their
+  // responses.
   std::vector<std::uint64_t> left;
   for (const LedgerRequest &request : w.ledger->requests()) left.push_back(request.stream);
   CHECK(left == std::vector<std::uint64_t>{3, 4});
@@ -225,7 +228,7 @@ TEST_CASE("a client without a complete handshake is carried but not restored") {
   LedgerRecord record;
   record.revision = newest_revision;
   std::size_t answers = 0;
-  SECTION("its initialize was not answered") {
+  SECTION("its initialize request is pending") {
     w.ledger->write(Ledger::carried, record);
     w.ledger->add_request(3, "0", true);
     answers = 1;
@@ -246,7 +249,7 @@ TEST_CASE("a client without a complete handshake is carried but not restored") {
   if (answers != 0) CHECK(w.client.sent[0].text.find("send initialize again") != std::string::npos);
 }
 
-TEST_CASE("without a ledger, no client is carried and no answers are pending") {
+TEST_CASE("without a ledger, no client is carried and no responses are pending") {
   World w;
   CHECK_FALSE(w.restored.carry(w.session.handle).has_value());
   w.next_process();
@@ -255,7 +258,7 @@ TEST_CASE("without a ledger, no client is carried and no answers are pending") {
   CHECK_FALSE(w.restored.owes());
 }
 
-TEST_CASE("a client that disconnects before its pending answers are sent receives none") {
+TEST_CASE("a client that disconnects before its pending responses are sent receives none") {
   World w;
   w.ledger->add_request(3, "1", false);
   w.next_process();

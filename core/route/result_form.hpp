@@ -1,8 +1,7 @@
-// The form of answers for the clients of one protocol generation. The client edge of the generation
-// sets it in the reply address of a request (ReplyTo::form). Without a form, answers are sent
-// unchanged.
+// The form of responses in one protocol generation. The client edge sets it in the reply address of
+// a request (ReplyTo::form). If a reply address has no form, responses are sent unchanged.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@ namespace bulkhead {
 class ResultForm {
  public:
   virtual ~ResultForm() = default;
-  // Returns the members to insert before the other members of a result, without braces. `result` is
-  // the JSON object of the server or the gateway; empty for a list. The text is valid until the
-  // next request is handled.
+  // Returns members to insert at the beginning of a result, without braces. `result` is the result
+  // object, or empty if the result is a list composed by the gateway. The returned text is valid
+  // until the next request is handled.
   virtual std::string_view members(std::string_view result) const = 0;
 
-  // The code and the HTTP status of an error that a server or the gateway reports with this code.
+  // The error code and HTTP status that the client receives for an error with the given code.
   struct ErrorForm {
     std::int32_t code = 0;
     std::uint32_t http_status = 0;
@@ -27,9 +26,9 @@ class ResultForm {
   virtual ErrorForm error(std::int32_t code) const = 0;
 };
 
-// Returns true if a comma must follow members that are inserted before those of this JSON object.
+// Returns true if the object has members. A comma must then follow inserted members.
 bool has_members(std::string_view object) noexcept;
-// Returns the result with the members of the form.
+// Returns a copy of the result with the form's members inserted.
 std::string formed_result(const ResultForm &form, std::string_view result);
 
 }  // namespace bulkhead

@@ -1,8 +1,8 @@
-// The server edge of one protocol generation. It contains everything on the server side that
-// depends on a revision: the opening request, its result, and the members that each request
-// carries. An edge has no state; the lane stores the results.
+// The interface of server edges. A server edge implements everything that depends on a protocol
+// generation on the server side: the opening request, the parsing of its result, and the members
+// that each request must contain. An edge has no state: the lane stores the results.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -21,41 +21,42 @@ class ServerEdge {
  public:
   virtual ~ServerEdge() = default;
 
-  // Returns true if the server keeps no state between requests.
+  // Returns true if servers of this generation keep no state between requests.
   virtual bool stateless() const noexcept { return false; }
-  // Returns false if the generation has no such message, so that it must not be sent.
+  // Returns false if this generation does not define the method. Such a message must not be sent.
   virtual bool has(mcp::Method) const noexcept { return true; }
 
   // The method and the params (a JSON object) of the first request on a connection.
   virtual mcp::Method opening_method() const = 0;
   virtual std::string opening_params(ClientCaps caps) const = 0;
 
-  // The result of the opening request, parsed from the server's JSON text.
+  // The parsed result of the opening request.
   struct Opened {
     std::string revision;
     ServerCaps caps;
     std::string instructions;  // at most max_instructions_bytes
   };
-  // Fails with BH_E_PROTOCOL if the server supports none of the known revisions; the error text
-  // follows 'server "x": '.
+  // Parses the result of the opening request. Fails with BH_E_PROTOCOL if the server supports no
+  // known revision. The error text continues a sentence that starts with 'server "x": '.
   virtual Result<Opened> opened(std::string_view result) const = 0;
-  // The notification that follows the result; empty if there is none.
+  // Returns the notification to send after the opening request has succeeded, or an empty string.
   virtual std::string_view confirmation() const = 0;
 
-  // The members of params._meta for each subsequent request, without braces; empty if there are
-  // none. log_level is the level that the client has set; -1 if it has set none.
+  // Returns the members to add to params._meta of each later request, without braces. May be empty.
+  // `log_level` is the level that the client has set, or -1.
   virtual std::string request_meta(ClientCaps caps, int log_level) const = 0;
 
-  // The form of the servers' answers; null if it is the form that clients with a session expect.
+  // Returns the form of the servers' responses, or null if responses already have the form that
+  // clients with a session expect.
   virtual const AnswerForm *answer_form() const noexcept { return nullptr; }
 
  protected:
-  // Returns what the results of all generations have in common. The result must be an object.
+  // Parses the members that the results of all generations share. `result` must be an object.
   static Opened describe(std::string revision, std::string_view result);
 };
 
-// The edge for the revisions with a session, 2024-11-05 to 2025-11-25: initialize and initialized.
-// `offered` is the index in `revisions` of the revision that initialize offers.
+// Returns the edge for the session-based revisions, 2024-11-05 to 2025-11-25. `offered` is an index
+// into `revisions` and selects the revision that initialize offers.
 const ServerEdge &session_server_edge(std::uint8_t offered = newest_revision) noexcept;
 
 }  // namespace bulkhead

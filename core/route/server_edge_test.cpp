@@ -1,4 +1,4 @@
-// Servers of both protocol generations: only the edge knows the server's revision.
+// Tests servers of both protocol generations in the router.
 #include "route/server_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A connector whose server answers immediately.
+// Router fixture with a fake connector whose server responds immediately.
 struct World : private ClientEnd {
   Profile profile;
   std::unique_ptr<Reactor> reactor = *Reactor::create();
@@ -109,7 +109,7 @@ std::string member(std::string_view text, std::initializer_list<std::string_view
 
 }  // namespace
 
-TEST_CASE("a server with a session is initialized, and requests leave as they came") {
+TEST_CASE("a session-based server is initialized, and requests are forwarded unchanged") {
   World w(ProtocolPin::v2025_11_25);
   REQUIRE(w.sent.size() >= 3);
   CHECK(member(w.sent[0], {"method"}) == R"("initialize")");
@@ -121,7 +121,7 @@ TEST_CASE("a server with a session is initialized, and requests leave as they ca
   CHECK(w.got.find(R"("id":5)") != std::string::npos);
 }
 
-TEST_CASE("a stateless server is asked with server/discover, and each request has its revision") {
+TEST_CASE("a stateless server gets server/discover, and each request contains its revision") {
   World w(ProtocolPin::v2026_07_28);
   REQUIRE(w.sent.size() == 2);
   CHECK(member(w.sent[0], {"method"}) == R"("server/discover")");

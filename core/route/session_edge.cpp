@@ -12,7 +12,7 @@
 namespace bulkhead {
 void SessionEdge::request(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  request.headers = nullptr;  // these revisions have no headers that mirror the body
+  request.headers = nullptr;  // in these revisions, headers do not repeat parts of the body
   if (scan.method == mcp::Method::ping) return needs_.answers.result(request, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, request);
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
@@ -53,10 +53,10 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
   needs_.answers.result(request, initialize_result(s, needs_.profile));
 }
 
-// The first handshake, or a handshake that restarts a session. Calls in flight continue; all other
-// state that the client had set up is discarded. A session with its own servers keeps its
-// capabilities: otherwise, a client could restart these servers as often as it likes, even while
-// they handle its calls.
+// Starts or restarts a session. In-flight calls continue. All other state of the client is
+// discarded. If servers run only for this session, the session keeps its previous capabilities:
+// otherwise, a client could restart these servers as often as it likes, even while they handle its
+// calls.
 void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   const bool own = s.view != nullptr && s.view->session != 0;
   const bool stays = own || (s.view != nullptr && s.caps == caps);
@@ -107,11 +107,11 @@ void SessionEdge::notification(Session &s, const Message &message) {
     case mcp::Method::notifications_roots_list_changed:
       return pass_roots_changed(s, message);
     default:
-      return;  // unknown to this gateway: no answer is needed
+      return;  // unknown notification: ignored
   }
 }
 
-// Forwards the progress of an ask under the server's own token.
+// Forwards the progress of a server-initiated request, with the server's own progress token.
 void SessionEdge::pass_progress(Session &s, const Message &message) {
   const Asks::Progress progress = needs_.asks.progress_of(s, message);
   if (progress.lane == nullptr) return;
@@ -126,7 +126,7 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   if (s.view == nullptr) return;
   const bh_str part = bh::str(message.bytes);
   for (Lane *lane : s.view->lanes) {
-    // Of a static list the gateway itself reports changes.
+    // If the profile defines the roots, the client's roots do not matter to the server.
     if (lane->upstream().def().roots_mode() != RootsMode::per_client) continue;
     const bool declared = (lane->caps() & cap::roots_changed) != 0;
     if (lane->session() == s.handle && declared && lane->takes(message.scan->method)) {
@@ -135,8 +135,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   }
 }
 
-// The client has cancelled a request: the call ends here, and the server receives the client's
-// reason. The slot that waited for the answer is released without an answer.
+// Cancels the request with this id. For a call, forwards the client's reason to the server. The
+// transport's slot for the response is released without a response.
 void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;

@@ -1,7 +1,7 @@
-// The client edge of the revisions with a session, 2024-11-05 to 2025-11-25: initialize, then
-// requests and notifications until the session ends.
+// The client edge for the session-based revisions, 2024-11-05 to 2025-11-25. A session starts with
+// initialize.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Runs on the reactor thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class SessionEdge final : public ClientEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     SessionJournal &journal;
-    // Called when a message to this server could not be rewritten and was dropped.
+    // Called when a message to this server was dropped because it could not be rewritten.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit SessionEdge(Needs needs) : needs_(std::move(needs)) {}
@@ -46,7 +46,7 @@ class SessionEdge final : public ClientEdge {
   bool begins_session(const mcp::Scan &request) const override {
     return request.method == mcp::Method::initialize;
   }
-  // Only 2025-03-26 has batches.
+  // Only revision 2025-03-26 has batches.
   bool takes_batches(const Session &session) const override {
     return session.initialized && session.revision == batch_revision;
   }

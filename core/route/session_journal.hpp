@@ -1,7 +1,7 @@
-// Data that outlives a session in this process: the session's record in the ledger, for the next
-// process, and the ids of evicted sessions that clients may resume.
+// Keeps the data with which sessions can be resumed: records in the ledger, for resumption after a
+// restart of the process, and the ids of evicted sessions.
 //
-// Owner: the Router. Runs on the reactor thread. Limits: those of Ledger and Reopening.
+// Owner: the Router. Runs on the reactor thread. Limits: see Ledger and Reopening.
 #pragma once
 
 #include <cstdint>
@@ -25,53 +25,53 @@ class SessionJournal {
   SessionJournal(const SessionJournal &) = delete;
   SessionJournal &operator=(const SessionJournal &) = delete;
 
-  // Must be called before any session is open. Borrowed. If null, sessions do not continue in
-  // another process.
+  // Sets the ledger, which is borrowed. Must be called before the first session is opened. If
+  // `ledger` is null, sessions cannot be resumed after a restart.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
   // ---- sessions that clients identify by an id ----
-  // Called when the session id has been sealed. The transport uses `id` to find the session.
+  // Called when the session id has been sealed. `id` is the transport's id of the session.
   void remember(bh_session session, std::string_view id, SealTime sealed);
-  // Called when the session's recorded data has changed.
+  // Updates the record of the session. Called when the recorded data has changed.
   void save(const Session &session);
-  // Called when the session ends together with its record.
+  // Removes the record of the session.
   void forget(Session &session);
-  // Called when the session ends but its client may resume it. Its record is kept if the sealed id
-  // alone is not sufficient to restore it. Must be called before forget().
+  // Called before forget() if the session ends but its client may resume it. Keeps the record if it
+  // contains data that the sealed id does not contain.
   void evict(Session &session);
   // Called when the session ends permanently.
   void end(const Session &session);
-  // Returns true if the session has not ended permanently and its seal has not expired. See
-  // Reopening.
+  // Returns true if a client may resume the session with this id; see Reopening.
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
-  // Called when the session was resumed. Finds the session's record.
+  // Called when the session has been resumed. Takes over the record of the previous session.
   void reopened(Session &session, std::string_view id, SealTime sealed);
-  // Called when ids of sessions of earlier processes are no longer valid.
+  // Discards all records of earlier processes. Called when their session ids are no longer valid.
   void too_old();
 
-  // ---- the carried session: that of the client connected to the process itself; see Ledger ----
-  // Returns true if carry() can succeed.
+  // ---- the carried session; see Ledger ----
+  // Returns true if a client can be carried.
   bool carries() const noexcept { return ledger_ != nullptr && carried_ == 0; }
   void carry(Session &session);
   bh_session carried() const noexcept { return carried_; }
   bool is_carried(bh_session session) const noexcept {
     return carried_ != 0 && session == carried_;
   }
-  // Called before a request of the carried session is handled. Registers the request beforehand,
-  // because handling it may end this process and must not end the next one.
+  // Stores a request of the carried session in the ledger. Must be called before the request is
+  // handled: if handling the request crashes this process, the next process must respond to it with
+  // an error instead of handling it again.
   void request(const ReplyTo &reply, const Message &request) {
     if (is_carried(reply.session)) add_request(reply.stream, request);
   }
-  // Called when the carried client's messages have been inspected.
+  // Called when all requests in the received bytes have been stored; see Ledger::commit().
   void commit(bh_session session) noexcept {
     if (is_carried(session)) ledger_->commit();
   }
   void note(bh_session session, std::uint64_t note);
   void settle(bh_session session, std::uint64_t stream);
-  // Returns false if there are too many bytes (BH_E_LIMIT).
+  // Returns false if the bytes do not fit (BH_E_LIMIT).
   bool keep(bh_session session, std::string_view bytes, bool more);
   void taken(bh_session session, std::uint64_t n);
 

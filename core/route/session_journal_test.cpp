@@ -1,5 +1,4 @@
-// Tests the session data that is stored for later processes and for clients that resume in this
-// process.
+// Tests the session data that is stored for resumption, in the same process and in later processes.
 #include "route/session_journal.hpp"
 
 #include <catch2/catch.hpp>
@@ -21,7 +20,7 @@ struct World {
   Session &session = open_session(sessions, client);
   const SealTime now{loop->now_ns(), false};
 
-  // Registers the session under this id.
+  // Registers the session with this id.
   void remember(const char *id) {
     session.initialized = true;
     session.log_level = 3;
@@ -58,7 +57,7 @@ TEST_CASE("a session's record is updated with the session and removed with it") 
   w.journal.save(w.session);
   CHECK(w.ledger->read(slot)->log_level == 5);
   CHECK(w.ledger->read(slot)->subscriptions == std::vector<std::string>{"\"note:///1\""});
-  w.journal.remember(w.session.handle, "b", w.now);  // the session already has an id
+  w.journal.remember(w.session.handle, "b", w.now);  // ignored: the session already has an id
   CHECK(w.session.resume_id == "a");
   w.journal.forget(w.session);
   CHECK(w.session.slot == Ledger::none);
@@ -103,7 +102,7 @@ TEST_CASE("one session is carried, along with its requests and unread bytes") {
   CHECK(w.journal.is_carried(w.session.handle));
   const Scanned request(R"({"jsonrpc":"2.0","id":"x","method":"tools/list"})");
   w.journal.request({w.session.handle, 4, 0}, request.get());
-  w.journal.request({w.session.handle + 1, 5, 0}, request.get());  // belongs to another session
+  w.journal.request({w.session.handle + 1, 5, 0}, request.get());  // ignored: another session
   REQUIRE(w.ledger->requests().size() == 1);
   CHECK(w.ledger->requests()[0].id == "\"x\"");
   CHECK(w.ledger->last_stream() == 4);

@@ -1,4 +1,5 @@
-// Open sessionless streams: requests without a session that have not yet been answered.
+// Keeps track of open sessionless streams. Each stream carries a request without a session that has
+// no response yet.
 //
 // Owner: Clients. Used on the reactor thread. Limit: limits.sessions.
 #pragma once
@@ -15,14 +16,14 @@ class ClientEnd;
 
 class SessionlessStreams {
  public:
-  // Returns false if the transport already has this stream open.
+  // Returns false if the transport already uses this stream.
   bool add(const ClientEnd &end, std::uint64_t stream, bh_session handle) {
     return open_.emplace(std::pair{&end, stream}, handle).second;
   }
   bool holds(const ClientEnd &end, std::uint64_t stream) const {
     return open_.contains({&end, stream});
   }
-  // Removes a stream and returns its session, or 0 if the stream is not open.
+  // Removes the stream and returns its session, or 0 if the stream is not open.
   bh_session take(const ClientEnd &end, std::uint64_t stream) {
     const auto node = open_.extract({&end, stream});
     return node.empty() ? 0 : node.mapped();

@@ -1,4 +1,4 @@
-// The open sessions by handle. Owner: the Router. Used on the reactor thread.
+// The table of open sessions, keyed by handle. Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace bulkhead {
 
-// Returns a random first generation for handles that leave the process, so handles from another or
-// an earlier process are not valid in this process. If the kernel returns no random number, returns
+// Returns a random start value for the generation numbers in session handles, so that a handle from
+// another process is not valid in this process. If the kernel returns no random bytes, returns
 // `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
 class Sessions {
  public:
-  // `first_generation` is the first generation of the handles; see Slots.
+  // `first_generation` is the start value of the generation numbers in handles; see Slots.
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
-  // Opens a session for this peer. The peer is copied. `end`, which receives messages, is borrowed.
+  // Opens a session. `peer` is copied. `end`, which receives the session's messages, is borrowed.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
-  // Returns null if the handle is unknown or erased. The result is valid until the session is
+  // Returns null if no open session has this handle. The pointer is valid until the session is
   // erased.
   Session *find(bh_session handle) noexcept;
   void erase(bh_session handle) { table_.erase(handle); }
@@ -35,8 +35,8 @@ class Sessions {
   void for_each(F &&f) const {
     table_.for_each([&](bh_session, const std::unique_ptr<Session> &s) { f(std::as_const(*s)); });
   }
-  // Returns the handles, for use in loops that may open or erase sessions. In such loops, use
-  // find() for each handle.
+  // Returns all handles. If sessions may be opened or erased during a loop, iterate over the
+  // handles and look up each one with find().
   std::vector<bh_session> handles() const;
 
  private:

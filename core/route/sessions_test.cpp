@@ -24,7 +24,7 @@ TEST_CASE("a session has the peer data that its transport reported") {
   CHECK(sessions.size() == 1);
 }
 
-TEST_CASE("a handle from an ended session or another process is not found") {
+TEST_CASE("a handle of a closed session or of another process is not found") {
   FakeClient client;
   Sessions ours(5), theirs(9);
   const bh_session here = open_session(ours, client).handle;
@@ -38,7 +38,9 @@ TEST_CASE("a handle from an ended session or another process is not found") {
   CHECK(ours.find(here) == nullptr);
 }
 
-TEST_CASE("sessions do not move while others open, and can be erased in a loop") {
+TEST_CASE(
+    "the address of a session does not change while others open, and sessions can be erased in a "
+    "loop") {
   Sessions sessions(1);
   FakeClient client;
   Session &first = open_session(sessions, client);

@@ -17,25 +17,25 @@ using profiles::credential_name;
 using profiles::credential_value;
 using profiles::kMask;
 
-constexpr unsigned max_layers = 8;  // for JSON in strings, and for percent-encoding
+constexpr unsigned max_layers = 8;  // maximum nesting of JSON in strings, and of percent-encoding
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
-// Characters that delimit a token within a word.
+// Characters that separate tokens inside a word.
 constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
 
 bool is_scheme(std::string_view word) {
   return bh::equal_ignoring_case(word, "bearer") || bh::equal_ignoring_case(word, "basic");
 }
 
-// Returns true if the part has the form of a token. The prefixes "Basi" and "Bearer" are excluded
-// because ordinary words also begin with them ("Basically"); only the word after the scheme counts.
+// Returns true if the part looks like a token. "Basi" and "Bearer" are excluded because ordinary
+// words begin with them ("Basically"). The word after the scheme is masked anyway.
 bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// Appends a word that has no spaces, such as "https://user:password@host/?token=x" or
-// "--api-key=x".
+// Appends a word without spaces and masks credentials in it. Examples:
+// "https://user:password@host/?token=x", "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
@@ -64,7 +64,8 @@ void add_plain_word(std::string *out, std::string_view word) {
   }
 }
 
-// Appends a word. If percent-encoding hides a credential in the word, the decoded word is appended.
+// Masks and appends a word. If percent-encoding hides a credential, the decoded word is masked and
+// appended instead.
 void add_word(std::string *out, std::string_view word) {
   std::string plain(word);
   for (unsigned layer = 0; layer < max_layers; ++layer) {
@@ -94,7 +95,7 @@ void add_character(std::string *out, char32_t c, std::string_view bytes) {
   }
 }
 
-// Quotes the text as JSON, so hidden characters can be written as escapes.
+// Quotes the text as a JSON string, in which hidden characters are written as escape sequences.
 std::string quoted_visible(std::string_view text) {
   const std::string quoted = bh::json::quoted(text);
   std::string out;
@@ -107,7 +108,7 @@ std::string quoted_visible(std::string_view text) {
   return out;
 }
 
-// Walks once over a validated text. Masked values are skipped without being copied.
+// Formats a validated text in one pass. Masked values are skipped without being copied.
 class Walk {
  public:
   Walk(std::string_view json, std::size_t max_bytes, unsigned layer)
@@ -141,7 +142,8 @@ class Walk {
 
   void string() {
     if (hides_ && !key_next_) return hidden(string_end(at_, json_.size()));
-    // Only the part of a huge string that fits is inspected. An escape takes at most six bytes.
+    // Only the part of a large string that fits is inspected. An escape sequence has at most six
+    // bytes per output character.
     const std::size_t end = string_end(at_, 6 * max_);
     std::string token(json_.substr(at_, end - at_)), scratch;
     const bool all = token.size() > 1 && token.back() == '"' && end - at_ <= 6 * max_;
@@ -158,7 +160,7 @@ class Walk {
     if (!all || inside_cut_) out_.resize(std::max(out_.size(), max_ + 1), ' ');
   }
 
-  // Masks a string. A string that contains JSON is masked as JSON.
+  // Masks a string. If the string contains JSON, the JSON is formatted by another Walk.
   std::string value(std::string_view text) {
     const std::size_t begin = std::min(text.find_first_not_of(spaces), text.size());
     const bool document =
@@ -183,8 +185,8 @@ class Walk {
     at_ = end;
   }
 
-  // Returns the position after the closing quote, or a position between two characters shortly
-  // after `most` bytes.
+  // Returns the position after the closing quote. If the string is longer than `most`, returns a
+  // position between two characters shortly after `most` bytes.
   std::size_t string_end(std::size_t begin, std::size_t most) const {
     std::size_t at = begin + 1;
     for (; json_[at] != '"'; ++at) {
@@ -210,13 +212,14 @@ class Walk {
 
   const std::string_view json_;
   const std::size_t max_;
-  const unsigned layer_;  // number of strings that enclose this text
+  const unsigned layer_;  // number of strings in which this text is nested
   std::size_t at_ = 0;
-  std::string out_, objects_;  // objects_: '1' for each open object, '0' for each open array
+  // objects_: for each open container, '1' if it is an object and '0' if it is an array.
+  std::string out_, objects_;
   bool key_next_ = false;
   bool masked_ = false;      // a value was masked
   bool inside_cut_ = false;  // JSON in a string did not fit
-  bool hides_ = false;       // the next value belongs to a name that looks like a credential
+  bool hides_ = false;       // the name of the next value looks like the name of a credential
 };
 
 }  // namespace
@@ -254,7 +257,7 @@ std::string masked_text(std::string_view text) {
     } else {
       add_word(&out, word);
     }
-    // "Authorization:Bearer" counts as one word.
+    // "Authorization:Bearer" is one word, so the scheme may follow a delimiter.
     const std::size_t last = plain.find_last_of(delimiters);
     behind_scheme = is_scheme(last == std::string::npos ? plain : plain.substr(last + 1));
     text.remove_prefix(end);

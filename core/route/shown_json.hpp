@@ -1,4 +1,4 @@
-// Formats a call's arguments for display to a human approver: masks credentials and makes hidden
+// Formats the arguments of a call for a human approver: masks credentials and makes hidden
 // characters visible.
 //
 // Thread-safe; allocates memory.
@@ -12,27 +12,28 @@ namespace bulkhead {
 
 struct ShownJson {
   std::string text;
-  bool cut = false;  // truncated to max_bytes, so the text is not valid JSON
+  bool cut = false;  // the text was truncated, so it is not valid JSON
 };
 
-// Formats a validated JSON text in one pass, which stops after max_bytes of output.
+// Formats a validated JSON text. Stops after max_bytes of output.
 //
-// If a member's name looks like a credential, its value is replaced with "***", unless it is a
-// number or a boolean. In all other texts, parts that look like a credential are masked: the
-// prefixes of well-known tokens, user:password@ in a URL, NAME=VALUE with such a name, the text
-// after "Bearer" or "Basic", and private keys. Escapes and percent-encoding are decoded before the
-// comparison. A string that contains JSON is masked as JSON, up to 8 levels deep. Hidden characters
-// (direction marks, zero-width characters) are written as \u escapes.
+// If the name of a member looks like the name of a credential, its value is replaced with "***"
+// unless it is a number or a boolean. In all other strings, the following parts are masked: tokens
+// with a well-known prefix, user:password@ in URLs, the value of NAME=VALUE if NAME looks like the
+// name of a credential, the word after "Bearer" or "Basic", and private keys. Escape sequences and
+// percent-encoding are decoded before the comparison. A string that contains JSON is masked as
+// JSON, up to 8 levels deep. Hidden characters (direction marks, zero-width characters) are written
+// as \u escape sequences.
 //
-// Masking protects only against shoulder surfing: it recognizes the form of credentials, not their
-// values.
+// Security: masking only protects against people who see the screen by chance. It recognizes
+// typical forms of credentials and misses all others.
 ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 
-// Masks a single string that is not JSON, following the same rules.
+// Masks a string that is not JSON. The rules are those for strings in shown_json().
 std::string masked_text(std::string_view text);
 
-// Returns at most max_bytes of the text without splitting characters. Hidden characters are written
-// as \u escapes.
+// Truncates the text to at most max_bytes at a character boundary and writes hidden characters as
+// \u escape sequences.
 std::string visible_text(std::string_view text, std::size_t max_bytes);
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// A message with a few replaced, removed or inserted byte ranges, represented without copying as
-// parts for a gathering write.
+// Edits a message by replacing, removing or inserting byte ranges. The result is a list of parts
+// for a gathering write, so the message is not copied.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// The decimal digits of a number, stored inline.
+// The decimal digits of a number, without heap allocation.
 class Digits {
  public:
   explicit Digits(std::uint64_t value) noexcept {
@@ -26,36 +26,35 @@ class Digits {
   std::size_t n_ = 0;
 };
 
-// Edits to one message: replaced or removed ranges and inserted texts, at most max_edits, in any
-// order. If an edit cannot be stored (too many edits, an overlap, or a range outside the message),
-// the entire splice fails, because a message must never be sent with an edit missing. Borrows the
-// message and the texts. Used on one thread. Never allocates memory.
+// A message with at most max_edits edits, which can be added in any order. If an edit is invalid
+// (too many edits, overlapping ranges, or a range outside the message), all of the edits are
+// discarded, because a message must never be sent with an edit missing. Borrows the message and the
+// inserted texts. Not thread-safe. Allocates no memory.
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 12;
-  // The error text of a splice that has failed.
   static constexpr const char *failure =
       "the message could not be rewritten: its edits overlap, or there are too many";
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // An empty range means that the member is absent, so nothing is replaced.
+  // An empty range stands for an absent member. In this case, nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
     if (!range.empty()) edit(range, with);
   }
   void remove(mcp::Range range) noexcept { replace(range, {}); }
-  // Inserts the text before the byte at `at`, or at the end if `at` is the message's size. Texts at
-  // the same position are inserted in call order, before the replacement of a range that begins
-  // there.
+  // Inserts text before the byte at `at`, or at the end if `at` is the size of the message. Texts
+  // for the same position are inserted in the order of the calls, before a replaced range that
+  // begins there.
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // Returns false if an edit could not be stored. parts() then returns null.
+  // Returns false if an edit was invalid. parts() then returns null.
   bool ok() const noexcept { return ok_; }
 
-  // Returns the parts in order, or null if !ok(). The parts are valid as long as this object and
-  // its texts exist.
+  // Returns the parts of the edited message, or null if !ok(). The parts are valid while this
+  // object, the message and the texts exist.
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;
@@ -106,8 +105,8 @@ class Splice {
   std::uint32_t count_ = 0;
 };
 
-// Converts decimal digits (optionally in a JSON string) to a number. Returns 0 if the token is not
-// a number.
+// Parses decimal digits, optionally quoted as a JSON string. Returns 0 if the token is not a
+// number.
 inline std::uint64_t parse_number(std::string_view token) noexcept {
   if (token.size() >= 2 && token.front() == '"') token = token.substr(1, token.size() - 2);
   std::uint64_t value = 0;

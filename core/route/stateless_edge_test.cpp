@@ -1,5 +1,5 @@
-// Tests of the client edge of MCP 2026-07-28 in the router: requests without a session, and in a
-// session of the transport.
+// Tests the client edge of MCP 2026-07-28 in the router, for requests without a session and for
+// requests on a connection.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -42,7 +42,7 @@ struct Stateless : Alone {
   void answer(std::size_t call, std::string_view result = R"({"content":[]})") {
     router->parts().servers.tools.complete(tools.ids.at(call), BH_RESULT_OK, result);
   }
-  // Ends the sessions of answered requests.
+  // Lets the router close the sessions of answered requests.
   void turn() { reactor->poll(0); }
   std::size_t sessions() const { return router->parts().clients.sessions.count(); }
   std::uint32_t in_flight() const { return router->parts().calls.ends.in_flight(); }
@@ -50,7 +50,8 @@ struct Stateless : Alone {
 
 }  // namespace
 
-TEST_CASE("discover and lists are answered in the form of the revision, without a session") {
+TEST_CASE(
+    "discover and list requests have responses in the form of the revision, without a session") {
   Stateless w;
   const std::string plain =
       R"("_meta":{)" + revision + R"(,"io.modelcontextprotocol/clientCapabilities":{"roots":{}}})";
@@ -73,13 +74,15 @@ TEST_CASE("discover and lists are answered in the form of the revision, without 
   CHECK(at(w.got, {"result", "tools"}).find("t__y") != std::string_view::npos);
   CHECK(at(w.got, {"result", "ttlMs"}) == "0");
   CHECK(at(w.got, {"result", "resultType"}) == R"("complete")");
-  CHECK(w.sessions() == 1);  // of the other client, which is not affected
+  CHECK(w.sessions() == 1);  // the session of the session-based client
   w.list();
   CHECK(w.has("t__y"));
   CHECK_FALSE(w.has("resultType"));
 }
 
-TEST_CASE("invalid requests get the code and the HTTP status of the revision, in this order") {
+TEST_CASE(
+    "an invalid request gets the error code and HTTP status of the revision, in this order of "
+    "checks") {
   Stateless w;
   const std::string caps = R"("io.modelcontextprotocol/clientCapabilities":{})";
   const auto with = [](const std::string &members) { return R"("_meta":{)" + members + "}"; };
@@ -91,7 +94,8 @@ TEST_CASE("invalid requests get the code and the HTTP status of the revision, in
   const std::vector<Case> cases = {
       {"server/discover", "", "-32602", 400},
       {"server/discover", with(caps), "-32602", 400},
-      {"server/discover", meta, "-32601", 400},  // falls back to initialize, to keep sampling
+      // The error makes the client fall back to initialize, so that sampling keeps working.
+      {"server/discover", meta, "-32601", 400},
       {"server/discover",
        with(revision + R"(,"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}})"),
        "-32601", 400},
@@ -130,7 +134,7 @@ TEST_CASE("invalid requests get the code and the HTTP status of the revision, in
   CHECK(w.tools.calls.empty());
 }
 
-TEST_CASE("the header of a request without _meta shows which revision its client speaks") {
+TEST_CASE("for a request without _meta, the header determines the protocol revision") {
   Stateless w;
   const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
   const auto code = [&](std::string_view message, const std::vector<bh_header> *headers) {
@@ -143,14 +147,14 @@ TEST_CASE("the header of a request without _meta shows which revision its client
                                       {bh::str("Mcp-Method"), bh::str("2026-07-28")}};
   CHECK(code(list, &next) == "-32602");
   CHECK(w.sent[0].http_status == 400);
-  CHECK(code(list, &old) == "-32600");  // the session is not initialized
+  CHECK(code(list, &old) == "-32600");  // error: the session is not initialized
   CHECK(code(list, nullptr) == "-32600");
   const std::string initialize =
       R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}})";
   CHECK(w.ask_alone(2, initialize, &next) == BH_E_SESSION_LOST);
 }
 
-TEST_CASE("headers must match the body, before anything else is checked") {
+TEST_CASE("headers must match the body, and this is checked first") {
   Alone w;
   w.tools.list = R"([{"name":"x","inputSchema":{"type":"object","properties":{)"
                  R"("region":{"type":"string","x-mcp-header":"Region"}}}}])";
@@ -176,7 +180,8 @@ TEST_CASE("headers must match the body, before anything else is checked") {
   CHECK(code(message, {version, header("Mcp-Method", "tools/list"), name}) == "-32020");
   CHECK(code(message, {version, method, header("Mcp-Name", "t__y")}) == "-32020");
   CHECK(code(message, {version, method, name, name}) == "-32020");
-  CHECK(code(message, {version, method, name}) == "-32020");  // without the argument's header
+  // The header for the argument is missing.
+  CHECK(code(message, {version, method, name}) == "-32020");
   CHECK(code(message, {version, method, name, header("Mcp-Param-Region", "us")}) == "-32020");
   CHECK(w.tools.calls.empty());
   const std::string future = R"({"jsonrpc":"2.0","id":1,"method":"nonsense","params":{"_meta":{)" +
@@ -188,7 +193,8 @@ TEST_CASE("headers must match the body, before anything else is checked") {
   CHECK(w.tools.calls.size() == 1);
 }
 
-TEST_CASE("a call of a session of the transport is answered in that session, and leaves none") {
+TEST_CASE(
+    "the response to a call on a connection is sent on that connection, and no session remains") {
   Stateless w;
   w.ask(call("\"a\""));
   w.ask(call("2"));
@@ -205,7 +211,7 @@ TEST_CASE("a call of a session of the transport is answered in that session, and
   CHECK(w.sent[1].session == w.session);
   w.turn();
   CHECK(w.sessions() == 1);
-  // The same connection still speaks the other revisions.
+  // The same connection also supports the other revisions.
   w.ask(R"({"jsonrpc":"2.0","id":9,"method":"initialize","params":{)"
         R"("protocolVersion":"2025-11-25","capabilities":{}}})");
   CHECK(at(w.got, {"result", "protocolVersion"}) == R"("2025-11-25")");
@@ -215,7 +221,7 @@ TEST_CASE("a call of a session of the transport is answered in that session, and
   CHECK(w.has("resultType"));
 }
 
-TEST_CASE("lists that a request has received cause no notifications outside of it") {
+TEST_CASE("lists requested without a session cause no list_changed notifications") {
   Stateless w;
   w.ask(request("1", "tools/list", meta));
   REQUIRE(w.has("t__x"));
@@ -229,16 +235,16 @@ TEST_CASE("lists that a request has received cause no notifications outside of i
   CHECK(w.has("t__z"));
 }
 
-TEST_CASE("a cancelled request of a connection ends, and its neighbours do not") {
+TEST_CASE("cancelling a request on a connection does not affect other requests") {
   Stateless w;
   for (const char *id : {"1", "\"1\"", "2"}) w.ask(call(id));
   REQUIRE(w.in_flight() == 3);
   w.ask(cancel + "\"1\"}}");
   CHECK(w.in_flight() == 2);
-  REQUIRE(w.sent.size() == 1);  // releases the stream, without an answer
+  REQUIRE(w.sent.size() == 1);  // an empty message, which releases the stream
   CHECK(w.got.empty());
-  w.ask(cancel + "\"1\"}}");  // a second time
-  w.ask(cancel + "3}}");      // unknown
+  w.ask(cancel + "\"1\"}}");  // ignored: already cancelled
+  w.ask(cancel + "3}}");      // ignored: unknown id
   w.ask(cancel + "2," + meta + "}}");
   CHECK(w.in_flight() == 1);
   w.answer(0);
@@ -265,7 +271,7 @@ TEST_CASE("a closed stream or connection cancels its requests") {
   CHECK(w.sessions() == 0);
 }
 
-TEST_CASE("the requests of a connection are answered after the end of its input") {
+TEST_CASE("requests on a connection receive responses after its input is closed") {
   Stateless w;
   w.ask(call("7"));
   w.router->parts().clients.sessions.close(w.session, BH_SESSION_INPUT_ENDED);
@@ -276,7 +282,7 @@ TEST_CASE("the requests of a connection are answered after the end of its input"
   CHECK(w.router->idle());
 }
 
-TEST_CASE("a connection has at most limits.in_flight_per_session unanswered requests") {
+TEST_CASE("a connection has at most limits.in_flight_per_session pending requests") {
   Alone w;
   w.profile.limits.in_flight_per_session = 2;
   w.start();
@@ -286,14 +292,14 @@ TEST_CASE("a connection has at most limits.in_flight_per_session unanswered requ
   CHECK(at(w.got, {"id"}) == "3");
   CHECK(at(w.got, {"error", "code"}) == "-32603");
   CHECK(w.has("limits.in_flight_per_session = 2"));
-  // An answered request makes room at once, in the same turn of the loop.
+  // A response makes room for the next request in the same event loop turn.
   w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");
   w.ask(call("4"));
   CHECK(w.got.empty());
   CHECK(w.tools.calls.size() == 3);
 }
 
-TEST_CASE("a stopping gateway answers requests of connections with their ids") {
+TEST_CASE("during shutdown, pending requests on connections receive responses with their ids") {
   Stateless w;
   w.ask(call("7"));
   w.router->parts().clients.sessions.end_all("the end");
@@ -303,7 +309,7 @@ TEST_CASE("a stopping gateway answers requests of connections with their ids") {
   CHECK(at(w.sent[0].text, {"error", "message"}) == R"("the end")");
 }
 
-TEST_CASE("errors of servers have codes of the revision, and only for clients of the revision") {
+TEST_CASE("errors from servers are converted to codes of this revision only for its clients") {
   Stateless w;
   const auto fail = [&](const std::string &message, std::string_view error) {
     w.ask(message);

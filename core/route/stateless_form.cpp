@@ -26,7 +26,8 @@ std::string StatelessForm::text_for(unsigned has, std::string_view info) const {
   return text;
 }
 
-// A result that is not complete (input_required) is never stored, so it has no hints.
+// Returns the members that the result already has. An incomplete result (input_required) must not
+// be cached, so it counts as having the caching members.
 unsigned StatelessForm::has_of(std::string_view result) {
   unsigned has = 0;
   mcp::for_each_member(result, [&has](std::string_view key, std::string_view value) {
@@ -50,8 +51,8 @@ std::string_view StatelessForm::members(std::string_view result) const {
   return texts_[result.empty() ? 0 : has_of(result)];
 }
 
-// -32601 means that the gateway does not have the method, which the edge reports. The codes that
-// other revisions define in the reserved range have no meaning for the client.
+// In this revision, -32601 means that the gateway does not have the method; only the client edge
+// reports it. Other reserved codes of other revisions have no meaning for the client.
 ResultForm::ErrorForm StatelessForm::error(std::int32_t error_code) const {
   if (error_code == code::missing_capability) return {error_code, 400};
   if (error_code == code::resource_not_found || error_code == code::method_not_found) {

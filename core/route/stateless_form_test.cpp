@@ -1,4 +1,4 @@
-// Tests of the form of answers for clients of MCP 2026-07-28.
+// Tests the form of responses for clients of MCP 2026-07-28.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ StatelessForm form_of(bool cacheable) {
 
 }  // namespace
 
-TEST_CASE("a result gets the members that it does not have, in front of its own") {
+TEST_CASE("missing members are inserted before the members of a result") {
   const StatelessForm plain = form_of(false), cacheable = form_of(true);
   const std::string type = R"("resultType":"complete",)",
                     hints = R"("ttlMs":0,"cacheScope":"private",)";
@@ -51,10 +51,10 @@ TEST_CASE("a result gets the members that it does not have, in front of its own"
   const std::string complete =
       R"({"resultType":"complete","ttlMs":1,"cacheScope":"public","_meta":{}})";
   CHECK(formed_result(cacheable, complete) == complete);
-  CHECK(cacheable.members({}) == type + hints + name);  // of a list
+  CHECK(cacheable.members({}) == type + hints + name);  // the members for a list
 }
 
-TEST_CASE("codes without a meaning in this revision are replaced") {
+TEST_CASE("error codes without a meaning in this revision are replaced") {
   const StatelessForm form = form_of(false);
   struct Case {
     std::int32_t code, formed;

@@ -1,7 +1,7 @@
-// The server edge of revision 2026-07-28: no session. Each request carries the revision, the
-// capabilities of the clients of its lane and the gateway's name.
+// The server edge for revision 2026-07-28, which has no sessions. Each request contains the
+// revision, the capabilities of the lane's clients and the name of the gateway.
 //
-// Thread-safe: the edge has no state.
+// Thread-safe because it has no state.
 #pragma once
 
 #include <string_view>
@@ -26,7 +26,8 @@ class StatelessServerEdge final : public ServerEdge {
 
 const StatelessServerEdge &stateless_server_edge() noexcept;
 
-// Error codes of this revision that concern one hop only: a client never receives them unchanged.
+// Returns true for error codes of this revision that only concern the connection between gateway
+// and server. Clients never receive these codes.
 bool is_hop_error(std::int32_t error_code) noexcept;
 
 }  // namespace bulkhead

@@ -1,10 +1,12 @@
-// Resource subscriptions. Several clients of a lane may watch the same resource; the server
-// receives only the first subscribe and the last unsubscribe request. Until the server has accepted
-// a subscription, the request of each client is forwarded, so no client relies on a subscription
-// that was refused or that another client cancelled.
+// Manages resource subscriptions. If several clients of a lane subscribe to the same resource, the
+// server receives only the first subscribe request and the last unsubscribe request. As an
+// exception, the subscribe requests of all clients are forwarded until the server has accepted one
+// of them. Otherwise, a client could rely on a subscription that the server then rejects or that
+// another client cancels.
 //
-// A watch is identified by (lane, the server's own URI). A client may use several forms of the URI;
-// notifications contain the form that it used last.
+// A watch is the subscription of a lane to a resource, and is identified by the server's URI. A
+// client may use different forms of the URI; notifications contain the form that the client used
+// last.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.subscriptions_per_session.
 #pragma once
@@ -35,46 +37,48 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // Called when the session's subscriptions have changed, so the journal can be updated.
+    // Called when the subscriptions of the session have changed, so that the session journal can
+    // store them.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Subscriptions(Needs needs) : needs_(std::move(needs)) {}
 
-  // The reason why the session cannot subscribe or unsubscribe at this lane. error_code is 0 if the
-  // session can.
+  // The reason why a subscribe or unsubscribe request is refused. error_code is 0 if the request is
+  // allowed.
   struct Refusal {
     std::int32_t error_code = 0;
     std::string text;
   };
   Refusal refusal(const Session &session, const Lane &lane, mcp::Method method) const;
 
-  // Starts a call that the policy has allowed. `token` is the URI as the client wrote it. Returns
-  // true if the gateway itself answers the call with {}, and false if the call is sent to the
-  // server.
+  // Starts a subscribe or unsubscribe call that the policy has allowed. `token` is the URI exactly
+  // as the client wrote it. Returns true if the gateway responds with {} itself, or false if the
+  // call must be sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
-  // Called when a client's subscribe request has ended. Returns true if the server may have
-  // accepted a subscription that no client needs. In that case, unsubscribe() must be called after
-  // the call has been freed.
+  // Called when a subscribe call has finished. Returns true if the server may have accepted a
+  // subscription that no client needs. The caller must then call unsubscribe() after the call has
+  // been freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
-  // Removes the subscription with this form of the URI, if any.
+  // Removes the session's subscription with this form of the URI, if any.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
-  // Called when the lane ends.
+  // Removes all subscriptions of the lane. Called when the lane is closed.
   void forget_lane(Lane &lane);
-  // Moves a subscription to the lane that replaces its lane. The replacement subscribes when it is
-  // ready. If `to` is null, the subscription ends.
+  // Moves a subscription to the lane that replaces its lane. The new lane subscribes when it is
+  // ready. If `to` is null, the subscription is removed.
   void move(Session &session, const std::string &token, Lane *to);
-  // Called when one of the lane's connections is ready. Subscribes again to accepted watches.
-  // Requests that the server has not answered are retried by their calls.
+  // Called when a connection of the lane is ready. Requests the accepted subscriptions again.
+  // Subscribe requests that are still pending are retried by their calls.
   static void lane_ready(Lane &lane);
 
-  // Called when a server reports that a resource has changed.
+  // Handles a server's notification that a resource has changed.
   void updated(Lane &lane, const Message &message);
 
-  // Called when the rules have changed. Ends the subscriptions that the new rules refuse.
+  // Evaluates the session's subscriptions again. Called when the rules have changed. A subscription
+  // that the rules refuse is removed.
   void judge_again(bh_session session);
   void refused(const JudgedEvent &event);
 

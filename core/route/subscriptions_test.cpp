@@ -1,4 +1,4 @@
-// Tests resource subscriptions: which clients watch which resource, and which requests the server
+// Tests which clients watch a resource, and which subscribe and unsubscribe requests the server
 // receives.
 #include "route/subscriptions.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct World : MessageWorld {
-  // Starts a call that the policy has allowed. Returns true if the gateway answers it.
+  // Starts a call that the policy has allowed. Returns true if the gateway responds to it.
   bool begin(Session &s, mcp::Method method, const std::string &uri, const std::string &token) {
     call = &call_of(s, method);
     call->name = uri;
@@ -45,7 +45,8 @@ struct World : MessageWorld {
 TEST_CASE("the server receives only the first subscribe and the last unsubscribe request") {
   World w;
   CHECK_FALSE(w.subscribe(w.first));
-  CHECK_FALSE(w.subscribe(w.second));  // not accepted yet, so this request is also sent
+  // The second request is also sent, because the first one has not been accepted yet.
+  CHECK_FALSE(w.subscribe(w.second));
   CHECK_FALSE(w.ended());
   CHECK(w.subscribe(w.second));
   CHECK(w.updated("note:///1", w.first) == "\"note:///1\"");
@@ -58,7 +59,9 @@ TEST_CASE("the server receives only the first subscribe and the last unsubscribe
   CHECK(w.changes > 0);
 }
 
-TEST_CASE("a refused subscription ends, and a subscription whose outcome is unknown is undone") {
+TEST_CASE(
+    "a refused subscription is removed; if the outcome is unknown, the server receives an "
+    "unsubscribe request") {
   World w;
   w.subscribe(w.first);
   SECTION("refused") {
@@ -72,7 +75,9 @@ TEST_CASE("a refused subscription ends, and a subscription whose outcome is unkn
   CHECK(w.first.subscriptions.empty());
 }
 
-TEST_CASE("a refusal for one client does not end a subscription accepted for another client") {
+TEST_CASE(
+    "a refusal for one client does not remove a subscription that was accepted for another "
+    "client") {
   World w;
   w.subscribe(w.first);
   Call *of_first = w.call;
@@ -94,7 +99,7 @@ TEST_CASE("updates of sub-resources reach subscribers of the parent, but not of 
   CHECK(w.updated("", w.first).empty());
 }
 
-TEST_CASE("subscriptions end when their client disconnects") {
+TEST_CASE("subscriptions are removed when their client disconnects") {
   World w;
   w.subscribe(w.first, "note:///1");
   w.ended();
@@ -121,7 +126,7 @@ TEST_CASE("subscriptions move to the lane that replaces theirs and are requested
   CHECK(w.first.subscriptions.empty());
 }
 
-TEST_CASE("a lane that ends removes its subscriptions") {
+TEST_CASE("subscriptions are removed when their lane is closed") {
   World w;
   w.subscribe(w.first);
   w.subscriptions.forget_lane(w.lane);
@@ -136,7 +141,8 @@ TEST_CASE("a client that cannot subscribe is rejected before a call begins") {
     return w.subscriptions.refusal(w.first, w.lane, method).error_code;
   };
   using enum mcp::Method;
-  CHECK(refusal(resources_subscribe) == 0);  // the server may still turn out to support them
+  // Allowed: the server is not connected, so it might support subscriptions.
+  CHECK(refusal(resources_subscribe) == 0);
   w.lane.set_state(LaneState::ready);
   CHECK(refusal(resources_subscribe) == code::method_not_found);
   ServerCaps caps;
@@ -149,7 +155,7 @@ TEST_CASE("a client that cannot subscribe is rejected before a call begins") {
   CHECK(refusal(resources_unsubscribe) == 0);
 }
 
-TEST_CASE("changed rules end subscriptions that they refuse") {
+TEST_CASE("subscriptions that changed rules refuse are removed") {
   World w;
   w.policy.needs = BH_POLICY_DECIDES;
   w.gate.use(&policy_table, &w.policy);
@@ -163,6 +169,6 @@ TEST_CASE("changed rules end subscriptions that they refuse") {
   w.subscriptions.refused(w.refusals[0]);
   CHECK(w.first.subscriptions.empty());
   CHECK(w.lane.quiet == Texts{R"(resources/unsubscribe {"uri":"note:///1"})"});
-  w.subscriptions.refused(w.refusals[0]);  // a second refusal has no effect
+  w.subscriptions.refused(w.refusals[0]);  // ignored: already removed
   CHECK(w.lane.quiet.size() == 1);
 }

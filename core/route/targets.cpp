@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// The member that names the target, with the kind of item that it names.
+// The part of a request that names the target, and the kind of the target.
 struct Named {
   mcp::Range range;
   ItemKind kind;
@@ -22,8 +22,8 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
     case mcp::Method::prompts_get:
       return {scan.name, ItemKind::prompt, "prompts/get requires params.name (a string)"};
     case mcp::Method::completion_complete: {
-      // Unescaped, as the server will read it: the target that the policy evaluates must be the
-      // target that the server completes.
+      // The type must be unescaped here in the same way as by the server. Otherwise, the server
+      // could complete a target that the policy has not evaluated.
       std::string scratch;
       const std::string_view type =
           scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
@@ -50,7 +50,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   std::string scratch;
   std::string_view name = mcp::unquote(request.message[naming.range], &scratch);
   View &view = *s.view;
-  // Without prefixes, the server of a name is unknown until every server has responded or failed.
+  // Without prefixes, a name could belong to any server until all servers have responded or failed.
   if (!needs_.names.naming().prefix && view.lanes.size() > 1 && !Views::is_ready(view)) {
     needs_.views.wait(view, request);
     return false;
@@ -67,7 +67,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
     found = true;
   }
   if (!found) {
-    // Names the missing tool, or the name itself if it is an unused alias.
+    // If the name is an alias that has no effect, the error must contain the name that is missing.
     const std::string_view tool = needs_.names.aliased(name);
     if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
@@ -87,7 +87,8 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   return true;
 }
 
-// Refuses an unprefixed name that several servers list, or whose only server is down.
+// Sends an error for an unprefixed name that several servers offer, or whose only server is
+// unavailable.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
@@ -97,8 +98,7 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
                            " have the same name (use naming.prefix = \"always\")");
 }
 
-// If this server cannot be called, answers with the reason. Returns false if the server can be
-// called or does not exist.
+// If the server exists but cannot be called, sends an error with the reason and returns true.
 bool Targets::answer_unavailable(const Session &s, Incoming &request, std::string_view server) {
   for (const auto &upstream : needs_.upstreams.all()) {
     if (server.empty() || upstream->name() != server) continue;
@@ -120,7 +120,8 @@ bool Targets::answer_unavailable(const Session &s, Incoming &request, std::strin
   return false;
 }
 
-// The reason may contain text from the server that a policy has not evaluated.
+// The lane's reason may contain text from the server, which must be hidden if a policy evaluates
+// results.
 std::string Targets::why_not(const Lane &lane) const {
   if (lane.reason().empty()) return "still connecting";
   return needs_.gate.observes() ? "see `bulkhead status`" : lane.reason();

@@ -1,5 +1,5 @@
-// Resolves the name in a client's call, once, to a lane and the server's own name. The policy
-// evaluates this target, and the lane sends to it.
+// Resolves the name in a client's call to a lane and the server's original name. The name is
+// resolved only once, so the policy evaluates the same target to which the call is sent.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -28,8 +28,8 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // Returns false if the request was answered with an error or is waiting for servers that may
-  // offer the name.
+  // Returns false if an error response was sent, or if the request was parked until servers that
+  // may offer the name have responded.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

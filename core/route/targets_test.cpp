@@ -1,5 +1,5 @@
-// Tests resolving the name in a client's call to a lane and the server's own name, or to an error
-// that states the cause.
+// Tests the resolution of names in client calls to a lane and the server's original name, and the
+// errors for names that cannot be resolved.
 #include "route/targets.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ struct World : ListWorld {
   bool find_tool(const std::string &name) {
     return find("tools/call", R"({"name":")" + name + R"("})");
   }
-  // Returns "code text" for the error that was sent, or an empty string if no error was sent.
+  // Returns "code text" of the error that was sent to the client, or an empty string.
   std::string error() const {
     if (client.sent.empty()) return {};
     const std::string_view error = mcp::member(client.sent[0].text, "error");
@@ -49,7 +49,7 @@ TEST_CASE("a listed name resolves to its lane and original name") {
   CHECK(w.found.lane == w.session->view->lanes[1]);
   CHECK(w.found.resolved.original_token == "\"x\"");
   CHECK(w.error().empty());
-  REQUIRE(w.find_tool("a_\\u005fx"));  // an escaped form of the same name
+  REQUIRE(w.find_tool("a_\\u005fx"));  // the same name, with an escape sequence
   CHECK(w.found.lane == w.session->view->lanes[0]);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("the error names an unavailable server, and its reason unless a policy
   CHECK(w.error().find("status") != std::string::npos);
 }
 
-TEST_CASE("a request for a name that a starting server may have waits for its list") {
+TEST_CASE("a call to a name that a starting server may offer is parked until its list arrives") {
   World w;
   w.add("a", "");
   w.session = &w.joined();
@@ -120,7 +120,7 @@ TEST_CASE("a request for a name that a starting server may have waits for its li
 }
 
 TEST_CASE(
-    "without prefixes, a name of two servers is rejected, and a name of one server resolves") {
+    "without prefixes, a name that two servers offer is rejected, and a unique name resolves") {
   World w;
   w.profile.naming.prefix = false;
   w.names = Names(w.profile.naming);

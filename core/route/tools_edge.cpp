@@ -12,8 +12,9 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if `member`, found in a message that was built around `json`, is exactly `json`: one
-// object, not followed by additional members of the message.
+// Returns true if `member` is exactly `json`. `member` was found in a message that was composed
+// around `json`. If the two differ, `json` is not a single object or contains additional members of
+// the message.
 bool is_whole(std::string_view member, std::string_view json) {
   const std::string_view found = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
   return member.starts_with('{') && member == found;
@@ -25,10 +26,11 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   Exchange *e = needs_.exchanges.get(call);
   if (e == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
   if (e->purpose != Purpose::call) {
-    needs_.ends.drop(*e);  // no client waits for it
+    needs_.ends.drop(*e);  // no client waits for the result
     return BH_OK;
   }
-  // Handled in the same way as the corresponding message from a server behind a connector.
+  // Wrap the result in a message, so that it is handled like a message from a server behind a
+  // connector.
   const bool ok = kind == BH_RESULT_OK;
   std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
   text.append(ok ? R"(,"result":)" : R"(,"error":)").append(json).append("}");
@@ -40,7 +42,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
       is_whole(message[ok ? scan.result : scan.error], json)) {
     needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
-    // The JSON text, before it is wrapped, already has the maximum nesting depth of a message.
+    // The text is valid on its own, but wrapping it in a message exceeds the maximum nesting depth.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
                                        BH_OUTCOME_ERROR);
   } else {
@@ -69,8 +71,8 @@ void ToolsEdge::refused(bh_call call, const Error &error) {
   needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
-// A completion from another thread is posted and is handled before this function. If a policy is
-// evaluating a result, the result does not count as missing.
+// Deferred because a completion from another thread may have been posted and must be handled first.
+// A result that a policy is still evaluating is not missing.
 void ToolsEdge::expect_completed(bh_call call) {
   if (needs_.exchanges.get(call) == nullptr) return;
   post_owned(needs_.reactor, this, [this, call] {
@@ -132,7 +134,7 @@ void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail)
 
 void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
   if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
-  // The ABI numbers are ItemKind plus one.
+  // BH_LIST_* values are ItemKind values plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
   for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).list_changed(kind);
 }

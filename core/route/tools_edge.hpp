@@ -1,5 +1,5 @@
-// Handles messages from tools plugins: call results and progress, changed lists, and updated
-// resources. The counterpart of WireEdge.
+// Handles the messages of tools plugins: results and progress of calls, changed lists and updated
+// resources. The counterpart for servers behind connectors is WireEdge.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -43,23 +43,23 @@ class ToolsEdge {
   ToolsEdge(const ToolsEdge &) = delete;
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
-  // ---- about a call ----
-  // Receives a call's result or JSON-RPC error (BH_RESULT_*). Returns BH_STALE if the call is
-  // unknown or has ended.
+  // ---- messages about a call ----
+  // Handles the result or the JSON-RPC error of a call. `kind` is BH_RESULT_*. Returns BH_STALE if
+  // the call is unknown or has finished.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
-  // Called when the call was not executed or its plugin has ended. No result follows.
+  // Called when the plugin has refused the call or its process has exited. The call fails.
   void refused(bh_call call, const Error &error);
-  // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has
-  // not, the call fails in a later turn.
+  // Called when the plugin returned BH_OK, which means that it must have called complete() already.
+  // If it has not, the call fails in a later turn.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
-  // Receives an event for the call's record; see bh_host_event.
+  // Adds an event to the record of a call; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
-  // ---- about the plugin ----
-  // abi_kind is BH_LIST_*; other values are ignored.
+  // ---- messages about the plugin ----
+  // `abi_kind` is a BH_LIST_* value. Other values are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // Called when the plugin has started in another process. Subscriptions are requested again.
+  // Called when the plugin has been started in a new process. Restores the subscriptions.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

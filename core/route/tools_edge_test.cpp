@@ -1,5 +1,5 @@
-// Tests messages from tools plugins: a plugin cannot answer for another server, and can answer only
-// with a result.
+// Tests messages from tools plugins: calls are completed only by their own plugin, and only with
+// valid results.
 #include "route/tools_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ struct ToolsWorld : World {
     upstream.tools = &tools_table;
     recorder.add_sink(&archive_table, &archive);
   }
-  // Starts a call that the plugin receives. Returns its number at the plugin.
+  // Starts a call and sends it to the plugin. Returns the call's number there.
   bh_call called() {
     begin(1);
     return table.get(id)->exchange->id;
@@ -44,7 +44,7 @@ TEST_CASE("a call is completed only once, with exactly one object") {
     json = R"({"code":-5,"message":"no"})";
     expected = R"({"jsonrpc":"2.0","id":"c","error":{"code":-5,"message":"no"}})";
   }
-  SECTION("with white space behind it") {
+  SECTION("followed by white space") {
     json += "\n ";
     expected.insert(expected.size() - 1, "\n ");
   }
@@ -56,7 +56,7 @@ TEST_CASE("a call is completed only once, with exactly one object") {
   CHECK(w.log_lines.empty());
 }
 
-TEST_CASE("an answer that is not exactly one object fails the call") {
+TEST_CASE("a result that is not exactly one object fails the call") {
   ToolsWorld w;
   const bh_call call = w.called();
   const std::string json =
@@ -74,7 +74,7 @@ TEST_CASE("only a tools plugin can complete calls, and only with a known kind") 
   ToolsWorld w;
   const bh_call call = w.called();
   CHECK(w.tools.complete(call + 1'000, BH_RESULT_OK, "{}") == BH_STALE);
-  w.upstream.tools = nullptr;  // the server is behind a connector
+  w.upstream.tools = nullptr;  // as if the server were behind a connector
   CHECK(w.tools.complete(call, BH_RESULT_OK, "{}") == BH_STALE);
   w.tools.event(call, BH_RECORD_FS, "{}");
   w.recorder.flush();
@@ -123,7 +123,7 @@ TEST_CASE("progress is sent only to a client that requested it, and only with fi
     return out;
   };
   w.tools.progress(call, 1, 2, {});
-  CHECK(sent().empty());  // the client has sent no progress token
+  CHECK(sent().empty());  // the client has not sent a progress token
   w.table.get(w.id)->request.progress_token = "\"p\"";
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinite = std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
-// A view: the items that one group of clients sees. It merges the lanes for the clients'
-// capabilities into one catalogue. If a server runs per client, the view also depends on the
-// session.
+// A view: what one group of clients sees. It consists of one lane of each server, merged into one
+// catalogue. Clients with the same capabilities share a view, unless a server runs per client. In
+// that case, each session has its own view.
 //
 // Owner: Views. Used on the reactor thread.
 #pragma once
@@ -24,47 +24,48 @@ class Views;
 struct Session;
 struct View;
 
-// The part of a view that one principal may see if a policy filters lists. Managed by
+// The items of a view that one principal may see, if a policy filters lists. Managed by
 // FilteredLists.
 struct FilteredList {
   FilteredLists *owner = nullptr;
   View *view = nullptr;
-  std::shared_ptr<const Catalogue> catalogue;  // null if not completely decided
-  // A round of policy requests: one for each item, in catalogue order.
-  std::uint32_t round = 0;         // number of the open round, or 0
-  std::vector<std::int8_t> shown;  // 1, 0, or -1 if not decided
-  std::uint32_t open = 0;          // undecided items
-  std::uint64_t timer = 0;         // starts with the first request; may span several rounds
-  // Set if a decision timed out. The list is then valid only for pending requests.
+  std::shared_ptr<const Catalogue> catalogue;  // null if not all items have been decided
+  // The current round of policy requests: one request per item, in catalogue order.
+  std::uint32_t round = 0;         // 0 if there is no current round
+  std::vector<std::int8_t> shown;  // for each item: 1 (shown), 0 (hidden) or -1 (undecided)
+  std::uint32_t open = 0;          // number of undecided items
+  std::uint64_t timer = 0;         // started with the first round; may run across several rounds
+  // True if a decision has timed out. The list is then used only for requests that are already
+  // pending.
   bool late = false;
 };
 
 struct View {
   Views *owner = nullptr;
   ClientCaps caps = 0;
-  // 0 if shared by all clients with these capabilities; otherwise the session, or for sessionless
-  // requests their scope (request_scopes.hpp).
+  // 0 if the view is shared by all clients with these capabilities. Otherwise, the handle of its
+  // session or, for sessionless requests, a key of RequestScopes.
   std::uint64_t session = 0;
-  bool pinned = false;  // kept even without clients
+  bool pinned = false;  // the view is kept even if it has no clients
 
-  std::vector<Lane *> lanes;  // in the order of the profile
+  std::vector<Lane *> lanes;  // in profile order
   std::vector<Session *> clients;
 
-  // Built on first use after a change. `filtered` is keyed by principal and is used only if a
-  // policy filters lists.
+  // Both are built when first needed after a change. `filtered` is keyed by principal and only used
+  // if a policy filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients know. Changes relative to it are announced.
+  // The catalogue that clients have seen. Clients are notified of later changes.
   std::shared_ptr<const Catalogue> shown;
-  std::uint64_t version = 1;  // of the catalogue; part of cursors
+  std::uint64_t version = 1;  // version of the catalogue; part of cursors
   bool announcing = false;
 
-  // A request that waits until every server has responded or failed, or until the policy has
-  // decided about the items in its list.
+  // A parked request. It waits until every server has responded or failed, or until the policy has
+  // decided about all items of a list.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
-    std::string process_name;  // of the client process that sent it
+    std::string process_name;  // client process that sent the request
     std::uint64_t start_ns = 0;
   };
   std::vector<Waiter> waiters;
@@ -73,11 +74,11 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if each of the view's servers has responded or failed, or is shown with its stored
+// Returns true if every server of the view has responded, has failed or is shown with its stored
 // list.
 bool is_settled(const View &view);
-// Merges the lists of the view's lanes. `keep` selects the items to include; if it is empty, all
-// items are included.
+// Merges the lists of the view's lanes. `keep` selects the items to include. If `keep` is empty,
+// all items are included.
 std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
                                                  const Catalogue::Keep &keep);
 

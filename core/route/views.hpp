@@ -1,9 +1,9 @@
-// The views of clients: the lanes that a client sees, their merged catalogue, notifications about
-// its changes, and requests that wait for the first responses of servers.
+// Manages the views: assigns clients to views, merges the lists of their lanes, notifies clients of
+// changed lists, and parks requests until servers have sent their first lists.
 //
-// Owner: the Router. Runs on the reactor thread. Limits: limits.first_list_wait_ms,
-// limits.idle_view_ms. At most max_waiters requests wait per view, and limits.in_flight_per_session
-// per session, with limits.message_bytes in total.
+// Owner: the Router. Runs on the reactor thread. Limits: limits.first_list_wait_ms;
+// limits.idle_view_ms. Parked requests are limited to max_waiters and limits.message_bytes per
+// view, and to limits.in_flight_per_session per session.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,15 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    // Handles a request again after it has waited. May end any session.
+    // Handles a request that was parked. May end any session.
     std::function<void(Session &session, Incoming &request)> handle_again;
-    // Called when the lists of the view are complete or have changed, so restored clients can be
-    // set up.
+    // Called when the lists of the view are complete or have changed, so that the state of restored
+    // clients can be set up.
     std::function<void(View &view)> on_lists;
-    // Called when the lane is about to end. Calls that have not reached it yet fail.
+    // Called before the lane is closed. Fails the calls that have not been sent to the lane yet.
     std::function<void(Lane &lane)> on_lane_goes;
     std::function<void()> on_status;
-    std::function<void()> on_idle;  // called when a request that was waiting has been handled
+    std::function<void()> on_idle;  // called when a parked request has been handled
   };
   explicit Views(Needs needs) : needs_(std::move(needs)) {}
   ~Views();
@@ -55,74 +55,80 @@ class Views {
   Views &operator=(const Views &) = delete;
 
   // ---- clients ----
-  // Adds the session to the view for its capabilities. Creates and starts the view if necessary.
+  // Adds the session to the view for its capabilities. If there is no such view, creates it and
+  // starts its lanes.
   View &join(Session &session);
-  // A view without clients is kept for limits.idle_view_ms. The view of a single session ends
-  // immediately.
+  // Removes the session from its view. A shared view without clients is kept for
+  // limits.idle_view_ms. The view of a single session is destroyed immediately.
   void leave(Session &session);
-  // Creates the view for clients without capabilities before the first client connects.
+  // Creates and starts the view for clients without capabilities. Called before the first client
+  // connects.
   void start_pinned();
-  // Ends all views and keeps the lanes. No other function may be called afterwards.
+  // Destroys all views but keeps the lanes. No other function may be called afterwards.
   void end_all();
 
   // ---- lists ----
-  // Returns the unfiltered catalogue, which is used to resolve names.
+  // Returns the unfiltered catalogue, with which names are resolved.
   const Catalogue &catalogue(View &view);
   // Returns the catalogue that the session's principal may see, or null if the policy has not
-  // decided about all items yet.
+  // decided about all of its items.
   const Catalogue *listed_to(View &view, const Session &session);
-  // Returns true if the view's servers have sent their first responses or are no longer awaited.
+  // Returns true if all servers have sent their first lists or have failed, or if
+  // limits.first_list_wait_ms has expired.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
-  // Called when a client has listed the catalogue; see announce().
+  // Called when a client has received a list. Clients are then notified of later changes.
   void mark_shown(View &view);
   bool all_settled() const;
-  // Returns messages about names that several servers offer, as far as their lists are known.
+  // Returns a message for each name that several servers offer. Servers whose lists are unknown are
+  // not considered.
   std::vector<std::string> collisions();
 
   // ---- waiting for servers ----
+  // Parks the request, or sends an error response if a limit is exceeded.
   void wait(View &view, Incoming &request);
-  // Called when the client has cancelled a request. Removes the waiting request with this id.
-  // Returns nullopt if there is none.
+  // Removes the parked request with this id. Called when the client has cancelled it. Returns
+  // nullopt if no such request is parked.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
-  // Discards the waiting requests of a client that has disconnected.
+  // Discards the parked requests of a client that has disconnected.
   void drop_waiters(Session &session);
-  // Removes and returns the waiting requests of a session that moves to another view.
+  // Removes and returns the parked requests of a session that moves to another view.
   static std::vector<View::Waiter> take_waiters(Session &session);
   void put_waiters(View &view, std::vector<View::Waiter> waiters);
   bool anybody_waits() const;
-  // Handles all waiting requests of the view.
+  // Handles all parked requests of the view.
   void serve(View &view);
-  // Calls serve() for each view that is ready.
   void serve_ready();
 
   // ---- lazy servers ----
-  // Called when a client requests a list. Starts the lazy servers whose lists are unknown, once.
+  // Starts the lazy servers whose lists are unknown, unless this has been done before. Called when
+  // a client requests a list.
   void wake_unlisted(View &view);
-  // Called when a client calls an unlisted name. Starts only the lazy servers that may offer it.
+  // Starts the lazy servers that may offer this name. Called when a client calls an unlisted name.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
-  // Returns true if a server that may offer the name is connecting and shows a stored list. The
-  // request then waits once for the current list, for at most limits.first_list_wait_ms.
+  // Returns true if a server that may offer this name is connecting and is shown with its stored
+  // list. The request should then wait once, up to limits.first_list_wait_ms, for the server's
+  // actual list.
   bool awaits_holder(View &view, ItemKind kind, std::string_view name, const Incoming &request);
 
   // ---- lane events ----
   void lane_changed(Lane &lane);
   void items_changed(Lane &lane);
-  // Sets the server's log level to the most verbose level of the lane's clients. The level of each
-  // client is applied when log messages arrive.
+  // Sets the server's log level to the most verbose level that a client of the lane has set. Log
+  // messages from the server are then filtered for each client.
   static void update_log_level(Lane &lane);
 
   // ---- hot reload ----
   void names_changed();
   void rules_changed();
-  // Removes the servers in `gone` from every view, then adds and starts the new servers. Calls
-  // move() when all lanes are in place, before the new lanes start.
+  // Removes the servers in `gone` from all views, and adds and starts the new servers. Calls move()
+  // when all new lanes have been created but not started.
   template <class Move>
   void exchange(const Upstreams::List &gone, const Move &move);
 
   // ---- notifications ----
-  // Notifies the client if it has already requested this list.
+  // Notifies the client of a changed list if the client has requested this list before.
   void tell_list_changed(const Session &session, ItemKind kind);
-  // Calls f(View &) for each existing view; f may end other views.
+  // Calls f(View &) for each view. f may destroy other views.
   template <class F>
   void for_each(const F &f);
 

@@ -1,4 +1,4 @@
-// Tests views: the lanes that a client sees, requests that wait for lists, and changed lists.
+// Tests views: the lanes that a client sees, parked requests, and changed lists.
 #include "route/views.hpp"
 
 #include <catch2/catch.hpp>
@@ -31,14 +31,16 @@ TEST_CASE("clients with the same capabilities share a view") {
   ListWorld w;
   w.add("a", "[]");
   const Session &one = w.joined(), &two = w.joined(cap::roots), &three = w.joined(cap::sampling);
-  CHECK(one.view == two.view);  // roots are not declared to servers that clients share
+  CHECK(one.view == two.view);  // servers that clients share do not receive the roots capability
   CHECK(one.view != three.view);
   CHECK(one.view->clients.size() == 2);
-  CHECK(one.view->lanes == three.view->lanes);  // a tools plugin sends no requests to clients
+  // A tools plugin sends no requests to clients, so capabilities do not matter.
+  CHECK(one.view->lanes == three.view->lanes);
 }
 
 TEST_CASE(
-    "a server with roots per client separates the clients that have roots, also after a reload") {
+    "if a server has roots per client, each client with roots gets its own view, also after a "
+    "reload") {
   ListWorld w;
   w.add("a", "[]");
   Session &before = w.joined(cap::roots), &plain = w.joined(), &other = w.joined();
@@ -57,7 +59,7 @@ TEST_CASE(
   CHECK(three.view == plain.view);
 }
 
-TEST_CASE("a view without clients ends after a while, together with its lanes") {
+TEST_CASE("a view without clients is removed after a delay, together with its lanes") {
   ListWorld w;
   w.add("a", "[]");
   w.profile.limits.idle_view_ms = 1;
@@ -69,7 +71,7 @@ TEST_CASE("a view without clients ends after a while, together with its lanes") 
   CHECK(w.count("ends") == 1);
 }
 
-TEST_CASE("requests wait until every server has answered or failed") {
+TEST_CASE("requests wait until every server has responded or failed") {
   ListWorld w;
   w.add("a", "[]");
   w.add("b", "");
@@ -82,7 +84,7 @@ TEST_CASE("requests wait until every server has answered or failed") {
   CHECK(w.views.anybody_waits());
   Texts process_names;
   w.handle = [&](Session &session, Incoming &) { process_names.push_back(session.process_name); };
-  SECTION("answered") {
+  SECTION("responded") {
     w.lists("b", "[]");
   }
   SECTION("failed") {
@@ -95,7 +97,7 @@ TEST_CASE("requests wait until every server has answered or failed") {
   CHECK_FALSE(w.views.anybody_waits());
 }
 
-TEST_CASE("requests wait no longer than the profile's limit") {
+TEST_CASE("requests wait at most for the time that the profile allows") {
   ListWorld w;
   w.profile.limits.first_list_wait_ms = 1;
   w.add("b", "");
@@ -106,7 +108,7 @@ TEST_CASE("requests wait no longer than the profile's limit") {
   CHECK_FALSE(is_settled(*s.view));
 }
 
-TEST_CASE("waiting requests are limited in number for each client and in bytes") {
+TEST_CASE("parked requests are limited in number for each client and in bytes") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();
@@ -127,7 +129,7 @@ TEST_CASE("waiting requests are limited in number for each client and in bytes")
   CHECK(mcp::member(mcp::member(w.client.sent[0].text, "error"), "code") == "-32000");
 }
 
-TEST_CASE("a waiting request ends when it is cancelled or its client disconnects") {
+TEST_CASE("a parked request is removed when it is cancelled or its client disconnects") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined(), &other = w.joined();
@@ -144,7 +146,7 @@ TEST_CASE("a waiting request ends when it is cancelled or its client disconnects
   CHECK(w.handled == Texts{"1"});
 }
 
-TEST_CASE("a session that ends while its requests are served is no longer served") {
+TEST_CASE("if a session ends while its parked requests are handled, the rest are dropped") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();
@@ -169,15 +171,15 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   const std::uint64_t version = seen.view->version;
   w.lists("a", R"([{"name":"x"},{"name":"y"}])");
   w.lists("a", R"([{"name":"x"},{"name":"z"}])");
-  CHECK(changes_told(w, seen) == 0);  // announced in a later turn
+  CHECK(changes_told(w, seen) == 0);  // deferred to a later turn
   w.loop->poll(0);
   CHECK(changes_told(w, seen) == 1);
   CHECK(changes_told(w, unseen) == 0);
   CHECK(seen.view->version > version);
-  SECTION("and not if it is the same again") {
+  SECTION("but not if the list is the same as before") {
     w.lists("a", R"([{"name":"x"},{"name":"z"}])");
   }
-  SECTION("and not if the profile does not offer that") {
+  SECTION("but not if the profile disables list_changed") {
     w.profile.expose.list_changed = false;
     w.lists("a", "[]");
   }

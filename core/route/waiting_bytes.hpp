@@ -1,4 +1,5 @@
-// Counts the bytes of messages that wait for a policy or for their intent records.
+// Counts and limits the bytes of messages that wait for a policy decision or for the commit of an
+// intent record.
 //
 // Owner: the Router. Used on the reactor thread.
 #pragma once

@@ -1,5 +1,5 @@
-// A lane's queue: calls that wait for their turn or for the server, in order, with their total
-// size. The messages are in Call::parked.
+// The queue of a lane, in order of arrival: calls that wait for a free slot or for the server.
+// Counts their total size. The messages themselves are in Call::parked.
 //
 // Owner: the lane. Used on the reactor thread.
 #pragma once
@@ -25,7 +25,7 @@ class WaitingCalls {
     bytes_ += call.bytes;
     calls_.push_back(call);
   }
-  Call pop() {  // the queue must not be empty
+  Call pop() {  // requires !empty()
     const Call call = calls_.front();
     calls_.pop_front();
     bytes_ -= call.bytes;

@@ -1,6 +1,6 @@
-// Scans messages from servers behind connectors and dispatches them: answers to their calls,
-// requests to Asks, notifications to Notifications and Subscriptions. Maps connector handles to
-// lanes.
+// Scans messages from servers behind connectors and dispatches them: responses to their calls,
+// requests to Asks, and notifications to Notifications and Subscriptions. Also maps connector
+// handles to lanes.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -37,21 +37,20 @@ class WireEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    std::function<void()> on_idle;  // called when a connection was released
+    std::function<void()> on_idle;  // called when a connection has been released
   };
   explicit WireEdge(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- connections ----
   bh_lane add(WireLane *lane) { return wires_.insert(lane); }
-  // Called when the connection is closing. Its handle stays valid until closed().
+  // Called when the connection is being closed. Its handle stays valid until closed().
   void detach(bh_lane lane);
-  // Called if the connection was never opened.
+  // Removes a connection that could not be opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // Called when the connector has released the connection. A connector must do this after every
-  // close.
+  // Called when the connector has released the connection, which it must do after every close.
   void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
-  // Returns null if the handle is unknown or its connection is closing.
+  // Returns null if the handle is unknown or its connection is being closed.
   WireLane *find(bh_lane lane) noexcept;
 
   // ---- from connectors ----

@@ -1,4 +1,5 @@
-// Tests messages from servers behind connectors: each reaches only its own call, lane or client.
+// Tests messages from servers behind connectors: each message affects only its own call, lane or
+// client.
 #include "route/wire_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +21,6 @@ std::string_view at(std::string_view text, std::initializer_list<std::string_vie
   return text;
 }
 
-// Two ready servers and two clients.
 struct TwoServers : WireWorld {
   FakeServer a, b;
   std::unique_ptr<Upstream> servers[2] = {behind(a, server_named("a")),
@@ -65,7 +65,7 @@ const std::string sampling =
 
 }  // namespace
 
-TEST_CASE("an answer reaches the call with its number, under the client's id") {
+TEST_CASE("a response reaches the call with its number and has the client's id") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "\"x\"");
   const std::uint64_t two = w.call(w.second, w.lane_a, w.a, "\"x\"");
@@ -83,7 +83,7 @@ TEST_CASE("an answer reaches the call with its number, under the client's id") {
   CHECK(w.counters.stray_answers == 0);
 }
 
-TEST_CASE("an answer with another connection's number is dropped and counted") {
+TEST_CASE("a response with another connection's number is dropped and counted") {
   TwoServers w;
   const std::uint64_t own = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t others = w.call(w.second, w.lane_b, w.b, "2");
@@ -91,13 +91,13 @@ TEST_CASE("an answer with another connection's number is dropped and counted") {
   w.sends(w.a, result_of(others, R"({"stolen":true})"));
   w.sends(w.a, R"({"jsonrpc":"2.0","id":"text","result":{}})");
   w.sends(w.a, R"({"jsonrpc":"2.0","id":"text","result":{}})", own);
-  w.edge.message(w.a.handle() + 1'000, 0, result_of(own, "{}"));  // no such connection
+  w.edge.message(w.a.handle() + 1'000, 0, result_of(own, "{}"));  // unknown connection
   CHECK(w.answers_to(w.first).empty());
   CHECK(w.answers_to(w.second).empty());
   CHECK(w.counters.stray_answers == 4);
   w.sends(w.a, result_of(own, "{}"));
   w.sends(w.b, result_of(others, "{}"));
-  w.sends(w.b, result_of(others, "{}"));  // a second answer
+  w.sends(w.b, result_of(others, "{}"));  // duplicate response
   CHECK(w.answers_to(w.first).size() == 1);
   CHECK(w.answers_to(w.second).size() == 1);
   CHECK(w.counters.stray_answers == 5);
@@ -117,7 +117,8 @@ TEST_CASE("an error without a known id belongs to the exchange of its stream") {
   CHECK(w.errors_to(w.first) == Texts{"cannot read it"});
 }
 
-TEST_CASE("the late answer to a cancelled call ends its attribution and reaches no client") {
+TEST_CASE(
+    "a late response to a cancelled call reaches no client, and messages are attributed again") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t other = w.call(w.second, w.lane_a, w.a, "2");
@@ -125,7 +126,8 @@ TEST_CASE("the late answer to a cancelled call ends its attribution and reaches 
       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
   w.ends.cancel(*w.first.open_calls.head, cancelled.get());
   CHECK(at(w.a.notifications.back(), {"params", "requestId"}) == std::to_string(number));
-  w.sends(w.a, sampling);  // either call may have caused it
+  // Both the cancelled call and the second client's call may have caused this request.
+  w.sends(w.a, sampling);
   CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
   CHECK(w.counters.refused_asks == 1);
   w.sends(w.a, result_of(number, R"({"late":true})"));
@@ -145,7 +147,7 @@ TEST_CASE("a server-initiated request reaches the client to which it can be attr
   SECTION("by the only client with calls on the connection") {
     w.sends(w.b, sampling);
   }
-  SECTION("by the stream of its call, whichever else are in flight") {
+  SECTION("by the stream of its call, even if other calls are in flight") {
     w.call(w.first, w.lane_b, w.b, "3");
     w.sends(w.b, sampling, number);
   }
@@ -159,7 +161,8 @@ TEST_CASE("a server-initiated request reaches the client to which it can be attr
   CHECK(w.a.responses.empty());
 }
 
-TEST_CASE("a server-initiated request that cannot be sent to a client is answered with an error") {
+TEST_CASE(
+    "a server-initiated request that cannot be attributed to a client gets an error response") {
   TwoServers w;
   SECTION("two clients have calls there") {
     w.call(w.first, w.lane_a, w.a, "1");
@@ -180,7 +183,7 @@ TEST_CASE("a server-initiated request that cannot be sent to a client is answere
   CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
 }
 
-TEST_CASE("a lost connection ends its own calls and requests, and its handle becomes invalid") {
+TEST_CASE("a lost connection fails its calls and requests, and its handle becomes invalid") {
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   w.call(w.first, w.lane_a, w.a, "2");
@@ -192,7 +195,7 @@ TEST_CASE("a lost connection ends its own calls and requests, and its handle bec
   CHECK(w.first.open_asks == 0);
   CHECK(w.answers_to(w.second).empty());
   CHECK(w.edge.find(handle) == nullptr);
-  CHECK(w.a.handle() != handle);  // its replacement, in the handshake
+  CHECK(w.a.handle() != handle);  // a new connection, which is in the handshake
   w.edge.message(handle, 0, result_of(one, "{}"));
   w.edge.down(handle, {BH_E_UNAVAILABLE, "once more"}, 0);
   CHECK(w.lane_a.state() == LaneState::connecting);
@@ -205,7 +208,7 @@ TEST_CASE("a connection counts as closing until its connector has released it") 
   TwoServers w;
   const bh_lane handle = w.a.handle();
   w.log_lines.clear();
-  w.edge.closed(handle);  // the connection is still open
+  w.edge.closed(handle);  // the connection is open
   w.edge.closed(handle + 1'000);
   CHECK(w.log_lines == Texts(2, "a connector closed a lane without a request"));
   CHECK(w.edge.find(handle) == &w.lane_a);
@@ -249,7 +252,8 @@ TEST_CASE("an invalid message is logged and counted, and fails the call that it 
   w.sends(w.a, "{");
   w.sends(w.a, R"({"jsonrpc":"1.0","id":7,"result":{}})");
   w.sends(w.b,
-          R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");  // another connection's number
+          // The number belongs to another connection.
+          R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");
   CHECK(w.counters.bad_upstream_messages == 3);
   CHECK(w.answers_to(w.first).empty());
   SECTION("by its id") {
@@ -336,14 +340,14 @@ TEST_CASE("each type of notification reaches the part that handles it") {
     w.sends(w.a, R"({"jsonrpc":"2.0","method":"notifications/)" + method + R"(","params":)" +
                      params + "}");
   };
-  SECTION("progress reaches the client of the call, under its token") {
+  SECTION("progress reaches the client of the call with the client's token") {
     notifies("progress", R"({"progressToken":)" + std::to_string(number) + R"(,"progress":1})");
     notifies("progress", R"({"progressToken":)" + std::to_string(number + 1) + R"(,"progress":1})");
     const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
     REQUIRE(events.size() == 1);
     CHECK(at(events[0], {"params", "progressToken"}) == "\"p\"");
   }
-  SECTION("a log message and an unknown one reach the client with calls there") {
+  SECTION("a log message and an unknown notification reach the client with in-flight calls") {
     w.first.log_level = 0;
     notifies("message", R"({"level":"error","data":1})");
     notifies("of/a/vendor", R"({"x":1})");
@@ -363,7 +367,7 @@ TEST_CASE("each type of notification reaches the part that handles it") {
     REQUIRE(events.size() == 1);
     CHECK(at(events[0], {"params", "uri"}) == "\"n:///1\"");
   }
-  SECTION("a cancelled request is withdrawn from its client") {
+  SECTION("a cancelled server-initiated request is withdrawn from its client") {
     w.sends(w.a, sampling);
     REQUIRE(w.first.open_asks == 1);
     notifies("cancelled", R"({"requestId":"other"})");
@@ -395,7 +399,7 @@ TEST_CASE("each type of notification reaches the part that handles it") {
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
 }
 
-TEST_CASE("unknown members of an answer are dropped and counted before the answer is forwarded") {
+TEST_CASE("unknown members of a response are removed and counted before it is forwarded") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
   w.sends(w.a, R"({"jsonrpc":"2.0","extra":{"a":1},"id":)" + std::to_string(number) +

@@ -1,4 +1,5 @@
-// A lane over a connector, without the rest of the route: opening, queueing, connection loss.
+// Tests the lane of a server behind a connector, without a Router: opening, queueing and connection
+// loss.
 #include "route/wire_lane.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@ using World = LaneWorld;
 
 }  // namespace
 
-TEST_CASE("a lane is ready when handshake and lists are done") {
+TEST_CASE("a lane is ready when its handshake and lists are complete") {
   World w;
   w.lane->start();
   CHECK(w.lane->state() == LaneState::connecting);
@@ -28,15 +29,15 @@ TEST_CASE("a lane is ready when handshake and lists are done") {
   CHECK(w.count("ready") == 1);
 }
 
-TEST_CASE("a server that does not open, or refuses the handshake, is tried again later") {
+TEST_CASE("if a server cannot be opened or fails the handshake, the lane retries later") {
   World w;
-  SECTION("does not open") {
+  SECTION("cannot be opened") {
     w.opens = BH_E_UNAVAILABLE;
     w.lane->start();
     CHECK(w.lane->reason().find("there is no such program") != std::string::npos);
     CHECK(w.wires.empty());
   }
-  SECTION("another protocol") {
+  SECTION("unknown protocol revision") {
     w.lane->start();
     w.answer("initialize", R"({"protocolVersion":"1999-01-01","capabilities":{}})");
     CHECK(w.closed == 1);
@@ -47,7 +48,8 @@ TEST_CASE("a server that does not open, or refuses the handshake, is tried again
   CHECK(w.loop->held(w.lane).timers == 1);
 }
 
-TEST_CASE("a call leaves with the server's name and the gateway's id, byte for byte otherwise") {
+TEST_CASE(
+    "a call is sent with the server's name and the gateway's id, and is otherwise unchanged") {
   World w;
   w.get_ready();
   const std::string id = w.call(R"({ "a" : 1.0 })");
@@ -58,7 +60,8 @@ TEST_CASE("a call leaves with the server's name and the gateway's id, byte for b
   w.finish(*w.last);
 }
 
-TEST_CASE("calls beyond the server's bound wait in order, and beyond the queue's are refused") {
+TEST_CASE(
+    "calls beyond the server's limit wait in order, and calls beyond the queue limit are refused") {
   World w(1);
   w.own_limits.queued_per_server = 2;
   w.get_ready();
@@ -76,13 +79,13 @@ TEST_CASE("calls beyond the server's bound wait in order, and beyond the queue's
   CHECK(w.sent.size() == 2);
   CHECK(second->stage == Stage::at_server);
   CHECK(second->parked == nullptr);
-  w.may_send = false;  // the rules have changed: the pipeline submits the call again
+  w.may_send = false;  // as if the rules had changed: the pipeline submits the call again
   w.finish(*second);
   CHECK(w.sent.size() == 2);
   w.finish(*third);
 }
 
-TEST_CASE("one large call may always wait, the next not") {
+TEST_CASE("one large call may always wait, but not a second one") {
   World w(1);
   w.own_limits.write_queue_bytes = 10;
   w.get_ready();
@@ -94,7 +97,7 @@ TEST_CASE("one large call may always wait, the next not") {
   CHECK(w.failures[0].text.find("limits.write_queue_bytes") != std::string::npos);
 }
 
-TEST_CASE("a lost connection fails what was sent, and is made again") {
+TEST_CASE("a lost connection fails the calls that were sent, and is opened again") {
   World w;
   w.get_ready();
   w.call();
@@ -106,24 +109,24 @@ TEST_CASE("a lost connection fails what was sent, and is made again") {
   CHECK(w.count("lost") == 1);
   CHECK(w.closed == 1);
   CHECK(w.lane->state() == LaneState::connecting);  // the first retry is immediate
-  CHECK(w.lane->listed());                          // its tools stay listed for a while
-  CHECK(w.call().empty());                          // and calls are queued
+  CHECK(w.lane->listed());                          // its tools stay listed for some time
+  CHECK(w.call().empty());                          // calls are queued
   CHECK(w.failures.size() == 1);
   w.initialize();
   w.answer("tools/list", R"({"tools":[]})");
   CHECK(mcp::member(w.sent.back(), "method") == "\"tools/call\"");
 }
 
-TEST_CASE("a connector that loses the connection inside of sending") {
+TEST_CASE("a connector may report a lost connection while a message is being sent") {
   World w;
   w.get_ready();
   w.inside = [&] { w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0); };
   w.call();
   CHECK(w.failures.size() == 1);
-  CHECK(w.lane->in_flight == 1);  // for the new handshake
+  CHECK(w.lane->in_flight == 1);  // only the handshake of the new connection
 }
 
-TEST_CASE("a message that the connector does not take fails its call at once") {
+TEST_CASE("a message that the connector rejects fails its call immediately") {
   World w;
   w.get_ready();
   w.sends = BH_E_LIMIT;
@@ -133,7 +136,7 @@ TEST_CASE("a message that the connector does not take fails its call at once") {
   CHECK(w.lane->in_flight == 0);
 }
 
-TEST_CASE("a draining lane is not made again") {
+TEST_CASE("a draining lane is not reconnected") {
   World w;
   w.get_ready();
   w.lane->drain();
@@ -143,7 +146,7 @@ TEST_CASE("a draining lane is not made again") {
   CHECK(w.failures.size() == 1);
 }
 
-TEST_CASE("a server is notified of a cancelled call that it has, not of one that waits") {
+TEST_CASE("a server is notified of a cancelled call only if the call has been sent") {
   World w(1);
   w.get_ready();
   w.notified.clear();
@@ -158,17 +161,17 @@ TEST_CASE("a server is notified of a cancelled call that it has, not of one that
   CHECK(w.abandoned.size() == 1);
 }
 
-TEST_CASE("a server is notified of other root folders, not of the same ones") {
+TEST_CASE("a server is notified of changed root folders only") {
   World w;
   ServerDef def = w.def;
   def.roots = RootsMode::static_list;
   def.root_folders = {"/a"};
   w.upstream->redefine(def);
-  CHECK(w.notified.empty());  // not connected
+  CHECK(w.notified.empty());  // the lane is not connected
   w.lane->start();
   def.root_folders = {"/b"};
   w.upstream->redefine(def);
-  CHECK(w.notified.empty());  // no handshake yet
+  CHECK(w.notified.empty());  // the handshake is not complete
   w.initialize();
   w.notified.clear();
   def.root_folders = {"/c"};
@@ -179,7 +182,7 @@ TEST_CASE("a server is notified of other root folders, not of the same ones") {
   CHECK(w.notified.size() == 1);
 }
 
-TEST_CASE("lists and reads may be repeated by the connector; handshakes and calls may not") {
+TEST_CASE("the connector may repeat list and read requests, but no handshakes or calls") {
   World w;
   w.get_ready();
   CHECK(w.repeatable == Texts{R"("tools/list")"});

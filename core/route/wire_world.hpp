@@ -1,5 +1,5 @@
-// Shared by the tests of servers behind connectors: the request pipeline, the WireEdge, and servers
-// whose messages come from the test.
+// Test fixture for servers behind connectors: the request pipeline, the WireEdge, and fake servers
+// whose messages are written by the test.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace bulkhead {
 
-// A connector with one server. It stores the messages that the gateway sends.
+// A fake connector with one server. It stores the messages that the gateway sends.
 struct FakeServer {
   std::vector<std::string> requests{}, responses{}, notifications{};
   std::vector<std::uint64_t> abandoned{};
@@ -21,7 +21,7 @@ struct FakeServer {
   std::uint32_t closed = 0;
 
   bh_lane handle() const { return opened.empty() ? 0 : opened.back(); }
-  // Returns the number of the newest request with this method, or an empty string.
+  // Returns the JSON-RPC id of the newest request with this method, or an empty string.
   std::string number_of(std::string_view method) const {
     const auto at = std::find_if(requests.rbegin(), requests.rend(), [&](const auto &request) {
       return mcp::member(request, "method") == "\"" + std::string(method) + "\"";
@@ -76,17 +76,17 @@ struct WireWorld : World {
     made->self = &server;
     return made;
   }
-  // Sends a message from the server over its connection.
+  // Sends a message from the server to the gateway.
   void sends(const FakeServer &server, const std::string &text, std::uint64_t hint = 0) {
     edge.message(server.handle(), hint, text);
   }
-  // Answers the server's newest request with this method.
+  // Responds to the newest request with this method.
   void answers_with(const FakeServer &server, std::string_view method, const std::string &result) {
     const std::string number = server.number_of(method);
     REQUIRE_FALSE(number.empty());
     sends(server, R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":)" + result + "}");
   }
-  // Makes the server accept the handshake and list these tools (a JSON array).
+  // Responds to the handshake and to the list requests. `tools` is a JSON array.
   void connects(const FakeServer &server, const std::string &tools) {
     answers_with(server, "initialize",
                  R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{},)"
@@ -95,8 +95,8 @@ struct WireWorld : World {
     answers_with(server, "resources/list", R"({"resources":[]})");
     answers_with(server, "resources/templates/list", R"({"resourceTemplates":[]})");
   }
-  // Calls a tool on this lane. Returns the number that the server received, or 0 if the server has
-  // not received the call.
+  // Calls a tool through this lane. Returns the exchange number under which the server received the
+  // call, or 0 if the server has not received it.
   std::uint64_t call(Session &s, Lane &to, const FakeServer &server, const std::string &id_token) {
     const std::size_t before = server.requests.size();
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + id_token +
@@ -109,7 +109,6 @@ struct WireWorld : World {
     if (server.requests.size() == before) return 0;
     return std::stoull(std::string(mcp::member(server.requests.back(), "id")));
   }
-  // Returns the messages of this kind that were sent to a client.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {
