@@ -46,8 +46,8 @@ struct HostOptions {
   // The entry functions of plugins that are linked into the program, by plugin name. They take
   // precedence over plugin files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Plugin files that were opened and verified before this process gave up access to them, by the
-  // plugin's name in the profile. They take precedence over the plugin folders.
+  // Plugin files, keyed by the plugin's name in the profile. They were opened and verified before
+  // this process gave up access to them. They take precedence over the plugin folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   // The profile's servers and plugins that run in other processes, by remote_name(). Each process
   // is connected with Host::attach().

@@ -40,8 +40,8 @@ class ClientStubEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance ID of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // Called after each start of the plugin, when it has sent all of its lists. The plugin then has
-  // no subscriptions.
+  // Called each time the plugin has started and sent all of its lists. The plugin has no
+  // subscriptions at this point.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };

@@ -34,8 +34,8 @@ class PolicyEvents {
 
 class PolicyClientStub {
  public:
-  // limits.message_bytes limits the size of a text, and limits.write_queue_bytes the total size of
-  // requests that wait for the process.
+  // limits.message_bytes limits the size of each message, and limits.write_queue_bytes the total
+  // size of the messages that are queued for the compartment's process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();

@@ -28,7 +28,7 @@ enum ParamName : unsigned {
 };
 static_assert(std::size(param_names) == task_param + 1);
 
-// Sets of ParamName bits. Both are empty for methods whose requests are not forwarded unchanged.
+// Sets of ParamName bits. Both are empty for methods that are not listed here.
 struct MethodParams {
   std::uint32_t named = 0;  // members that have their own names in rules, approvals and records
   std::uint32_t more = 0;   // other members that MCP's schema defines

@@ -167,9 +167,9 @@ std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) co
   return std::min(timeout, limits.timeout_ceiling_ms);
 }
 
-// Returns the lane for clients without capabilities, which comes first and exists as long as the
-// gateway. If a lazy server runs only for other clients, returns their lane. Returns null if there
-// is no lane.
+// Returns the first lane, which serves clients without capabilities and lives as long as the
+// gateway. If the server is lazy and only lanes for clients with capabilities are running, returns
+// the first of those. Returns null if there are no lanes.
 const Lane *Upstream::shown_lane() const noexcept {
   if (lanes_.empty()) return nullptr;
   const auto runs = [](const auto &lane) {

@@ -526,8 +526,8 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
-// Waits until the second process does not use the gateway's memory: it has executed its program or
-// exited.
+// Waits until the second process no longer uses the gateway's memory, that is, until it has called
+// execve() or exited.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);

@@ -47,9 +47,9 @@ struct Confinement {
   // The paths that the process may access; Landlock rejects access to all others. They are opened
   // before the user ID changes, so the new user does not need access to their parent folders.
   //
-  // With `namespaces`, an empty list means that file access is not restricted. A Landlock domain
-  // with file rules cannot mount anything, so a role that builds mount namespaces for its children
-  // uses `hide` instead.
+  // With `namespaces`, an empty list means that file access is not restricted. A process in a
+  // Landlock domain with file rules cannot mount anything, so a role that builds mount namespaces
+  // for its children uses `hide` instead.
   std::vector<PathRule> paths;
   // With `namespaces`: paths to hide. An empty folder or file masks each path in a private mount
   // namespace. Children cannot unmask them, even in their own user namespaces. Nonexistent paths

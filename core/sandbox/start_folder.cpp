@@ -94,7 +94,7 @@ constexpr Runner runners[] = {
     {"dotnet", "tool execute", &dotnet_options},
 };
 
-// Programs that run another command, which is at the end of their arguments.
+// Wrapper programs, which run the command given in their last arguments.
 struct Starter {
   std::string_view command;
   std::size_t words = 0;         // positional arguments before the command

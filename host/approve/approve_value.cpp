@@ -197,8 +197,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password in "user:password@" after "://". In "token@", finds the token if it looks like
-// one.
+// Finds the password in "user:password@" after "://". In "user@", finds the user part if it looks
+// like a token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&

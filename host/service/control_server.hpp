@@ -54,8 +54,8 @@ class ControlServer {
   // is borrowed until this function returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
-  // `listener` is borrowed and must be non-blocking. Other processes may hold it but must not
-  // accept connections from it. The listener and the reactor must outlive this object.
+  // `listener` is borrowed and must be non-blocking. Other processes may have the socket open but
+  // must not accept connections on it. The listener and the reactor must outlive this object.
   ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler);
   ~ControlServer();
   ControlServer(const ControlServer &) = delete;

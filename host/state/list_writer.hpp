@@ -1,5 +1,5 @@
 // Stores the lists that a gateway receives from servers. Files are written one at a time on a pool
-// thread, so the loop never blocks. Runs on the reactor thread.
+// thread, so the reactor never blocks. Used on the reactor thread.
 #pragma once
 
 #include <functional>

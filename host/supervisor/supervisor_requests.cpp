@@ -233,8 +233,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Returns a listening socket. After the endpoint has become ready, its replacement can request only
-// addresses that were requested before.
+// Returns a listening socket. Once an endpoint has been ready, a restarted endpoint can request
+// only addresses that were requested before.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

@@ -24,8 +24,8 @@ class HiddenValues {
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // Replaces each occurrence with "***". `ended` means that no more text follows, so that a prefix
-  // of a value at the end of the text is masked too.
+  // Replaces each occurrence of a value with "***". If `ended` is true, no more text follows, and a
+  // prefix of a value at the end of the text is masked too.
   std::string mask(std::string_view text, bool ended = true) const;
   // Returns the number of bytes at the end of the text that must be held back until more text
   // arrives. These bytes are a prefix of a value, or a value that may be the start of a longer

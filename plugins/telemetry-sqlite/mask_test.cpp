@@ -144,7 +144,7 @@ TEST_CASE("large texts of credential prefixes are masked in linear time") {
   }
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
-  // The whole text is one token, so its last dots determine whether it is a JWT.
+  // The whole text is one token, so it is a JWT only if it ends in two dot-separated parts.
   CHECK(text(many + ".a") == many + ".a");
   CHECK(text(many + ".a.b") == "***");
   CHECK(text("." + many + ".a") == "." + many + ".a");
