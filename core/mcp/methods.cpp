@@ -37,10 +37,11 @@ constexpr std::string_view method_names[] = {"",
                                              "notifications/resources/list_changed",
                                              "notifications/prompts/list_changed",
                                              "notifications/roots/list_changed",
-                                             "notifications/elicitation/complete"};
+                                             "notifications/elicitation/complete",
+                                             "notifications/subscriptions/acknowledged"};
 constexpr auto first_known = static_cast<std::size_t>(Method::initialize);
 static_assert(std::size(method_names) ==
-              static_cast<std::size_t>(Method::notifications_elicitation_complete) + 1);
+              static_cast<std::size_t>(Method::notifications_subscriptions_acknowledged) + 1);
 
 }  // namespace
 

@@ -74,7 +74,8 @@ enum class Method : std::uint8_t {
   notifications_resources_list_changed,
   notifications_prompts_list_changed,
   notifications_roots_list_changed,
-  notifications_elicitation_complete
+  notifications_elicitation_complete,
+  notifications_subscriptions_acknowledged
 };
 
 std::string_view to_string(Method method) noexcept;

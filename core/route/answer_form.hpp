@@ -29,6 +29,11 @@ class AnswerForm {
   // it is valid.
   virtual std::string problem(const Message &answer, mcp::Method method) const = 0;
 
+  // Returns true for an error that a server of another generation may send to any request.
+  virtual bool is_foreign(const Message &answer) const = 0;
+  // Returns true if the call continues: the result asks the client for input.
+  virtual bool is_interim(const Message &answer) const = 0;
+
   // ---- for clients of the revisions with a session ----
   // Edits a result. *room stores the new text, which must outlive the splice.
   virtual void edit(const Message &answer, Splice *splice, std::string *room) const = 0;

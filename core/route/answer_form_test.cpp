@@ -85,6 +85,17 @@ TEST_CASE("a result alone is edited like the result of a message") {
   CHECK(form.edited("[1]") == "[1]");
 }
 
+TEST_CASE("a result that asks for input is not the last one") {
+  const auto interim = [](const std::string &result) {
+    const Answer answer(result);
+    return form.is_interim(answer.get());
+  };
+  CHECK(interim(R"({ "resultType" : "input_required","requestState":"s"})"));
+  CHECK_FALSE(interim(R"({"resultType":"complete"})"));
+  CHECK_FALSE(interim(R"({"x":{"resultType":"input_required"}})"));
+  CHECK_FALSE(interim("{}"));
+}
+
 TEST_CASE("an unknown result type is an invalid answer") {
   CHECK(problem(R"({"content":[]})").empty());
   CHECK(problem(R"({"resultType":"complete"})").empty());

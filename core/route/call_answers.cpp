@@ -99,6 +99,13 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                             BH_OUTCOME_ERROR);
   }
   if (!ok && replaced_error(call, answer)) return;
+  if (ok && is_bridged(call) && call.answer_form->is_interim(answer)) {
+    return needs_.ends.fail(call, code::internal_error,
+                            "server \"" + call.server +
+                                "\" asks for input, which this gateway does not relay to clients "
+                                "of this revision",
+                            BH_OUTCOME_ERROR);
+  }
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
   std::string meta;

@@ -92,6 +92,9 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   ExchangeTable &exchanges() noexcept override { return exchange_table; }
   void arm(Exchange &e, std::uint64_t ms) override { deadlines.arm(e, ms); }
   void drop(Exchange &e) override { ends.drop(e); }
+  void answer_call(Call &call, const Message &answer) override {
+    call_answers.answered(call, answer);
+  }
   void fail_call(Call &call, std::int32_t error_code, std::string_view text,
                  std::uint32_t outcome) override {
     call_answers.fail_by_server(call, error_code, text, outcome);

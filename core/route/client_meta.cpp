@@ -7,16 +7,22 @@
 namespace bulkhead {
 namespace {
 
+constexpr const char *subscription_id = "io.modelcontextprotocol/subscriptionId";
+
+bool is_subscription_id(std::string_view key) noexcept {
+  return mcp::json::same_text(key.substr(1, key.size() - 2), subscription_id);
+}
+
 // Removes runs of adjacent members, each together with one of the commas around it.
 class MemberRemoval {
  public:
   MemberRemoval(Splice *splice, std::string_view message) noexcept
       : splice_(splice), message_(message) {}
 
-  void add(std::string_view key, std::string_view value) noexcept {
+  void add(std::string_view key, std::string_view value, bool removed) noexcept {
     const auto begin = static_cast<std::uint32_t>(key.data() - message_.data());
     const auto end = static_cast<std::uint32_t>(value.data() - message_.data() + value.size());
-    if (mcp::is_request_meta(key)) {
+    if (removed) {
       if (run_.empty()) run_.begin = kept_ ? kept_end_ : begin;
       run_.end = end;
       return;
@@ -41,18 +47,29 @@ class MemberRemoval {
   bool kept_ = false;
 };
 
+// Returns true if _meta still has members.
+bool remove_from_meta(Splice *splice, const Message &message,
+                      bool (*removed)(std::string_view)) noexcept {
+  MemberRemoval removal(splice, message.bytes);
+  mcp::for_each_member(
+      message[message.scan->meta],
+      [&](std::string_view key, std::string_view value) { removal.add(key, value, removed(key)); });
+  removal.finish();
+  return removal.kept();
+}
+
 }  // namespace
 
 bool remove_client_meta(Splice *splice, const Message &request, bool replaced) noexcept {
   const mcp::Range meta = request.scan->meta;
   if (meta.empty()) return false;
   if (!replaced && !request.scan->modern) return has_members(request[meta]);
-  MemberRemoval removal(splice, request.bytes);
-  mcp::for_each_member(request[meta], [&removal](std::string_view key, std::string_view value) {
-    removal.add(key, value);
-  });
-  removal.finish();
-  return removal.kept();
+  return remove_from_meta(splice, request, &mcp::is_request_meta);
+}
+
+bool remove_subscription_id(Splice *splice, const Message &notification) noexcept {
+  if (notification.scan->meta.empty()) return false;
+  return remove_from_meta(splice, notification, &is_subscription_id);
 }
 
 }  // namespace bulkhead

@@ -16,4 +16,8 @@ namespace bulkhead {
 // of that revision.
 bool remove_client_meta(Splice *splice, const Message &request, bool replaced) noexcept;
 
+// The same for the member of a notification's params._meta that names the gateway's own
+// subscription at the server.
+bool remove_subscription_id(Splice *splice, const Message &notification) noexcept;
+
 }  // namespace bulkhead

@@ -42,6 +42,30 @@ std::string forwarded(const std::string &meta, std::string_view added = {}) {
 
 }  // namespace
 
+TEST_CASE("the gateway's own subscription is removed from a notification") {
+  const auto left = [](const std::string &meta) {
+    const std::string text =
+        R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b","_meta":)" +
+        meta + "}}";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    Splice splice(text);
+    const bool members = remove_subscription_id(&splice, {text, &scan});
+    const bh_str *parts = splice.parts();
+    std::string out;
+    for (std::uint32_t i = 0; i < splice.count(); ++i) out += bh::view(parts[i]);
+    const std::string shown(mcp::member(mcp::member(out, "params"), "_meta"));
+    CHECK(members == (shown != "{}"));
+    return shown;
+  };
+  CHECK(left(R"({"io.modelcontextprotocol/subscriptionId":7})") == "{}");
+  CHECK(left(R"({"a":1,"io.modelcontextprotocol\/subscriptionId":"x","b":2})") ==
+        R"({"a":1,"b":2})");
+  CHECK(left(R"({"io.modelcontextprotocol/logLevel":"info"})") ==
+        R"({"io.modelcontextprotocol/logLevel":"info"})");
+}
+
 TEST_CASE("the members for the gateway are removed and all other bytes stay") {
   const std::string v = R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")";
   const std::string c = R"("io.modelcontextprotocol/clientCapabilities" : {"a,b":"}"})";

@@ -23,6 +23,7 @@ enum class Purpose : std::uint8_t {
   call,       // a client waits for the answer: Exchange::call
   handshake,  // the lane's opening request
   list,       // the lane's own listing of Exchange::list_kind
+  listen,     // subscriptions/listen, open as long as the connection
   quiet       // subscribe, setLevel: on behalf of several clients; the answer is discarded
 };
 

@@ -161,6 +161,11 @@ struct FakeLaneHost : LaneHost {
     failures.push_back({call.id, error_code, std::string(text)});
     if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
   }
+  std::vector<std::string> answers{};  // that a lane composed
+  void answer_call(Call &call, const Message &answer) override {
+    answers.emplace_back(answer.bytes);
+    if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
+  }
   bool may_be_sent(Call &) override { return may_send; }
   void tools_refused(bh_call call, const Error &error) override {
     refusals.push_back(error);

@@ -17,6 +17,7 @@
 #include "reactor/reactor.hpp"
 #include "route/call.hpp"
 #include "route/exchange.hpp"
+#include "route/message.hpp"
 
 namespace bulkhead {
 
@@ -52,6 +53,8 @@ class LaneHost {
   // returns, the call has left its lane.
   virtual void fail_call(Call &call, std::int32_t error_code, std::string_view text,
                          std::uint32_t outcome) = 0;
+  // Answers the call with a result that the lane has composed, as if the server had sent it.
+  virtual void answer_call(Call &call, const Message &answer) = 0;
   // Called when a queued call can be sent. Returns false if the rules have changed since the call
   // was evaluated. In that case, the call has left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;

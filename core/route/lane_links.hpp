@@ -73,6 +73,9 @@ class LaneLinks final : public LaneHost {
                  std::uint32_t outcome) override {
     needs_.answers.fail_by_server(call, error_code, text, outcome);
   }
+  void answer_call(Call &call, const Message &answer) override {
+    needs_.answers.answered(call, answer);
+  }
   bool may_be_sent(Call &call) override;
   void tools_refused(bh_call call, const Error &error) override {
     needs_.tools.refused(call, error);

@@ -18,6 +18,7 @@ struct LaneWorld : FakeLaneHost {
   bh_status opens = BH_OK, sends = BH_OK;
   Texts sent;        // requests
   Texts repeatable;  // methods that were sent with BH_LANE_REPEATABLE
+  Texts headers;     // of the last message
   Texts notified;
   std::vector<std::uint64_t> abandoned;
   std::uint32_t opened = 0, closed = 0;
@@ -129,6 +130,11 @@ inline const bh_connector LaneWorld::connector{
       if (w.sends != BH_OK) return bh::fail(error, w.sends, "the pipe is full");
       if ((m->flags & BH_LANE_REPEATABLE) != 0)
         w.repeatable.emplace_back(mcp::member(joined(m->parts, m->part_count), "method"));
+      w.headers.clear();
+      for (std::uint32_t i = 0; i < m->header_count; ++i) {
+        w.headers.push_back(std::string(bh::view(m->headers[i].name)) + ": " +
+                            std::string(bh::view(m->headers[i].value)));
+      }
       (m->kind == BH_LANE_REQUEST ? w.sent : w.notified).push_back(joined(m->parts, m->part_count));
       call_once(w.inside);
       return BH_OK;

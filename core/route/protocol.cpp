@@ -89,7 +89,13 @@ std::string compose_roots(const std::vector<std::string> &folders) {
 
 ServerCaps parse_server_caps(std::string_view capabilities) {
   ServerCaps caps;
+  const auto changes = [](std::string_view capability) {
+    return !capability.empty() && mcp::member(capability, "listChanged") == "true";
+  };
   caps.tools = !object_member(capabilities, "tools").empty();
+  caps.tools_changed = changes(object_member(capabilities, "tools"));
+  caps.resources_changed = changes(object_member(capabilities, "resources"));
+  caps.prompts_changed = changes(object_member(capabilities, "prompts"));
   const auto resources = object_member(capabilities, "resources");
   caps.resources = !resources.empty();
   caps.subscribe = !resources.empty() && mcp::member(resources, "subscribe") == "true";

@@ -77,6 +77,8 @@ std::string compose_roots(const std::vector<std::string> &folders);
 struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
        completions = false;
+  // The server reports changes of these lists. Not part of remembered lists.
+  bool tools_changed = false, resources_changed = false, prompts_changed = false;
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);

@@ -16,8 +16,15 @@
 #include "catalog/items.hpp"
 #include "mcp/header_list.hpp"
 #include "mcp/param_headers.hpp"
+#include "profile/profile.hpp"
 
 namespace bulkhead {
+
+// Returns true if the server may be reached over a wire with headers. The endpoint's definitions of
+// servers have their type, but neither a URL nor a command.
+inline bool may_take_headers(const ServerDef &def) noexcept {
+  return !def.url.empty() || (!def.type.empty() && def.type != "stdio");
+}
 
 class RequestHeaders {
  public:

@@ -15,7 +15,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::int32_t missing_capability = -32021;
+constexpr std::int32_t missing_capability = -32021, unsupported_revision = -32022;
 
 // The value of a member that the scanner has found, so its name has no escapes.
 std::string_view value_of(std::string_view member) {
@@ -101,6 +101,18 @@ class StatelessAnswerForm final : public AnswerForm {
     if (type == R"("complete")") return {};
     if (type == R"("input_required")" && may_ask_for_input(method)) return {};
     return "sent a result of the unknown type " + std::string(type.substr(0, 40));
+  }
+
+  bool is_foreign(const Message &answer) const override {
+    if (answer.scan->kind != mcp::Kind::error) return false;
+    const std::int32_t error_code = code_of(answer[answer.scan->error]);
+    return error_code == code::method_not_found || error_code == code::invalid_request ||
+           error_code == unsupported_revision;
+  }
+
+  bool is_interim(const Message &answer) const override {
+    const mcp::Range type = answer.scan->result_type;
+    return !type.empty() && value_of(answer[type]) == R"("input_required")";
   }
 
   void edit(const Message &answer, Splice *splice, std::string *room) const override {

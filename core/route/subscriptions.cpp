@@ -4,10 +4,10 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "route/client_meta.hpp"
 #include "route/listen_messages.hpp"
 #include "route/protocol.hpp"
 #include "route/request_meta.hpp"
-#include "route/result_form.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
 
@@ -201,10 +201,12 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
     if (listens && !client->ready) continue;  // not acknowledged yet
     Splice splice(message.bytes);
     splice.replace(range, token);
+    // The server's subscription is the gateway's own.
+    const bool other_members = remove_subscription_id(&splice, message);
     RequestMeta meta;
     if (listens) {
       meta.set(subscription_member(client->request_id));
-      meta.add_to(&splice, message, has_members(message[message.scan->meta]));
+      meta.add_to(&splice, message, other_members);
     }
     const bh_str *parts = splice.parts();
     if (parts == nullptr) return needs_.on_lost(lane, message.scan->method);

@@ -112,7 +112,10 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     }
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
+  const bh_lane handle = lane.handle();
+  const bool doubtful = lane.answer_form() != nullptr && lane.answer_form()->is_foreign(message);
   needs_.answers.answered(*e->call, message);
+  if (WireLane *still = doubtful ? find(handle) : nullptr) still->recheck();
 }
 
 void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error) {
@@ -124,6 +127,8 @@ void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Err
   const std::string text =
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
   needs_.answers.fail_by_server(*e->call, code::internal_error, text, BH_OUTCOME_ERROR);
+  lane = error.code == BH_E_PROTOCOL ? find(handle) : nullptr;
+  if (lane != nullptr) lane->recheck();
 }
 
 void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {
@@ -140,6 +145,8 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
       return needs_.subscriptions.updated(lane, message);
     case mcp::Method::notifications_cancelled:
       return needs_.asks.cancelled(lane, message);
+    case mcp::Method::notifications_subscriptions_acknowledged:
+      return lane.listen_acknowledged(message);
     case mcp::Method::notifications_tools_list_changed:
       return lane.list_changed(ItemKind::tool);
     case mcp::Method::notifications_prompts_list_changed:

@@ -92,7 +92,9 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   message.size = sizeof message;
   message.kind = BH_LANE_REQUEST;
   message.exchange = e.id;
-  message.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
+  if (e.timeout_ms != 0) {
+    message.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
+  }
   message.flags = flags;
   message.part_count = count;
   message.parts = parts;
@@ -100,7 +102,7 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   message.header_count = static_cast<std::uint32_t>(headers.size());
   const std::uint64_t id = e.id;
   e.sent = true;
-  ++in_flight;
+  if (e.takes_place) ++in_flight;
   bh_error error = bh::make_error();
   const bh_status status = upstream_.connector->lane_send(upstream_.self, wire_, &message, &error);
   if (status == BH_OK) return true;
@@ -131,6 +133,7 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
 }
 
 void WireLane::send_call(Exchange &e, const CallInHand &hand) {
+  if (!takes(e.method)) return take_subscription(e);
   const mcp::Scan &scan = *hand.message.scan;
   const Digits id(e.id);
   Splice splice(hand.message.bytes);
@@ -140,7 +143,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
-  if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
+  if (edge_->stateless()) meta_for(e.call).add_to(&splice, hand.message, has_meta);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
@@ -159,10 +162,10 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   send_request(e, parts, splice.count(), flags, *headers);
 }
 
-// Only a server with a URL can have a wire with headers; others would ignore them.
+// Wires without headers ignore them.
 Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
                                                          const RequestHeaders::Values &values) {
-  if (!edge.stateless() || upstream_.def().url.empty()) return std::span<const bh_header>{};
+  if (!edge.stateless() || !may_take_headers(upstream_.def())) return std::span<const bh_header>{};
   return headers_.of(StatelessServerEdge::revision, values);
 }
 
@@ -254,7 +257,8 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
 }
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
-  if (state_ != LaneState::ready || !takes(method)) return;
+  if (state_ != LaneState::ready) return;
+  if (!takes(method)) return listening_.watches_changed();
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   const Digits id(e->id);
@@ -272,10 +276,14 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
                           const Error *error) {
   const Purpose purpose = e.purpose;
+  const mcp::Method method = e.method;
   const std::uint64_t id = e.id;
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
   if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
+  if (purpose == Purpose::listen) return listen_answered(id, scan, message);
+  const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
+  if (discovered) return rechecked(scan, message, error);
   if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);
 }
 

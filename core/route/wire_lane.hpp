@@ -10,6 +10,7 @@
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
+#include "route/listening.hpp"
 #include "route/opening.hpp"
 #include "route/request_headers.hpp"
 #include "route/request_meta.hpp"
@@ -18,9 +19,10 @@
 
 namespace bulkhead {
 
-class WireLane final : public Lane {
+class WireLane final : public Lane, private Listening::Wire {
  public:
-  using Lane::Lane;
+  WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
+      : Lane(host, upstream, caps, session), listening_(host.reactor(), *this) {}
   ~WireLane() override;
 
   void start() override;
@@ -49,6 +51,12 @@ class WireLane final : public Lane {
   const AnswerForm *answer_form() const noexcept {
     return edge_ == nullptr ? nullptr : edge_->answer_form();
   }
+  // A request failed as it does at a server of another generation. A server over HTTP may have been
+  // replaced by one without the lane's notice: it is asked with server/discover, and if it refuses
+  // that, the lane opens a new connection.
+  void recheck();
+  // The server has acknowledged subscriptions/listen.
+  void listen_acknowledged(const Message &message);
   // The server reports that a list has changed.
   void list_changed(ItemKind kind);
 
@@ -79,7 +87,9 @@ class WireLane final : public Lane {
   void start_first_lists();
   bool ended_on_probe(const Error &error);
   std::uint64_t connect_timeout_ms() const;
-  const RequestMeta &meta_for(const Session *client);
+  void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);
+  std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
+  const RequestMeta &meta_for(const Call *call);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -103,6 +113,15 @@ class WireLane final : public Lane {
   void watch_idleness();
   void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
+  // Subscriptions of a server without sessions.
+  void take_subscription(Exchange &exchange);
+  void listen_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message);
+  // Listening::Wire
+  std::vector<std::string> watched() const override;
+  std::uint64_t send_listen(const std::string &filter) override;
+  void end_listen(std::uint64_t exchange) override;
+  void changes_missed() override;
+  void subscribed(std::uint64_t exchange, bool accepted) override;
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
   // The headers of a request with this edge; empty if the server needs none.
@@ -112,11 +131,14 @@ class WireLane final : public Lane {
 
   Opening opening_;
   const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
-  RequestHeaders headers_;            // of its requests
-  std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
-  bh_lane handle_ = 0;                // of the current connection; 0 if there is none
-  void *wire_ = nullptr;              // the connector's pointer
+  Listening listening_;
+  RequestHeaders headers_;  // of its requests
+  // The members of this connection's requests, by the client's log level and its generation.
+  std::map<std::pair<int, bool>, RequestMeta> metas_;
+  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
+  void *wire_ = nullptr;  // the connector's pointer
   bool pumping_ = false;
+  bool rechecking_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
   std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
   std::uint32_t list_failures_ = 0;

@@ -61,7 +61,7 @@ void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
   const std::uint64_t now = host_.reactor().now_ns();
-  const bool used = exchanges.head != nullptr || !queue_.empty() || !watches.empty();
+  const bool used = in_flight != 0 || !queue_.empty() || !watches.empty();
   if (used) last_use_ns_ = now;
   if (used || now - last_use_ns_ < bound) {
     const std::uint64_t last_use = last_use_ns_;
@@ -128,6 +128,8 @@ void WireLane::drop_wire() {
   handle_ = 0;
   host_.reactor().timer_cancel(silence_timer_);
   silence_timer_ = 0;
+  listening_.stop();
+  rechecking_ = false;
   host_.detach_wire(handle);
   void *wire = wire_;
   wire_ = nullptr;

@@ -112,7 +112,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   const bool first = std::exchange(listing.first, false);
   std::vector<std::string> removed;
   const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
-  if (ok && annotated && !upstream_.def().url.empty()) {
+  if (ok && annotated && may_take_headers(upstream_.def())) {
     headers_.use_tools(&listing.incoming,
                        [&](const std::string &text) { removed.push_back(text); });
   }

@@ -7,6 +7,7 @@
 #include "route/lane_host.hpp"
 #include "route/session.hpp"
 #include "route/splice.hpp"
+#include "route/stateless_server_edge.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
@@ -52,19 +53,48 @@ void WireLane::send_opening() {
                              whole_ms > passed_ms ? whole_ms - passed_ms : 1);
   if (e == nullptr) return attempt_failed({BH_E_LIMIT, "too many exchanges are open"}, 0);
   opening_.sending(e->id);
-  const Digits id(e->id);
-  std::string text = R"({"jsonrpc":"2.0","id":)";
-  text.append(id.view())
-      .append(R"(,"method":")")
-      .append(mcp::to_string(edge.opening_method()))
-      .append(R"(","params":)")
-      .append(edge.opening_params(caps_))
-      .append("}");
+  const std::string text = opening_request(edge, e->id);
   const bh_str part = bh::str(text);
   const bh_lane handle = handle_;
   send_request(*e, &part, 1, edge.stateless() ? BH_LANE_REPEATABLE : BH_LANE_INITIALIZE,
                headers_for(edge, edge.opening_method()));
   if (handle_ == handle && edge_ == nullptr) watch_silence();
+}
+
+std::string WireLane::opening_request(const ServerEdge &edge, std::uint64_t exchange) const {
+  std::string text = R"({"jsonrpc":"2.0","id":)";
+  text.append(std::to_string(exchange))
+      .append(R"(,"method":")")
+      .append(mcp::to_string(edge.opening_method()))
+      .append(R"(","params":)")
+      .append(edge.opening_params(caps_))
+      .append("}");
+  return text;
+}
+
+void WireLane::recheck() {
+  const bool possible = state_ == LaneState::ready && edge_ != nullptr && edge_->stateless();
+  if (!possible || rechecking_ || !may_take_headers(upstream_.def())) return;
+  Exchange *e = own_exchange(Purpose::quiet, edge_->opening_method(), connect_timeout_ms());
+  if (e == nullptr) return;
+  rechecking_ = true;
+  const std::string text = opening_request(*edge_, e->id);
+  const bh_str part = bh::str(text);
+  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, edge_->opening_method()));
+}
+
+void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const Error *error) {
+  rechecking_ = false;
+  if (state_ != LaneState::ready || edge_ == nullptr) return;
+  const bool refused = error != nullptr ? error->code == BH_E_PROTOCOL
+                       : scan->kind == mcp::Kind::error
+                           ? true
+                           : !edge_->opened(scan->result.in(message)).has_value();
+  if (!refused) return;
+  attempt_failed(
+      {BH_E_PROTOCOL, "the server no longer supports MCP " +
+                          std::string(StatelessServerEdge::revision) + "; it is opened again"},
+      0);
 }
 
 void WireLane::watch_silence() {
@@ -142,6 +172,8 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   if (handle_ != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
+  // First, so that no change is missed after a list was read.
+  if (handle_ == handle && edge.stateless()) listening_.start(server_caps_);
   if (handle_ == handle) start_first_lists();
 }
 
@@ -182,11 +214,14 @@ bool WireLane::ended_on_probe(const Error &error) {
   return true;
 }
 
-// The members of params._meta of a request for this client; null: for several clients.
-const RequestMeta &WireLane::meta_for(const Session *client) {
-  const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
-  const auto [at, fresh] = metas_.try_emplace(level);
-  if (fresh) at->second.set(edge_->request_meta(caps_, level));
+// The members of params._meta of this call's request; null: of the lane's own requests. Requests
+// for input are not relayed to clients with a session, so their capabilities are not declared.
+const RequestMeta &WireLane::meta_for(const Call *call) {
+  const bool level = call != nullptr && call->session != nullptr && server_caps_.logging;
+  const bool declares = call == nullptr || call->request.reply.form != nullptr;
+  const std::pair key{level ? call->session->log_level : -1, declares};
+  const auto [at, fresh] = metas_.try_emplace(key);
+  if (fresh) at->second.set(edge_->request_meta(declares ? caps_ : 0, key.first));
   return at->second;
 }
 

@@ -40,6 +40,28 @@ TEST_CASE("a stateless server is ready after server/discover, without a confirma
   CHECK_FALSE(w.lane->takes(mcp::Method::notifications_roots_list_changed));
 }
 
+TEST_CASE("requests have headers unless the server is a child process") {
+  // The endpoint knows the type of a server, but neither its URL nor its command.
+  const auto headers_of = [](const std::string &type, const std::string &url) {
+    LaneWorld w(8, ProtocolPin::v2026_07_28);
+    ServerDef def = w.def;
+    def.type = type;
+    def.url = url;
+    Upstream upstream(w, def);
+    upstream.connector = &LaneWorld::connector;
+    upstream.self = &w;
+    upstream.lane_for(0, 0)->start();
+    const Texts headers = w.headers;
+    while (!upstream.lanes().empty()) upstream.remove(upstream.lanes().back().get());
+    return headers;
+  };
+  const Texts all = {"MCP-Protocol-Version: 2026-07-28", "Mcp-Method: server/discover"};
+  CHECK(headers_of("http", "") == all);
+  CHECK(headers_of("example-connector", "") == all);
+  CHECK(headers_of("", "http://127.0.0.1:9/mcp") == all);
+  CHECK(headers_of("stdio", "").empty());
+}
+
 TEST_CASE("a refused server/discover costs one round trip, and the verdict is remembered") {
   const std::string error = GENERATE(
       as<std::string>(), R"({"code":-32601,"message":"Method not found"})",
@@ -175,6 +197,50 @@ TEST_CASE("answers to opening requests that have been decided or closed have no 
   w.lane->close();
   CHECK(w.table.size() == 0);
   CHECK(w.loop->held(w.lane).timers == 0);
+}
+
+TEST_CASE("a server over HTTP that was replaced by one of sessions is opened again") {
+  Unknown w;
+  w.lane->close();
+  w.upstream->remove(w.lane);
+  ServerDef def = w.def;
+  def.url = "http://127.0.0.1:9/mcp";
+  Upstream upstream(w, def);
+  upstream.connector = &LaneWorld::connector;
+  upstream.self = &w;
+  w.sent.clear();
+  w.opened = 0;
+  w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
+  w.lane->start();
+  w.answer("server/discover", discovered);
+  w.list();
+  w.sent.clear();
+  w.lane->recheck();
+  w.lane->recheck();
+  CHECK(w.methods() == Texts{R"("server/discover")"});
+  SECTION("it was not") {
+    w.answer("server/discover", discovered);
+    CHECK(w.opened == 1);
+    CHECK(w.lane->state() == LaneState::ready);
+  }
+  SECTION("it does not answer now") {
+    w.fail("server/discover", {BH_E_UNAVAILABLE, "refused"});
+    CHECK(w.opened == 1);
+  }
+  SECTION("it was") {
+    w.fail("server/discover", {BH_E_PROTOCOL, "HTTP 400"});
+    CHECK(w.opened == 2);
+    w.fail("server/discover", {BH_E_PROTOCOL, "HTTP 400"});
+    w.initialize();
+    w.list();
+    CHECK(w.lane->state() == LaneState::ready);
+    CHECK(w.revision == "2025-06-18");
+    w.sent.clear();
+    w.lane->recheck();  // nothing to check
+    CHECK(w.sent.empty());
+  }
+  upstream.remove(w.lane);
+  w.lane = nullptr;
 }
 
 TEST_CASE("the log level of the call's client is in its request, and only there") {
