@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "route/text_sealer.hpp"
 
 namespace bulkhead {
 
@@ -15,20 +18,20 @@ struct SealedSession {
   std::uint64_t since_ns = 0;  // time of sealing on the machine's monotonic clock
 };
 
-// Uses XChaCha20-Poly1305 with a random nonce. `context` (session id, principal) is authenticated
-// together with the session. The output is base64url without padding. The key is 32 bytes long.
+// `context` (session id, principal) is authenticated together with the session. The key is 32 bytes
+// long.
 class Sealer {
  public:
-  static constexpr std::size_t key_bytes = 32;
+  static constexpr std::size_t key_bytes = TextSealer::key_bytes;
 
-  explicit Sealer(std::string key) : key_(std::move(key)) {}
-  bool usable() const noexcept { return key_.size() == key_bytes; }
+  explicit Sealer(std::string key) : sealer_(std::move(key)) {}
+  bool usable() const noexcept { return sealer_.usable(); }
   std::string seal(const SealedSession &session, std::string_view context) const;
   // Returns nullopt if the text is forged, damaged, or sealed with another key or context.
   std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
 
  private:
-  const std::string key_;
+  const TextSealer sealer_;
 };
 
 }  // namespace bulkhead
