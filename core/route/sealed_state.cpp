@@ -16,7 +16,7 @@ constexpr char purpose[] = "reqstate";
 using Hash = mcp::ValueDigest;
 
 // The head of a state; the payload follows it. Numbers are little-endian.
-struct Head {
+struct StateHead {
   static constexpr std::size_t bytes =
       2 + sizeof(std::uint32_t) + sizeof(std::uint64_t) + 3 * std::tuple_size_v<Hash>;
   StateKind kind = StateKind::server;
@@ -25,9 +25,9 @@ struct Head {
   Hash principal{}, target{}, arguments{};
 };
 
-class HeadWriter {
+class StateWriter {
  public:
-  explicit HeadWriter(std::string *out) : out_(*out) {}
+  explicit StateWriter(std::string *out) : out_(*out) {}
   template <class T>
   void add(const T &value) {
     out_.append(reinterpret_cast<const char *>(&value), sizeof value);
@@ -37,9 +37,9 @@ class HeadWriter {
   std::string &out_;
 };
 
-class HeadReader {
+class StateReader {
  public:
-  explicit HeadReader(const std::string &text) : at_(text.data()) {}
+  explicit StateReader(const std::string &text) : at_(text.data()) {}
   template <class T>
   void take(T *value) {
     std::memcpy(value, at_, sizeof *value);
@@ -50,8 +50,8 @@ class HeadReader {
   const char *at_;
 };
 
-void write_head(const Head &head, std::string *out) {
-  HeadWriter writer(out);
+void write_head(const StateHead &head, std::string *out) {
+  StateWriter writer(out);
   writer.add(format);
   writer.add(head.kind);
   writer.add(head.epoch);
@@ -62,9 +62,9 @@ void write_head(const Head &head, std::string *out) {
 }
 
 // Returns false for text that this version does not write.
-bool read_head(const std::string &text, Head *out) {
-  if (text.size() < Head::bytes) return false;
-  HeadReader reader(text);
+bool read_head(const std::string &text, StateHead *out) {
+  if (text.size() < StateHead::bytes) return false;
+  StateReader reader(text);
   unsigned char is_format = 0, kind = 0;
   reader.take(&is_format);
   reader.take(&kind);
@@ -78,10 +78,10 @@ bool read_head(const std::string &text, Head *out) {
 }
 
 // The hash of texts, each with its size in front of it.
-Hash hash_of(std::initializer_list<std::string_view> texts) {
+Hash hash_of(std::initializer_list<std::string_view> parts) {
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);
-  for (const std::string_view text : texts) {
+  for (const std::string_view text : parts) {
     const std::uint64_t size = text.size();
     crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char *>(&size), sizeof size);
     crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char *>(text.data()),
@@ -97,7 +97,7 @@ Hash principal_hash(const StateBinding &binding) {
 }
 
 Hash target_hash(const StateBinding &binding) {
-  return hash_of({binding.server, mcp::to_string(binding.method), binding.name});
+  return hash_of({mcp::to_string(binding.method), binding.name});
 }
 
 std::optional<Hash> arguments_hash(const StateBinding &binding) {
@@ -137,10 +137,10 @@ std::optional<std::string> StateSealer::seal(StateKind kind, std::string_view pa
                                              std::uint64_t expires_ns) const {
   const std::optional<Hash> arguments = arguments_hash(binding);
   if (payload.size() > max_payload || !arguments) return std::nullopt;
-  const Head head{kind,      epoch_, expires_ns, principal_hash(binding), target_hash(binding),
-                  *arguments};
+  const StateHead head{kind,      epoch_, expires_ns, principal_hash(binding), target_hash(binding),
+                       *arguments};
   std::string plain;
-  plain.reserve(Head::bytes + payload.size());
+  plain.reserve(StateHead::bytes + payload.size());
   write_head(head, &plain);
   plain.append(payload);
   return sealer_.seal(plain, {});
@@ -149,8 +149,8 @@ std::optional<std::string> StateSealer::seal(StateKind kind, std::string_view pa
 std::expected<OpenedState, StateFault> StateSealer::open(std::string_view state,
                                                          const StateBinding &binding,
                                                          std::uint64_t now_ns) const {
-  const std::optional<std::string> plain = sealer_.open(state, {}, Head::bytes + max_payload);
-  Head head;
+  const std::optional<std::string> plain = sealer_.open(state, {}, StateHead::bytes + max_payload);
+  StateHead head;
   if (!plain || !read_head(*plain, &head)) return std::unexpected(StateFault::forged);
   if (head.epoch != epoch_) return std::unexpected(StateFault::earlier_epoch);
   if (now_ns >= head.expires_ns) return std::unexpected(StateFault::expired);
@@ -161,7 +161,7 @@ std::expected<OpenedState, StateFault> StateSealer::open(std::string_view state,
   if (head.arguments != arguments_hash(binding)) {
     return std::unexpected(StateFault::other_arguments);
   }
-  return OpenedState{head.kind, plain->substr(Head::bytes)};
+  return OpenedState{head.kind, plain->substr(StateHead::bytes)};
 }
 
 }  // namespace bulkhead

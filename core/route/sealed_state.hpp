@@ -1,6 +1,6 @@
 // The `requestState` of revision 2026-07-28: text that a client returns unchanged when it repeats a
-// request. It is encrypted and authenticated, and it opens only for the same principal, target and
-// arguments, in the same run of the endpoint, until it expires.
+// request. It is encrypted and authenticated, and it opens only for the same principal, method,
+// name and arguments, in the same run of the endpoint, until it expires.
 //
 // Thread-safe.
 #pragma once
@@ -20,14 +20,13 @@ namespace bulkhead {
 // What a request and its repetition have in common.
 struct StateBinding {
   std::string_view principal;
-  std::string_view server;  // the name of the upstream server in the profile
   mcp::Method method = mcp::Method::none;
-  std::string_view name;       // of the tool or prompt, or the URI, as text
+  std::string_view name;       // of the tool or prompt, or the URI: the client's, unescaped
   std::string_view arguments;  // JSON; empty if absent, which is equal to {}
 };
 
 enum class StateKind : std::uint8_t {
-  server = 1,  // the payload is the server's own requestState
+  server = 1,  // the payload has the server's own requestState
   parked = 2   // the payload is the number of a parked call
 };
 
@@ -42,7 +41,7 @@ enum class StateFault : std::uint8_t {
   earlier_epoch,  // the endpoint has restarted
   expired,
   other_principal,
-  other_target,    // server, method or name
+  other_target,    // method or name
   other_arguments  // or arguments that are not JSON of at most 128 levels
 };
 
