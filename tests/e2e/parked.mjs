@@ -2,7 +2,7 @@
 // forms: the client gets an input_required result and repeats its request. Also attacks on it.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { assert, fake, importFromNpm, node, root, run, show, test, until } from './lib.mjs';
+import { assert, events, fake, importFromNpm, node, root, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
 import { Records } from './records.mjs';
 import { schemaCheck } from '../fixtures/schema_check.mjs';
@@ -181,14 +181,18 @@ for (const [mode, args] of modes) {
     const askerLog = t.path('asker');
     const once = await t.gateway({ mcpServers: { e: asker(t, askerLog) } }, { args });
     const late = await httpOf(t, once);
-    const open = answering(await asked(late, 'e__once'), ANSWERS.elicit);
+    const open = answering(await asked(late, 'e__once', { more: { ...CAPABLE, progressToken: 'q' } }), ANSWERS.elicit);
     const ended = new AbortController();
     const progressing = { more: { ...CAPABLE, progressToken: 'p' }, signal: ended.signal };
-    const stream = await late.open('tools/call', { name: 'e__once', arguments: { n: 1 }, ...open }, progressing).catch((error) => error);
+    const stream = await late.open('tools/call', { name: 'e__once', arguments: { n: 1 }, ...open }, progressing);
+    const incoming = events(stream)[Symbol.asyncIterator](); // not for await, which would close the stream
+    let event;
+    do ({ value: event } = await incoming.next()); while (!event.data);
+    assert.deepEqual(JSON.parse(event.data).params, { progressToken: 'p', progress: 1 });
     await until('the server has the answer', () => answersIn(askerLog) === 1);
     assert.equal(lines(askerLog, '<', 'notifications/cancelled').length, 0);
     ended.abort();
-    stream.destroy?.();
+    stream.destroy();
     await until('the server is notified', () => lines(askerLog, '<', 'notifications/cancelled').length === 1);
     await refused(late, 'e__once', open, /the call of this requestState has ended/);
 
