@@ -18,6 +18,12 @@ bool same_client(const Session &a, const Session &b) {
          text_of(a.claimed_name) == text_of(b.claimed_name);
 }
 
+// A client that is being asked in a result waits for a person, and so does its server: the next
+// message is about another call.
+bool may_be_asked(const Session &s) {
+  return !s.is_sessionless() || (s.repeats_requests && !s.parked);
+}
+
 }  // namespace
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
@@ -33,14 +39,15 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
     return e->call->session;
   }
   // If all calls belong to one client, it does not matter which of them caused the message. The
-  // newest call's stream is used.
+  // newest call's stream is used, except of requests that cannot be asked now.
   Session *only = nullptr;
   Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || !e->sent) continue;
-    if (only != nullptr && !same_client(*only, *e->call->session)) return nullptr;
-    if (newest != nullptr) continue;
-    only = e->call->session;
+    Session &client = *e->call->session;
+    if (only != nullptr && !same_client(*only, client)) return nullptr;
+    if (only != nullptr && (may_be_asked(*only) || !may_be_asked(client))) continue;
+    only = &client;
     newest = e->call;
   }
   if (only == nullptr) return owner;

@@ -132,6 +132,13 @@ TEST_CASE(
   CHECK(w.client_of() == &newest);
   CHECK(w.call == newer.call);
   CHECK(Attribution::other_calls(*newer.call) == std::vector<std::uint64_t>{older.call->id});
+  // The client of the newest call is being asked, or cannot be: the message is about the other one.
+  newer.call->session->repeats_requests = older.call->session->repeats_requests = true;
+  newer.call->session->parked = true;
+  CHECK(w.client_of() == older.call->session);
+  CHECK(w.call == older.call);
+  older.call->session->parked = true;
+  CHECK(w.client_of() == &newest);
   // A cancelled call of the same client does not matter.
   w.attribution.given_up(w.lane, 77, request_of(alice, "editor"));
   CHECK(w.client_of() == &newest);

@@ -198,9 +198,7 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_)
-    return Step::pins;  // the rules were replaced before the
-                        // verdict
+  if (!refused && call.rules != rules_) return Step::pins;  // replaced before the verdict
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {

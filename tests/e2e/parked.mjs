@@ -262,6 +262,53 @@ for (const [mode, args] of modes) {
     assert.deepEqual((await rows()).map(([decision]) => decision).sort(), ['allowed', 'allowed', 'denied', 'denied']);
   });
 
+  test(`rules read what clients are asked and what they answer, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const gateway = await t.gateway({
+      mcpServers: { a: asking(log) },
+      security: {
+        rules: {
+          mcp: {
+            sampling: { on: 'mcp.input_request', if: 'mcp.request.method == "sampling/createMessage"', decision: 'block' },
+            secrets: { on: 'mcp.input_response', if: 'mcp.input.text.contains("secret")', decision: 'block' },
+          },
+        },
+      },
+    }, { args });
+    const http = await httpOf(t, gateway);
+    // The client is not asked, and the server gets an error.
+    const { answer } = await call(http, 'a__sample');
+    assert.equal(answer.result.asked.error.code, -1, show(answer));
+    // The client's answer does not reach the server.
+    for (const [word, expected] of [['secret', { action: 'decline' }], ['public', { action: 'accept', content: { word: 'public' } }]]) {
+      const interim = await asked(http, 'a__elicit', { args: { word } });
+      const got = await call(http, 'a__elicit', { args: { word } }, answering(interim, { action: 'accept', content: { word } }));
+      assert.deepEqual(got.answer.result?.asked, { result: expected }, show(got.answer));
+    }
+  });
+
+  test(`the end of a parked call reaches its client after the server or the profile has gone, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const profile = { mcpServers: { a: asking(log), b: fake('--tool', 'elicit', '--tool', 'crash', '--ask', `elicit=${JSON.stringify(ASKS.elicit)}`, '--die', 'crash') }, limits: { drain_ms: 100 } };
+    const gateway = await t.gateway(profile, { args });
+    const http = await httpOf(t, gateway);
+    const removed = await asked(http, 'a__elicit');
+    // From its first request to a client on, the server has a process for this principal.
+    await call(http, 'b__elicit', {}, answering(await asked(http, 'b__elicit'), ANSWERS.elicit));
+    const crashed = await asked(http, 'b__elicit');
+    await call(http, 'b__crash');
+    const lost = await call(http, 'b__elicit', {}, answering(crashed, ANSWERS.elicit));
+    assert.equal(lost.answer.error?.code, -32603, show(lost.answer));
+    assert.match(lost.answer.error.message, /server "b"/);
+    writeFileSync(gateway.config, JSON.stringify({ ...profile, mcpServers: { b: profile.mcpServers.b } }));
+    process.kill(gateway.pid, 'SIGHUP');
+    await until('the server has gone', async () => (await http.result('tools/list', {}, { more: CAPABLE })).tools.every(({ name }) => !name.startsWith('a__')));
+    await until('the call has ended', () => lines(log, '<', 'notifications/cancelled').length === 1);
+    const drained = await call(http, 'a__elicit', {}, answering(removed, ANSWERS.elicit));
+    assert.equal(drained.answer.error?.code, -32603, show(drained.answer));
+    assert.match(drained.answer.error.message, /server "a" was removed or changed by a reload/);
+  });
+
   test(`the SDK's client answers servers of both generations over HTTP and stdio, ${mode}`, async (t) => {
     const log = t.path('log');
     const gateway = await t.gateway({
@@ -322,16 +369,16 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
 
 test('a client cannot use the state of another principal', async (t) => {
   const log = t.path('log');
-  const sockets = [t.path('1.sock'), t.path('2.sock')];
+  const socket = t.path('guest.sock');
   const gateway = await t.gateway({
     transports: {
       http: { plugin: 'transport-http', listen: '127.0.0.1:0' },
-      one: { plugin: 'transport-vsock', listen: `unix:${sockets[0]}` },
+      guests: { plugin: 'transport-vsock', listen: `unix:${socket}` },
     },
-    mcpServers: { a: asking(log) },
+    mcpServers: { a: fake('--tool', 'elicit', '--ask', `elicit=${JSON.stringify(ASKS.elicit)}`, '--log', log) },
   }, { listen: null });
   const http = await httpOf(t, gateway);
-  const guest = new Guest(t, sockets[0]);
+  const guest = new Guest(t, socket);
   const params = (more) => ({ name: 'a__elicit', arguments: { n: 1 }, _meta: meta(CAPABLE), ...more });
   const mine = await asked(http, 'a__elicit');
   const theirs = (await guest.request('tools/call', params({}))).result;
@@ -343,6 +390,15 @@ test('a client cannot use the state of another principal', async (t) => {
   // The owners are not affected.
   assert.deepEqual((await guest.request('tools/call', params(answering(theirs, ANSWERS.elicit)))).result.asked, { result: ANSWERS.elicit });
   assert.deepEqual((await call(http, 'a__elicit', {}, answering(mine, ANSWERS.elicit))).answer.result.asked, { result: ANSWERS.elicit });
+  // The server has asked: each principal has a process of its own from now on, and is asked at the same time.
+  const [one, two] = await Promise.all([asked(http, 'a__elicit', { args: { n: 2 } }), guest.request('tools/call', params({ arguments: { n: 3 } }))]);
+  assert.equal(two.result.resultType, 'input_required', show(two));
+  assert.equal(Object.keys(one.inputRequests).length, 1);
+  assert.equal(Object.keys(two.result.inputRequests).length, 1);
+  const opened = () => lines(log, '<', 'initialize').filter((line) => line.params.capabilities.elicitation).length;
+  assert.equal(opened(), 3, 'the shared one, and one for each');
+  await asked(http, 'a__elicit', { args: { n: 4 } });
+  assert.equal(opened(), 3);
 });
 
 test('after a restart of the endpoint, a repeated request is rejected, and nothing runs twice', async (t) => {
