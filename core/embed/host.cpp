@@ -88,6 +88,8 @@ Result<void> HostImpl::load() {
 RouterHooks HostImpl::router_hooks() {
   const HostOptions &options = core_.options;
   RouterHooks hooks;
+  hooks.sealing_key = options.sealing_key;
+  hooks.epoch = options.epoch;
   hooks.log = [this](std::int32_t level, std::string_view text) {
     core_.log(level, "router", text);
   };

@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "route/text_sealer.hpp"
 
 namespace bulkhead {
 
@@ -20,16 +23,16 @@ struct SealedSession {
 // bytes long.
 class Sealer {
  public:
-  static constexpr std::size_t key_bytes = 32;
+  static constexpr std::size_t key_bytes = TextSealer::key_bytes;
 
-  explicit Sealer(std::string key) : key_(std::move(key)) {}
-  bool usable() const noexcept { return key_.size() == key_bytes; }
+  explicit Sealer(std::string key) : sealer_(std::move(key)) {}
+  bool usable() const noexcept { return sealer_.usable(); }
   std::string seal(const SealedSession &session, std::string_view context) const;
   // Returns nullopt if the text is forged or damaged, or was sealed with another key or context.
   std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
 
  private:
-  const std::string key_;
+  const TextSealer sealer_;
 };
 
 }  // namespace bulkhead

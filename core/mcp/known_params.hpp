@@ -15,7 +15,7 @@ namespace bulkhead::mcp {
 inline constexpr json::KnownName param_names[] = {
     "_meta",         "ref",       "name",    "uri",           "cursor",          "arguments",
     "progressToken", "requestId", "level",   "elicitationId", "protocolVersion", "capabilities",
-    "clientInfo",    "argument",  "context", "task"};
+    "clientInfo",    "argument",  "context", "task",          "inputResponses",  "requestState"};
 enum ParamName : unsigned {
   meta_param,
   ref_param,
@@ -24,9 +24,11 @@ enum ParamName : unsigned {
   arguments_param = 5,
   argument_param = 13,
   context_param,
-  task_param
+  task_param,
+  input_responses_param,
+  request_state_param
 };
-static_assert(std::size(param_names) == task_param + 1);
+static_assert(std::size(param_names) == request_state_param + 1);
 
 // Sets of ParamName bits. Both are empty for methods that are not listed here.
 struct MethodParams {
@@ -40,12 +42,16 @@ constexpr std::uint32_t param_bit(ParamName name) noexcept {
 
 constexpr MethodParams params_of(Method method) noexcept {
   constexpr std::uint32_t meta = param_bit(meta_param);
+  constexpr std::uint32_t inputs =
+      param_bit(input_responses_param) | param_bit(request_state_param);
   switch (method) {
     case Method::tools_call:
-      return {meta | param_bit(name_param) | param_bit(arguments_param), param_bit(task_param)};
+      return {meta | param_bit(name_param) | param_bit(arguments_param),
+              inputs | param_bit(task_param)};
     case Method::prompts_get:
-      return {meta | param_bit(name_param) | param_bit(arguments_param), 0};
+      return {meta | param_bit(name_param) | param_bit(arguments_param), inputs};
     case Method::resources_read:
+      return {meta | param_bit(uri_param), inputs};
     case Method::resources_subscribe:
     case Method::resources_unsubscribe:
       return {meta | param_bit(uri_param), 0};

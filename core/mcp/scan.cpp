@@ -76,6 +76,8 @@ constexpr ParamRule param_rules[] = {{&Scan::meta, object_type},
                                      {&Scan::client_info, object_type},
                                      {&Scan::argument, any_type},
                                      {&Scan::context, any_type},
+                                     {nullptr, 0},
+                                     {nullptr, 0},
                                      {nullptr, 0}};
 static_assert(std::size(param_names) == std::size(param_rules));
 

@@ -266,7 +266,14 @@ TEST_CASE("unknown and extra params are counted for each method") {
       {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
-      // Requests with these methods are not forwarded unchanged.
+      // Members of a request that its client repeats.
+      {"tools/call", R"({"name":"n","inputResponses":{"k":{}},"requestState":"s"})",
+       R"({"inputResponses":{"k":{}},"requestState":"s"})",
+       R"({"name":"n","inputResponses":{"k":{}},"requestState":"s"})", 0},
+      {"resources/read", R"({"uri":"u","requestState":1})", R"({"requestState":1})",
+       R"({"uri":"u","requestState":1})", 0},
+      {"completion/complete", R"({"requestState":"s"})", R"({"requestState":"s"})", "{}", 1},
+      // Requests of these methods are not forwarded unchanged.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
   for (const auto &each : cases) {

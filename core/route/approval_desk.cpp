@@ -64,8 +64,9 @@ Gate::Decision ApprovalDesk::unapproved(std::string rule, std::string_view reaso
 // ---- asking ----------------------------------------------------------------------------------
 
 bool ApprovalDesk::asks_client(const Session &s) const {
-  return needs_.profile.approval.elicitation && !s.answers_only && !s.input_ended &&
-         shows_forms(s.revision, s.caps) && s.open_asks < needs_.profile.limits.asks_per_session;
+  const bool reachable = s.repeats_requests || (!s.answers_only && !s.input_ended);
+  return needs_.profile.approval.elicitation && reachable && shows_forms(s.revision, s.caps) &&
+         s.open_asks < needs_.profile.limits.asks_per_session;
 }
 
 bool ApprovalDesk::somebody_watches() const {
@@ -150,15 +151,13 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   return Asked::waits;
 }
 
-void ApprovalDesk::ask_client(const Call &call) {
+void ApprovalDesk::ask_client(Call &call) {
   const Approvals::Waiting *waiting = approvals_.find(call.id);
   if (waiting == nullptr || call.session == nullptr || !asks_client(*call.session)) return;
   Session &s = *call.session;
   const std::uint64_t timeout_ms = needs_.profile.limits.approval_timeout_ms;
   const std::uint64_t handle = needs_.asks.open_form(s, call.id, timeout_ms);
-  const std::string text = approval_form(handle, waiting->question, timeout_ms, s.revision);
-  const bh_str part = bh::str(text);
-  needs_.answers.send({s.handle, call.request.reply.stream, 0}, BH_OUT_ASK, &part, 1);
+  needs_.asks.show_form(call, handle, approval_form(waiting->question, timeout_ms, s.revision));
 }
 
 // ---- answers ---------------------------------------------------------------------------------

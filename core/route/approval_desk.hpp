@@ -51,7 +51,7 @@ class ApprovalDesk {
             const Gate::Decision &decision, Gate::Decision *refusal);
   // If the client supports forms, sends it the approval form on the stream of the call. The client
   // may answer during this call.
-  void ask_client(const Call &call);
+  void ask_client(Call &call);
   // Ends the question about the call: withdraws its form from the client and records the outcome.
   // Returns nullopt if the call has no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,

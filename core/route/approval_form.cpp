@@ -57,14 +57,13 @@ bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept {
   return (caps & cap::elicitation_form) != 0 || (caps & cap::elicitation_url) == 0;
 }
 
-std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
-                          std::uint64_t timeout_ms, std::uint8_t revision) {
-  std::string out = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
-                    R"(,"method":"elicitation/create","params":{)";
+std::string approval_form(const ApprovalQuestion &question, std::uint64_t timeout_ms,
+                          std::uint8_t revision) {
+  std::string out = "{";
   if (revision >= elicitation_mode_revision) out += R"("mode":"form",)";
   out += R"("message":)";
   bh::json::append_quoted(&out, message_text(question, timeout_ms));
-  return out.append(R"(,"requestedSchema":)").append(schema).append("}}");
+  return out.append(R"(,"requestedSchema":)").append(schema).append("}");
 }
 
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan) {

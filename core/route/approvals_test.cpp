@@ -389,13 +389,11 @@ TEST_CASE("the form describes the call in the format of the client's revision") 
   q.rule = "r7";
   q.reason = "because \"so\"";
   q.claimed_name = "Claude \"Code\"";
-  const std::string old = approval_form(9, q, 120'000, 2), fresh = approval_form(9, q, 120'000, 3);
+  const std::string old = approval_form(q, 120'000, 2), fresh = approval_form(q, 120'000, 3);
   for (const std::string &text : {old, fresh}) {
-    const mcp::Scan scan = scanned(text);
-    CHECK(scan.kind == mcp::Kind::request);
-    CHECK(scan.id.in(text) == "9");
+    CHECK(mcp::valid_json(text));
     std::string scratch;
-    const std::string said(mcp::unquote(mcp::member(scan.params.in(text), "message"), &scratch));
+    const std::string said(mcp::unquote(mcp::member(text, "message"), &scratch));
     for (const char *part :
          {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})", R"(_meta: {"force":1})",
           R"(Other members of params: {"task":{"ttl":5}})", "Rule: r7", "Reason: because \"so\"",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/json_rpc.hpp"
 #include "route/protocol.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -17,6 +18,11 @@ ClientCaps capability_for(mcp::Method method) {
   if (method == mcp::Method::roots_list) return cap::roots;
   if (method == mcp::Method::sampling_create_message) return cap::sampling;
   return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
+}
+
+// The input of a client that repeats requests has ended with each of them.
+bool takes_asks(const Session &client) {
+  return client.repeats_requests || !client.input_ended;
 }
 
 }  // namespace
@@ -39,6 +45,7 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
   }
   if (method == mcp::Method::roots_list && answer_roots(lane, message)) return;
   const ClientCaps needed = capability_for(method);
+  if (hint == 0 && needed != 0) lane.upstream().asks = true;
   if (needed == 0 || (lane.caps() & needed) == 0) {
     return refuse(lane, message.id(), method, Refusal::undeclared);
   }
@@ -67,7 +74,7 @@ void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Ju
   const ClientCaps needed = capability_for(message.scan->method);
   Call *call = nullptr;
   Session *client = needs_.attribution.client_of(lane, hint, &call);
-  if (client == nullptr || client->input_ended || (client->caps & needed) == 0 ||
+  if (client == nullptr || !takes_asks(*client) || (client->caps & needed) == 0 ||
       client->open_asks >= needs_.limits.asks_per_session) {
     return refuse(lane, message.id(), message.scan->method, Refusal::no_client);
   }
@@ -93,7 +100,7 @@ bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
 }
 
 void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
-               const Call *call) {
+               Call *call) {
   const mcp::Scan &scan = *message.scan;
   Ask ask;
   ask.session = client.handle;
@@ -103,12 +110,13 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   ask.method = scan.method;
   ask.call = call != nullptr ? call->id : 0;
   if (hint == 0 && call != nullptr) ask.others = Attribution::other_calls(*call);
-  ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
+  ask.deadline_ns = deadline_of(client);
   const std::uint64_t handle = asks_.insert(ask);
   start_timer();
   ++client.open_asks;
   suspend(ask.call);
   for (const std::uint64_t other : ask.others) suspend(other);
+  if (client.repeats_requests) return put_as_input(handle, message, call);
   const Digits number(handle);
   Splice splice(message.bytes);
   splice.replace(scan.id, number.view());
@@ -121,6 +129,31 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   }
   const ReplyTo to{client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
   needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
+}
+
+// The repetition expires before the ask does.
+std::uint64_t Asks::deadline_of(const Session &client) const {
+  constexpr std::uint64_t longer_ms = 5'000;
+  const std::uint64_t ms = needs_.limits.ask_timeout_ms + (client.repeats_requests ? longer_ms : 0);
+  return needs_.reactor.now_ns() + ms * 1'000'000u;
+}
+
+void Asks::put_as_input(std::uint64_t handle, const Message &message, Call *call) {
+  std::string why = "the request cannot be attributed to a call";
+  if (needs_.inputs != nullptr && call != nullptr) {
+    why = needs_.inputs->ask(
+        *call, handle,
+        {message.scan->method, message[message.scan->params], needs_.limits.ask_timeout_ms});
+  }
+  const Ask *found = asks_.get(handle);
+  if (why.empty() || found == nullptr) return;
+  Lane &lane = *found->lane;
+  remove(handle);
+  ++needs_.counters.refused_asks;
+  const std::string text =
+      error_message(message.id(), code::internal_error, "the client cannot be asked: " + why);
+  const bh_str part = bh::str(text);
+  lane.send(BH_LANE_RESPONSE, &part, 1);
 }
 
 void Asks::refuse_malformed(Lane &lane, const Message &message) {
@@ -160,9 +193,9 @@ void Asks::cancelled(Lane &lane, const Message &message) {
   });
   const Ask *ask = asks_.get(found);
   if (ask == nullptr) return needs_.events.drop_ask(lane.handle(), id);
-  const ReplyTo to = asked_of(*ask);
+  const Ask cancelled = *ask;
   remove(found);
-  needs_.answers.event(to, compose_cancelled(Digits(found).view(), message.bytes, *message.scan));
+  tell_client(cancelled, compose_cancelled(Digits(found).view(), message.bytes, *message.scan));
 }
 
 // ---- from clients ----------------------------------------------------------------------------
@@ -246,6 +279,27 @@ std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_
   return handle;
 }
 
+void Asks::show_form(Call &call, std::uint64_t form, std::string_view params) {
+  const Ask *ask = asks_.get(form);
+  if (ask == nullptr || call.session == nullptr) return;
+  if (!call.session->repeats_requests) {
+    const Digits id(form);
+    const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id.view()),
+                            bh::str(R"(,"method":"elicitation/create","params":)"), bh::str(params),
+                            bh::str("}")};
+    return needs_.answers.send({ask->session, call.request.reply.stream, 0}, BH_OUT_ASK, parts, 5);
+  }
+  const std::uint64_t now = needs_.reactor.now_ns();
+  const std::uint64_t ms = ask->deadline_ns > now ? (ask->deadline_ns - now) / 1'000'000u : 0;
+  const std::uint64_t id = call.id;
+  const bool asked =
+      needs_.inputs != nullptr &&
+      needs_.inputs->ask(call, form, {mcp::Method::elicitation_create, params, ms}).empty();
+  if (asked) return;
+  remove(form);
+  needs_.forms.form_lost(id);
+}
+
 void Asks::close_form(std::uint64_t call) {
   end_where([call](const Ask &ask) { return ask.lane == nullptr && ask.call == call; },
             Tell::client);
@@ -265,7 +319,10 @@ void Asks::suspend(std::uint64_t call) {
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
-  if (resumed->stage == Stage::suspended) resumed->stage = Stage::at_server;
+  if (resumed->stage == Stage::awaiting_repeat) take_place_again(*resumed);
+  if (resumed->stage == Stage::suspended || resumed->stage == Stage::awaiting_repeat) {
+    resumed->stage = Stage::at_server;
+  }
   needs_.deadlines.arm(*resumed, resumed->timeout_ms);
 }
 
@@ -277,6 +334,7 @@ void Asks::remove(std::uint64_t handle) {
   const Ask ask = std::move(*found);
   asks_.erase(handle);
   if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
+  if (needs_.inputs != nullptr) needs_.inputs->withdrawn(ask.session, handle);
   if (ask.lane == nullptr) return;  // the call of a form has the deadline of the question
   resume(ask.call);
   for (const std::uint64_t other : ask.others) resume(other);
@@ -323,12 +381,17 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
     refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::no_client);
   }
   if (tell != Tell::server) {
-    needs_.answers.event(
-        asked_of(ask),
-        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-            std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
+    tell_client(
+        ask, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                 std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
   }
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
+}
+
+// A client that is asked through results gets no notifications about asks.
+void Asks::tell_client(const Ask &ask, std::string_view cancelled) {
+  const Session *s = needs_.sessions.find(ask.session);
+  if (s == nullptr || !s->repeats_requests) needs_.answers.event(asked_of(ask), cancelled);
 }
 
 // Returns the destination for notifications to the client about an ask: the stream of a call that

@@ -36,6 +36,22 @@ class Asks {
     // Called when the client cannot be asked or can no longer answer.
     virtual void form_lost(std::uint64_t call) = 0;
   };
+  // Asks clients that are asked through results (Session::repeats_requests).
+  struct AskText {
+    mcp::Method method = mcp::Method::none;
+    std::string_view params;      // JSON object; empty if absent
+    std::uint64_t answer_ms = 0;  // how long the client may take
+  };
+  class Inputs {
+   public:
+    using AskText = Asks::AskText;
+    virtual ~Inputs() = default;
+    // Asks the client of the call. Its answer arrives at answered(), with `ask` as its id. Returns
+    // why the client cannot be asked; empty if it can.
+    virtual std::string ask(Call &call, std::uint64_t ask, const AskText &text) = 0;
+    // Called when an ask of this session has ended.
+    virtual void withdrawn(bh_session session, std::uint64_t ask) = 0;
+  };
   struct Needs {
     const Gate &gate;
     Attribution &attribution;
@@ -50,6 +66,7 @@ class Asks {
     // Called when a message from or to this server was dropped because it could not be rewritten.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
     Forms &forms;
+    Inputs *inputs = nullptr;  // null: no client repeats requests
   };
   // first_generation is the generation for the request ids that clients receive; see
   // random_generation().
@@ -85,6 +102,8 @@ class Asks {
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
+  // Sends the client of the call the form, whose params are JSON.
+  void show_form(Call &call, std::uint64_t form, std::string_view params);
   // Withdraws the form from the client because the question was answered elsewhere or was
   // withdrawn.
   void close_form(std::uint64_t call);
@@ -118,8 +137,8 @@ class Asks {
   bool answer_roots(Lane &lane, const Message &message);
   bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Session &client,
                      const Call *call);
-  void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
-           const Call *call);
+  void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client, Call *call);
+  void put_as_input(std::uint64_t handle, const Message &message, Call *call);
   void refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why);
   bool judge_answer(const Session &session, std::uint64_t handle, Ask &ask, const Message &message);
   void pass_answer(std::uint64_t handle, const Message &message);
@@ -127,6 +146,8 @@ class Asks {
   void resume(std::uint64_t call);
   void remove(std::uint64_t handle);
   ReplyTo asked_of(const Ask &ask);
+  void tell_client(const Ask &ask, std::string_view cancelled);
+  std::uint64_t deadline_of(const Session &client) const;
   enum class Tell : std::uint8_t { server, client, both };
   void end_where(const std::function<bool(const Ask &)> &which, Tell tell);
   void end_one(std::uint64_t handle, Tell tell);

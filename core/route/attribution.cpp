@@ -3,6 +3,28 @@
 #include <algorithm>
 
 namespace bulkhead {
+namespace {
+
+// Returns the key of a session's client: sessionless requests of one principal or connection have
+// the same one.
+std::uint64_t client_key(const Session &s) {
+  return s.is_sessionless() && s.scope != 0 ? s.scope : s.handle;
+}
+
+// Requests without a session are of one client if they also claim the same name.
+bool same_client(const Session &a, const Session &b) {
+  if (&a == &b) return true;
+  return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
+         text_of(a.claimed_name) == text_of(b.claimed_name);
+}
+
+// A client that is being asked in a result waits for a person, and so does its server: the next
+// message is about another call.
+bool may_be_asked(const Session &s) {
+  return !s.is_sessionless() || (s.repeats_requests && !s.parked);
+}
+
+}  // namespace
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
   *call = nullptr;
@@ -17,14 +39,16 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
     return e->call->session;
   }
   // If all calls belong to one client, it does not matter which of them caused the message. The
-  // newest call's stream is used.
+  // newest call's stream is used, except of requests that cannot be asked now.
   Session *only = nullptr;
   Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || !e->sent) continue;
-    if (only != nullptr && only != e->call->session) return nullptr;
-    only = e->call->session;
-    if (newest == nullptr) newest = e->call;
+    Session &client = *e->call->session;
+    if (only != nullptr && !same_client(*only, client)) return nullptr;
+    if (only != nullptr && (may_be_asked(*only) || !may_be_asked(client))) continue;
+    only = &client;
+    newest = e->call;
   }
   if (only == nullptr) return owner;
   if (may_be_anothers(lane, *only)) return nullptr;
@@ -35,26 +59,28 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
 // Returns true if the server may still be working on a cancelled call of another client.
 bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
   const std::uint64_t now = reactor_.now_ns();
-  if (lane.forgotten.until_ns >= now && lane.forgotten.session != s.handle) return true;
+  const std::uint64_t client = client_key(s);
+  if (lane.forgotten.until_ns >= now && lane.forgotten.session != client) return true;
   if (lane.retracted.empty()) return false;
   std::erase_if(lane.retracted, [now](const Lane::Retracted &r) { return r.until_ns < now; });
   return std::any_of(lane.retracted.begin(), lane.retracted.end(),
-                     [&](const Lane::Retracted &r) { return r.session != s.handle; });
+                     [&](const Lane::Retracted &r) { return r.session != client; });
 }
 
 std::vector<std::uint64_t> Attribution::other_calls(const Call &call) {
   std::vector<std::uint64_t> others;
   for (const Exchange *e = call.exchange->lane->exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || e->call == &call || !e->sent) continue;
-    if (e->call->session == call.session) others.push_back(e->call->id);
+    if (same_client(*e->call->session, *call.session)) others.push_back(e->call->id);
   }
   return others;
 }
 
 void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &session) const {
-  if (lane.session() == session.handle) return;  // there are no other clients
+  const std::uint64_t client = client_key(session);
+  if (lane.session() == client) return;  // there are no other clients
   if (lane.retracted.size() >= max_given_up) forget_oldest(lane);
-  lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
+  lane.retracted.push_back({exchange, client, reactor_.now_ns() + memory_ns});
 }
 
 // Removes the oldest entry. The client is remembered, but the call is not.

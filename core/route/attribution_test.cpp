@@ -115,3 +115,48 @@ TEST_CASE(
   w.lane.retracted.clear();
   CHECK(w.client_of() == nullptr);
 }
+
+TEST_CASE(
+    "requests without a session are of one client if their scope and claimed name are equal") {
+  World w;
+  const auto request_of = [&](std::uint64_t scope, const char *name) -> Session & {
+    Session &s = open_session(w.sessions, w.client);
+    s.sessionless = Session::Sessionless::waits;
+    s.scope = scope;
+    s.claimed_name = std::make_shared<const std::string>(name);
+    return s;
+  };
+  constexpr std::uint64_t alice = 1ull << 63 | 5, bob = 1ull << 63 | 6;
+  const Exchange &older = w.call_of(request_of(alice, "editor"), w.lane);
+  Session &newest = request_of(alice, "editor");
+  const Exchange &newer = w.call_of(newest, w.lane);
+  CHECK(w.client_of() == &newest);
+  CHECK(w.call == newer.call);
+  CHECK(Attribution::other_calls(*newer.call) == std::vector<std::uint64_t>{older.call->id});
+  // The client of the newest call is being asked, or cannot be: the message is about the other one.
+  newer.call->session->repeats_requests = older.call->session->repeats_requests = true;
+  newer.call->session->parked = true;
+  CHECK(w.client_of() == older.call->session);
+  CHECK(w.call == older.call);
+  older.call->session->parked = true;
+  CHECK(w.client_of() == &newest);
+  // A cancelled call of the same client does not matter.
+  w.attribution.given_up(w.lane, 77, request_of(alice, "editor"));
+  CHECK(w.client_of() == &newest);
+  SECTION("a cancelled call of another principal") {
+    w.attribution.given_up(w.lane, 78, request_of(bob, "editor"));
+    CHECK(w.client_of() == nullptr);
+  }
+  SECTION("a call of another principal") {
+    w.call_of(request_of(bob, "editor"), w.lane);
+    CHECK(w.client_of() == nullptr);
+  }
+  SECTION("a call of another program") {
+    w.call_of(request_of(alice, "terminal"), w.lane);
+    CHECK(w.client_of() == nullptr);
+  }
+  SECTION("a call of a client with a session") {
+    w.call_of(w.first, w.lane);
+    CHECK(w.client_of() == nullptr);
+  }
+}

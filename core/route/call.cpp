@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "route/exchange.hpp"
+#include "route/lane.hpp"
 
 namespace bulkhead {
 
@@ -56,6 +57,21 @@ void queue_in_lane(Call &call, const CallInHand &hand) {
 std::unique_ptr<ParkedCall> take_from_lane(Call &call) {
   call.stage = Stage::at_server;
   return std::move(call.parked);
+}
+
+void give_up_place(Call &call) {
+  Exchange *exchange = call.exchange;
+  if (exchange == nullptr || !exchange->sent || !exchange->takes_place) return;
+  exchange->takes_place = false;
+  --exchange->lane->in_flight;
+  exchange->lane->pump();
+}
+
+void take_place_again(Call &call) noexcept {
+  Exchange *exchange = call.exchange;
+  if (exchange == nullptr || !exchange->sent || exchange->takes_place) return;
+  exchange->takes_place = true;
+  ++exchange->lane->in_flight;
 }
 
 bool was_sent(const Call &call) noexcept {

@@ -44,12 +44,20 @@ struct ClientRequest {
   std::string id;              // JSON token, as the client wrote it
   std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
+  // For a client that may have to repeat it: the client's name of the tool or prompt, or the URI,
+  // and the arguments as JSON.
+  std::string target, arguments;
+
+  static constexpr std::size_t max_kept_arguments = 16'384;
 
   void clear() {
     reply = {};
     id.clear();
     progress_token.clear();
     process_name.clear();
+    target.clear();
+    if (arguments.capacity() > max_kept_arguments) std::string().swap(arguments);
+    arguments.clear();
   }
 };
 
@@ -96,6 +104,10 @@ Lane *lane_of(const Call &call) noexcept;
 // may be sent.
 void queue_in_lane(Call &call, const CallInHand &hand);
 std::unique_ptr<ParkedCall> take_from_lane(Call &call);
+// A call that waits for its client to repeat its request does not count for the max_in_flight of
+// its server. The lane may send another call.
+void give_up_place(Call &call);
+void take_place_again(Call &call) noexcept;
 // Returns true if the call was passed to a connector, so the server may have executed it.
 bool was_sent(const Call &call) noexcept;
 

@@ -8,6 +8,7 @@
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/result_form.hpp"
+#include "route/session.hpp"
 #include "route/splice.hpp"
 
 namespace bulkhead {
@@ -113,6 +114,13 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   const ResultForm *form = call.request.reply.form;
   std::string code;
   std::uint32_t http_status = 0;
+  std::string state;
+  if (form != nullptr && ok && !seal_state(call, answer, &splice, &state)) {
+    return needs_.ends.fail(
+        call, code::internal_error,
+        "server \"" + call.server + "\" sent a requestState that is too long to be forwarded",
+        BH_OUTCOME_ERROR);
+  }
   if (form != nullptr && ok) add_members(*form, answer, &splice);
   if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
   // Only the message: the other members of an error are part of the response.
@@ -128,6 +136,26 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               error,
               answer[ok ? scan.result : scan.error],
               http_status});
+}
+
+// Replaces the requestState of a result that asks for input with a state of the gateway. *room
+// stores it. Returns false if the state cannot be sealed.
+bool CallAnswers::seal_state(const Call &call, const Message &answer, Splice *splice,
+                             std::string *room) const {
+  const mcp::Scan &scan = *answer.scan;
+  if (scan.result_type.empty() || needs_.states == nullptr || call.session == nullptr) return true;
+  if (!call.session->repeats_requests) return true;
+  const std::string_view token = mcp::member(answer[scan.result], "requestState");
+  if (!token.starts_with('"')) return true;
+  const std::uint64_t expires_ns = needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u;
+  const auto sealed = needs_.states->seal(
+      RequestState{call.server, std::string(token), call.approved, call.approved_rule}, call,
+      expires_ns);
+  if (!sealed) return false;
+  *room = *sealed;
+  const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
+  splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *room);
+  return true;
 }
 
 // Returns true if the client was sent something else than this error.

@@ -24,8 +24,11 @@
 #include "route/message.hpp"
 #include "route/protocol.hpp"
 #include "route/recorder.hpp"
+#include "route/request_states.hpp"
 
 namespace bulkhead {
+
+class Splice;
 
 class CallAnswers {
  public:
@@ -46,6 +49,10 @@ class CallAnswers {
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // Called when a call has ended, because the gateway may now be idle.
     std::function<void()> on_ended;
+    // Seals the states of servers for clients of the same generation. Null: there are no such
+    // clients.
+    const RequestStates *states = nullptr;
+    std::uint64_t state_ms = 0;  // how long such a state is valid
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
@@ -79,6 +86,7 @@ class CallAnswers {
   void pass(Call &call, const Message &answer);
   bool replaced_error(Call &call, const Message &answer);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
+  bool seal_state(const Call &call, const Message &answer, Splice *splice, std::string *room) const;
   void send(Call &call, const Passed &passed);
 
   const Needs needs_;

@@ -174,6 +174,10 @@ void CallEnds::end_drained(Call &call, std::string_view text) {
   end(call, {code::internal_error, BH_OUTCOME_ERROR, std::string(text)});
 }
 
+void CallEnds::end_unanswered(Call &call, std::string_view text) {
+  end(call, {code::timeout, BH_OUTCOME_TIMEOUT, std::string(text)});
+}
+
 void CallEnds::end_all() {
   std::vector<std::uint64_t> ids;
   needs_.calls.for_each([&](const Call &call) { ids.push_back(call.id); });
@@ -205,7 +209,9 @@ void CallEnds::handle(Call &call, CallEvent event) {
 
 bool CallEnds::busy() const {
   bool busy = false;
-  needs_.calls.for_each([&](const Call &call) { busy |= call.stage != Stage::approving; });
+  needs_.calls.for_each([&](const Call &call) {
+    busy |= call.stage != Stage::approving && call.stage != Stage::awaiting_repeat;
+  });
   return busy;
 }
 

@@ -55,6 +55,9 @@ class CallEnds {
   // Called when the call cannot finish because its server was removed. The client receives `text`,
   // and the server is notified.
   void end_drained(Call &call, std::string_view text);
+  // Called when the client has not answered what it was asked. The client receives `text`, and the
+  // server is notified.
+  void end_unanswered(Call &call, std::string_view text);
   // Called when the gateway is stopping. Every call is answered with an error that states whether
   // it may have run.
   void end_all();
@@ -82,8 +85,8 @@ class CallEnds {
   void drop(Exchange &exchange);
 
   std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
-  // Returns true if any calls are in flight. Calls that only wait for a human approver do not
-  // count.
+  // Returns true if any calls are in flight. Calls that only wait for a human approver, or for
+  // their client to repeat its request, do not count.
   bool busy() const;
   // Returns the parked calls that have not yet reached this lane.
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "route/calls.hpp"
+#include "route/client_inputs.hpp"
 #include "route/fakes.hpp"
 #include "route/kept_list.hpp"
 #include "route/protocol.hpp"
@@ -43,7 +44,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
                        [](std::int32_t, std::string_view) {}, [](std::uint64_t, bool) {}, *this}};
   Asks asks{1,
             {gate, attribution, sessions, table, deadlines, answers, events, counters,
-             profile.limits, *loop, [](const Lane &, mcp::Method) {}, *this}};
+             profile.limits, *loop, [](const Lane &, mcp::Method) {}, *this, &inputs}};
   Notifications notifications{{gate, attribution, exchange_table, sessions, answers, events,
                                counters, [](const Lane &, mcp::Method) {}}};
   Subscriptions subscriptions{{sessions, table, events, notifications, names, profile.limits,
@@ -62,6 +63,12 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   Calls calls{{profile.limits, counters, table, loop_of_calls, exchange_table, deadlines, gate,
                judge, checks, parking, desk, recorder, answers, subscriptions, draining_servers,
                call_answers, ends, [](std::int32_t, std::string_view) {}, on_unanswered}};
+  RequestStates states{{}, 1};
+  ClientInputs inputs{{},
+                      1,
+                      {*loop, sessions, table, answers, asks, ends, states,
+                       [this](Session &s, ClientEnd &end) { return hand_over(s, end); },
+                       [this](bh_session s) { ends.end_session(*sessions.find(s)); }}};
   Upstream upstream{*this, [] {
                       ServerDef def;
                       def.name = "s";
@@ -173,6 +180,36 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
       return;
     }
   }
+  // The session of the client's request, instead of the call's.
+  Session *hand_over(Session &s, ClientEnd &end) {
+    Session &request = open_session(sessions, *s.end);
+    s.end = &end;
+    return &request;
+  }
+  // The result that asks the client for input; empty if there is none.
+  std::string input_required() const {
+    for (const FakeClient::Sent &sent : client.sent) {
+      if (sent.text.find(R"("resultType":"input_required")") != std::string::npos) return sent.text;
+    }
+    return {};
+  }
+  // The client repeats its request with an answer that fits each ask. Returns the new session.
+  Session *client_repeats(
+      const std::string &responses =
+          R"({"input-1":{"roots":[],"action":"accept","content":{"decision":"allow"}}})") {
+    const std::string asked = input_required();
+    if (asked.empty()) return nullptr;
+    Session &again = open_session(sessions, client);
+    const std::string state(mcp::member(mcp::member(asked, "result"), "requestState"));
+    const Scanned request(
+        R"({"jsonrpc":"2.0","id":"again","method":"tools/call","params":{"name":"s__t",)"
+        R"("arguments":{ "x":"\u0078"},"_meta":{"progressToken":"new"}}})");
+    const auto opened = states.open(again, request.get(), state, loop->now_ns());
+    REQUIRE(opened.has_value());
+    Incoming incoming{{again.handle, 8, 0}, request.get(), 1};
+    inputs.repeat(again, incoming, std::get<ParkedTicket>(*opened), responses);
+    return &again;
+  }
   void decide(const Gate::Decision &decision) { calls.decided(id, decision); }
   void commit() {
     recorder.set_committed(&telemetry, recorder.barrier());
@@ -182,7 +219,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   std::vector<std::string> answers_sent() const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &sent : client.sent) {
-      if (sent.kind == BH_OUT_ANSWER) out.push_back(sent.text);
+      const bool interim = sent.text.find(R"("input_required")") != std::string::npos;
+      if (sent.kind == BH_OUT_ANSWER && !interim) out.push_back(sent.text);
     }
     return out;
   }
@@ -191,11 +229,14 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     recorder.set_committed(&telemetry, recorder.barrier());
     answers.records_committed();
     const Call *call = table.get(id);
+    // The end is stored for a client that was asked.
+    if (call == nullptr && answers_sent().empty()) client_repeats();
     if (call != nullptr) {
       CHECK(answers_sent().empty());
       static constexpr const char *names_of[] = {
-          "open",   "awaiting list", "checking",  "deciding",        "approving",      "recording",
-          "queued", "at server",     "suspended", "answer checking", "answer deciding"};
+          "open",      "awaiting list",   "checking",        "deciding",
+          "approving", "recording",       "queued",          "at server",
+          "suspended", "awaiting repeat", "answer checking", "answer deciding"};
       return names_of[static_cast<std::size_t>(call->stage)];
     }
     CHECK(table.size() == 0);
@@ -275,6 +316,15 @@ inline const std::map<std::string, std::function<void(World &)>> stages = {
        w.begin(1);
        w.server_asks();
      }},
+    {"awaiting repeat",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.session.caps = cap::roots;
+       w.session.repeats_requests = true;
+       w.begin(1);
+       w.server_asks();
+       REQUIRE(wait_for(*w.loop, [&w] { return !w.input_required().empty(); }));
+     }},
     {"answer checking",
      [](World &w) {
        w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
@@ -349,6 +399,7 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
        w.fail_call(call, code::internal_error, "it has crashed", BH_OUTCOME_ERROR);
      }},
     {"ask answered", [](World &w) { w.client_answers_ask(); }},
+    {"repeated", [](World &w) { w.client_repeats(); }},
     {"cancelled",
      [](World &w) {
        const std::string text =
@@ -406,6 +457,12 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
         {"server answers", "result"},
         {"server fails", crashed},
         {"ask answered", "at server"}}},
+      {"awaiting repeat",
+       {{"time", "server \\"},
+        {"server answers", "result"},
+        {"server fails", crashed},
+        {"repeated", "at server"},
+        {"cancelled", "the call of this requestState has ended"}}},
       {"answer checking",
        {{"no duplicates", "result"},
         {"duplicates",
@@ -425,7 +482,7 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
          "MCP response blocked by policy (policy-timeout): the policy did not respond "
          "within "}}},
   };
-  if (what == "cancelled") return "released";
+  if (what == "cancelled" && stage != "awaiting repeat") return "released";
   if (what == "session ends") return "silence";
   if (what == "server removed") return "tool call failed: it was removed";
   const auto &row = expected.at(stage);

@@ -113,6 +113,15 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   std::string scratch;
   call->server.assign(target.lane->upstream().name());
   call->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
+  if (s.repeats_requests) {
+    call->request.target.assign(mcp::unquote(request.message[target.range], &scratch));
+    call->request.arguments.assign(request.message[scan.arguments]);
+  }
+  if (request.state != nullptr) {
+    call->judged = true;
+    call->approved = request.state->approved;
+    call->approved_rule = request.state->approved_rule;
+  }
   call->start_ns = request.start_ns;
   call->bytes_in = request.message.size();
   if (needs_.recorder.active()) needs_.recorder.begin(*call, request.message.bytes, scan);
@@ -189,9 +198,7 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_)
-    return Step::pins;  // the rules were replaced before the
-                        // verdict
+  if (!refused && call.rules != rules_) return Step::pins;  // replaced before the verdict
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
@@ -551,6 +558,7 @@ void Calls::take_time_out(Call &call) {
     case Stage::queued:
     case Stage::at_server:
     case Stage::suspended:
+    case Stage::awaiting_repeat:
       return server_timed_out(call);
     case Stage::awaiting_list:
       return;  // there is no call yet

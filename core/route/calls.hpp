@@ -16,15 +16,14 @@
 //  queued            its turn in a lane                 the server's time-out
 //  at_server         the server                         the server's time-out
 //  suspended         the client, asked by the server    limits.ask_timeout_ms for each request
+//  awaiting_repeat   the client, to repeat its request  limits.ask_timeout_ms
 //  answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
 //
 // To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
 // take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
-// handle(). These switches have no default, so the compiler reports missing cases. The next
-// protocol revision has two new stages: a call whose answer asks the client for input, and a
-// cancelled call on which its server is still working. When a client retries, Call::request is
-// replaced and the call continues with the next step.
+// handle(). These switches have no default, so the compiler reports missing cases. ClientInputs
+// moves calls between `suspended` and `awaiting_repeat`.
 //
 // Steps do not nest: an event that arrives while a step runs is queued on its call
 // (call_events.hpp) and handled after the step; see CallLoop. CallParking stores waiting calls,

@@ -18,6 +18,7 @@
 #include "route/ledger.hpp"
 #include "route/message.hpp"
 #include "route/recorder.hpp"
+#include "route/repeated_request.hpp"
 #include "route/sessions.hpp"
 
 namespace bulkhead {
@@ -32,6 +33,8 @@ struct Incoming {
   // The headers that must match the body. Null if the wire has none, the revision requires none, or
   // the request has waited.
   const WireHeaders *headers = nullptr;
+  // For a request that its client repeats: the state of its server. Otherwise null.
+  const RequestState *state = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
 };

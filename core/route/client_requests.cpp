@@ -47,6 +47,14 @@ void ClientRequests::call(Session &s, Incoming &request) {
       return needs_.answers.error(request, refusal.error_code, refusal.text);
     }
   }
+  if (request.state != nullptr) {
+    if (request.state->server != hand.target.lane->upstream().name()) {
+      return needs_.answers.error(request, code::invalid_params,
+                                  "requestState belongs to another server: send the request "
+                                  "without it");
+    }
+    hand.state = request.state->token;
+  }
   needs_.calls.begin(s, request, hand);
 }
 

@@ -13,6 +13,10 @@ namespace {
 // Drops the messages of a session whose client is gone, until the session is closed.
 class NoClient final : public ClientEnd {
  public:
+  static NoClient &instance() {
+    static NoClient no_client;
+    return no_client;
+  }
   void send(const bh_outgoing &) override {}
   void session_ended(bh_session, std::string_view) override {}
 };
@@ -176,24 +180,51 @@ Session *Clients::open_request(Session &connection, const Incoming &request) {
   if (sessionless_count_ >= needs_.limits.sessions) return nullptr;
   const bool listens = request.message.scan->method == mcp::Method::subscriptions_listen;
   if (!listens && has_too_many(connection)) return nullptr;
-  bh_peer peer{};
-  peer.size = sizeof peer;
-  peer.flags = connection.answers_only ? std::uint32_t{BH_PEER_ANSWERS_ONLY} : 0u;
-  peer.transport = bh::str(connection.transport);
-  peer.address = bh::str(connection.address);
-  peer.principal = bh::str(connection.principal);
-  peer.process_name = bh::str(connection.process_name);
-  peer.max_message_bytes = connection.max_message_bytes;
-  Session &s = add(*connection.end, peer);
-  s.sessionless = Session::Sessionless::waits;
+  Session &s = add_like(connection);
   s.connection = connection.handle;
   s.stream = request.reply.stream;
   s.request_id = request.id();
   s.scope = RequestScopes::of(connection.handle);
-  s.input_ended = true;
   connection.requests.push_back(s.handle);
-  ++sessionless_count_;
   return &s;
+}
+
+// Adds the session of a sessionless request of the same client.
+Session &Clients::add_like(const Session &other) {
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.flags = other.answers_only ? std::uint32_t{BH_PEER_ANSWERS_ONLY} : 0u;
+  peer.transport = bh::str(other.transport);
+  peer.address = bh::str(other.address);
+  peer.principal = bh::str(other.principal);
+  peer.process_name = bh::str(other.process_name);
+  peer.max_message_bytes = other.max_message_bytes;
+  Session &s = add(*other.end, peer);
+  s.sessionless = Session::Sessionless::waits;
+  s.input_ended = true;
+  ++sessionless_count_;
+  return s;
+}
+
+Session *Clients::hand_over(Session &s, ClientEnd &end) {
+  if (s.end == &NoClient::instance() || s.closing) return nullptr;
+  Session &request = add_like(s);
+  request.connection = s.connection;
+  request.stream = s.stream;
+  request.request_id = s.request_id;
+  request.scope = s.scope;
+  request.claimed_name = s.claimed_name;
+  request.calls = std::exchange(s.calls, 0);
+  if (s.connection == 0) {
+    sessionless_.take(*s.end, s.stream);
+    sessionless_.add(*s.end, s.stream, request.handle);
+  } else if (Session *connection = needs_.sessions.find(s.connection)) {
+    std::replace(connection->requests.begin(), connection->requests.end(), s.handle,
+                 request.handle);
+  }
+  s.end = &end;
+  s.connection = 0;
+  return &request;
 }
 
 void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
@@ -243,8 +274,7 @@ void Clients::close_later(Session &s, std::uint32_t how) {
 }
 
 void Clients::leave_client(Session &s) {
-  static NoClient no_client;
-  s.end = &no_client;
+  s.end = &NoClient::instance();
   if (needs_.loop.running()) needs_.ends.end_session(s);
 }
 
@@ -283,6 +313,7 @@ void Clients::end(Session &s) {
   needs_.views.drop_waiters(s);
   needs_.answers.batches().forget_session(s.handle);
   needs_.views.leave(s);
+  needs_.inputs.ended(s);
   if (s.is_sessionless()) --sessionless_count_;
   needs_.sessions.erase(s.handle);
 }

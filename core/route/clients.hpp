@@ -22,6 +22,7 @@
 #include "route/asks.hpp"
 #include "route/call_ends.hpp"
 #include "route/call_loop.hpp"
+#include "route/client_inputs.hpp"
 #include "route/client_messages.hpp"
 #include "route/client_status.hpp"
 #include "route/listens.hpp"
@@ -54,6 +55,7 @@ class Clients {
     ApprovalDesk &desk;
     Subscriptions &subscriptions;
     Listens &listens;
+    ClientInputs &inputs;
     const Recorder &recorder;
     std::function<void(std::int32_t level, std::string_view text)> log;
     std::function<void()> on_idle;  // a session or its input has ended
@@ -72,6 +74,9 @@ class Clients {
   // Opens the session of a sessionless request that arrived in a session of the transport. Returns
   // null if too many requests are pending.
   Session *open_request(Session &connection, const Incoming &request);
+  // Gives the session of a sessionless request another end, without a transport. Returns the
+  // session that takes over the request and its stream, or null if the client has gone.
+  Session *hand_over(Session &session, ClientEnd &end);
   // Cancels the sessionless message of that stream.
   void stream_gone(const ClientEnd &end, std::uint64_t stream);
   // `how` is BH_SESSION_*.
@@ -100,6 +105,7 @@ class Clients {
   bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   void end_sessionless(const Session &session);
   Session &add(ClientEnd &end, const bh_peer &peer);
+  Session &add_like(const Session &other);
   bool has_too_many(const Session &connection) const;
   void end_input(Session &session);
   void end(Session &session);

@@ -137,6 +137,7 @@ class Lane {
   std::uint64_t idle_since_ns = 0;  // time since which no view uses the lane, or 0
   int log_level_sent = -1;          // on the current connection
   // A call that has ended for its client although the server may be working on it; see Attribution.
+  // `session` is the key of the client: its session, or the scope of its requests (RequestScopes).
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };

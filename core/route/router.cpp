@@ -35,6 +35,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       pins_(profile, hooks_.log, hooks_.on_pins),
       recorder_(reactor),
       seed_(random_number(reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns())),
+      states_(hooks_.sealing_key, hooks_.epoch),
       sessions_(random_generation(~seed_)),
       journal_(sessions_, reactor, profile.limits),
       answers_(sessions_, recorder_, reactor, profile.limits, counters_, hooks_.on_idle),
@@ -54,7 +55,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       // A client that outlives this process may still answer the asks of an earlier process.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,
-             profile.limits, reactor, on_lost(lanes_), calls_}),
+             profile.limits, reactor, on_lost(lanes_), calls_, &inputs_}),
       notifications_({gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_,
                       on_lost(lanes_)}),
       subscriptions_({sessions_, call_table_, events_, notifications_, names_, profile.limits,
@@ -75,10 +76,15 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       ends_({reactor, call_table_, loop_, exchanges_, parking_, desk_, recorder_, answers_, asks_,
              attribution_, subscriptions_, draining_, hooks_.on_unanswered}),
       call_answers_({reactor, counters_, loop_, gate_, judge_, duplicate_checks_, parking_,
-                     recorder_, answers_, asks_, ends_, hooks_.on_unanswered, hooks_.on_idle}),
+                     recorder_, answers_, asks_, ends_, hooks_.on_unanswered, hooks_.on_idle,
+                     &states_, profile.limits.ask_timeout_ms}),
       calls_({profile.limits, counters_, call_table_, loop_, exchanges_, deadlines_, gate_, judge_,
               duplicate_checks_, parking_, desk_, recorder_, answers_, subscriptions_, draining_,
               call_answers_, ends_, hooks_.log, hooks_.on_unanswered}),
+      inputs_({}, random_generation(seed_ >> 1),
+              {reactor, sessions_, call_table_, answers_, asks_, ends_, states_,
+               [this](Session &s, ClientEnd &end) { return clients_.hand_over(s, end); },
+               [this](bh_session s) { clients_.close(s, BH_SESSION_GONE); }}),
       wires_({profile, counters_, exchanges_, call_answers_, asks_, notifications_, subscriptions_,
               hooks_.log, hooks_.on_idle}),
       tools_({reactor, exchanges_, call_answers_, ends_, answers_, gate_, notifications_,
@@ -97,6 +103,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       listens_(
           {profile, reactor, sessions_, recorder_, answers_, requests_, views_, subscriptions_}),
       stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_, listens_,
+                       inputs_, states_, reactor,
                        [this](Session &connection, const Incoming &request) {
                          return clients_.open_request(connection, request);
                        }}),
@@ -106,8 +113,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
-                loop_, ends_, asks_, desk_, subscriptions_, listens_, recorder_, hooks_.log,
-                hooks_.on_idle}),
+                loop_, ends_, asks_, desk_, subscriptions_, listens_, inputs_, recorder_,
+                hooks_.log, hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
                call_answers_, ends_, call_table_, desk_, draining_, journal_,
                [this] { status_.ask(); }, hooks_.on_drained}),
@@ -140,7 +147,7 @@ void Router::close_lanes() {
 bool Router::idle() const {
   bool idle = !restored_.owes() && !answers_.any_held();
   sessions_.for_each([&](const Session &s) {
-    if (!s.input_ended || s.open_calls.size != 0) idle = false;
+    if (!s.input_ended || (s.open_calls.size != 0 && !s.parked)) idle = false;
   });
   return idle && !views_.anybody_waits();
 }

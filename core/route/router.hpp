@@ -25,6 +25,7 @@
 #include "route/attribution.hpp"
 #include "route/calls.hpp"
 #include "route/client_answers.hpp"
+#include "route/client_inputs.hpp"
 #include "route/client_messages.hpp"
 #include "route/client_requests.hpp"
 #include "route/clients.hpp"
@@ -76,6 +77,9 @@ struct RouterHooks {
   std::function<void(const ApprovalOutcome &)> on_approval;
   // Masks the gateway's own credentials in the text; empty in a process without credentials.
   std::function<std::optional<std::string>(std::string_view text)> mask;
+  // The key and the epoch of the states that clients store; as in HostOptions.
+  std::string sealing_key;
+  std::uint32_t epoch = 0;
   std::string approval_hint;  // how to approve, for clients whose calls have no approver
   // New or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
@@ -114,6 +118,7 @@ class Router final {
   Recorder recorder_;
   RouterCounters counters_;
   const std::uint64_t seed_;  // random
+  const RequestStates states_;
   Sessions sessions_;
   SessionJournal journal_;
   ClientAnswers answers_;
@@ -138,6 +143,7 @@ class Router final {
   CallEnds ends_;
   CallAnswers call_answers_;
   Calls calls_;
+  ClientInputs inputs_;
   WireEdge wires_;
   ToolsEdge tools_;
   LaneLinks lanes_;

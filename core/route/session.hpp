@@ -66,6 +66,9 @@ struct Session {
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
+  // The client is asked through results, and answers by repeating its request; see ClientInputs.
+  bool repeats_requests = false;
+  bool parked = false;  // the client has been asked, and none of its requests waits
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
   // If the message arrived in a session of the transport: that session.
   bh_session connection = 0;

@@ -20,6 +20,7 @@ enum class Stage : std::uint8_t {
   queued,           // its turn in a lane
   at_server,        // the server
   suspended,        // the client's answer to a server-initiated request
+  awaiting_repeat,  // the client, which answers such requests by repeating its own request
   answer_checking,  // the pool
   answer_deciding   // the policy
 };
@@ -32,8 +33,8 @@ constexpr bool is_before_policy(Stage stage) noexcept {
 
 // Returns the time-out of a stage for a message of this size, or 0 if the stage has no time-out of
 // its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
-// starts and after each wait. In `suspended`, that time-out is stopped, and limits.ask_timeout_ms
-// applies to each of the server's requests.
+// starts and after each wait. In `suspended` and `awaiting_repeat`, that time-out is stopped, and
+// limits.ask_timeout_ms applies to each of the server's requests.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {
@@ -41,6 +42,7 @@ constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::si
     case Stage::queued:
     case Stage::at_server:
     case Stage::suspended:
+    case Stage::awaiting_repeat:
       return 0;
     case Stage::awaiting_list:
       return limits.first_list_wait_ms;

@@ -41,10 +41,6 @@ bool has_method(mcp::Method method) {
   }
 }
 
-// Capabilities whose server-initiated requests are not translated yet. A client that declares one
-// of them in server/discover gets an error on which it falls back to initialize, and keeps them.
-constexpr ClientCaps untranslated = cap::elicitation | cap::sampling;
-
 bool is_cacheable(mcp::Method method) {
   return listed_kind(method).has_value() || method == mcp::Method::resources_read;
 }
@@ -105,14 +101,6 @@ bool StatelessEdge::admits(Incoming &request) {
   if (!revision_fits(request) || !method_exists(request)) return false;
   if (scan.meta_capabilities.empty()) {
     refuse(request, code::invalid_params, missing("clientCapabilities"), 400);
-    return false;
-  }
-  if (scan.method == mcp::Method::server_discover &&
-      (parse_client_caps(request.message[scan.meta_capabilities]) & untranslated) != 0) {
-    refuse(request, code::method_not_found,
-           "elicitation and sampling are not supported in MCP " + std::string(stateless_revision) +
-               " yet; send initialize, or do not declare these capabilities",
-           400);
     return false;
   }
   std::string scratch;
@@ -176,6 +164,11 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
+  s.caps =
+      capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
+                             request.start_ns, needs_.profile.limits.idle_view_ms * 1'000'000u);
+  s.revision = newest_revision;  // the forms of this revision are those of the newest one
+  s.repeats_requests = may_ask_for_input(scan.method);
   std::string scratch;
   // Log messages never arrive on the stream of a listen.
   if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {
@@ -193,7 +186,26 @@ void StatelessEdge::answer(Session &s, Incoming &request) {
   if (method == mcp::Method::subscriptions_listen) return needs_.listens.begin(s, request);
   use_server_name();
   request.reply.form = is_cacheable(method) ? &cacheable_ : &plain_;
+  if (s.repeats_requests) return answer_call(s, request);
   needs_.requests.answer(s, request);
+}
+
+// The state is opened again if the request waits for lists.
+void StatelessEdge::answer_call(Session &s, Incoming &request) {
+  const Repetition repetition = Repetition::of(request.message);
+  if (!repetition.responses.empty() && !repetition.responses.starts_with('{')) {
+    return refuse(request, code::invalid_params, "inputResponses must be an object", 0);
+  }
+  if (repetition.state.empty()) return needs_.requests.answer(s, request);
+  const auto opened =
+      needs_.states.open(s, request.message, repetition.state, needs_.reactor.now_ns());
+  if (!opened) return refuse(request, code::invalid_params, opened.error(), 0);
+  if (const auto *ticket = std::get_if<ParkedTicket>(&*opened)) {
+    return needs_.inputs.repeat(s, request, *ticket, repetition.responses);
+  }
+  request.state = std::get_if<RequestState>(&*opened);
+  needs_.requests.answer(s, request);
+  request.state = nullptr;
 }
 
 // The name may change with the profile.
@@ -214,6 +226,7 @@ void StatelessEdge::notification(Session &s, const Message &message) {
   Session *own = pending(s, id);
   if (own == nullptr) return;
   if (needs_.listens.has(*own)) return needs_.listens.cancel(*own);
+  if (needs_.inputs.has(*own)) return needs_.inputs.cancel(*own, message);
   if (Call *call = own->open_calls.head) return needs_.ends.cancel(*call, message);
   if (const auto reply = needs_.views.cancel_waiting(*own, id)) needs_.answers.none(*reply);
 }

@@ -3,8 +3,8 @@
 // which ends with the answer, also if it arrives in a session of the transport. Nothing is taken
 // from earlier requests.
 //
-// Server-initiated requests are not translated yet: no capabilities are declared to servers on
-// behalf of these clients.
+// Server-initiated requests and the gateway's approval forms are asked through results; see
+// ClientInputs.
 //
 // Runs on the I/O thread. Owned by the Router.
 #pragma once
@@ -16,7 +16,9 @@
 
 #include "profile/profile.hpp"
 #include "route/call_ends.hpp"
+#include "route/capability_sets.hpp"
 #include "route/client_edge.hpp"
+#include "route/client_inputs.hpp"
 #include "route/client_requests.hpp"
 #include "route/counters.hpp"
 #include "route/listens.hpp"
@@ -36,6 +38,9 @@ class StatelessEdge final : public ClientEdge {
     Views &views;
     CallEnds &ends;
     Listens &listens;
+    ClientInputs &inputs;
+    const RequestStates &states;
+    Reactor &reactor;
     // Opens the session of a request that arrived in a session of the transport. Returns null if
     // too many requests are pending.
     std::function<Session *(Session &connection, const Incoming &request)> open_request;
@@ -56,6 +61,7 @@ class StatelessEdge final : public ClientEdge {
   bool method_exists(Incoming &request);
   void begin(Session &session, Incoming &request);
   void answer(Session &session, Incoming &request);
+  void answer_call(Session &session, Incoming &request);
   void refuse(Incoming &request, std::int32_t error_code, std::string_view text,
               std::uint32_t http_status, std::string_view data = {});
   Session *pending(const Session &connection, std::string_view id) const;
@@ -63,6 +69,7 @@ class StatelessEdge final : public ClientEdge {
 
   const Needs needs_;
   StatelessForm plain_{false}, cacheable_{true};
+  CapabilitySets capability_sets_;
   std::string server_name_;  // the name in the forms
   ClaimedName last_name_;    // of the previous request
 };

@@ -26,23 +26,24 @@ struct CallInHand {
   Target target;
   std::string arguments;     // replacement of `arguments` by a policy; may be empty
   ParkedMessage kept;        // for a call that has waited: the owner of `message`
+  std::string state = {};    // replacement of `requestState`: the server's own; may be empty
   std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
 
 // A parked call, or a parked answer from a server.
 struct ParkedCall {
   ParkedMessage message;
-  Target target;          // unused for an answer
-  std::string arguments;  // see CallInHand
-  std::size_t bytes = 0;  // counted in WaitingBytes, or 0
+  Target target;                 // unused for an answer
+  std::string arguments, state;  // see CallInHand
+  std::size_t bytes = 0;         // counted in WaitingBytes, or 0
 
-  CallInHand in_hand() const { return {message.get(), target, arguments, message, 0}; }
+  CallInHand in_hand() const { return {message.get(), target, arguments, message, state, 0}; }
 };
 
 // Parks a call. The message is copied unless it is already parked.
 inline ParkedCall parked(const CallInHand &hand) {
   return {hand.kept.empty() ? ParkedMessage(hand.message) : hand.kept, hand.target, hand.arguments,
-          0};
+          hand.state, 0};
 }
 
 }  // namespace bulkhead

@@ -6,6 +6,7 @@
 #include "mcp/scan.hpp"
 #include "route/lane_host.hpp"
 #include "route/place_lane.hpp"
+#include "route/request_scopes.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
@@ -46,8 +47,10 @@ bool Upstream::may_have(std::string_view uri) const {
   return !known;
 }
 
-bool Upstream::has_own_lane(ClientCaps caps) const noexcept {
+bool Upstream::has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept {
   if (tools != nullptr) return false;
+  const bool may_be_asked = (caps & (cap::elicitation | cap::sampling | cap::roots)) != 0;
+  if (asks && may_be_asked && RequestScopes::is_scope(key)) return true;
   const bool roots = def_.roots_mode() == RootsMode::per_client && (caps & cap::roots) != 0;
   return roots || def_.session == SessionScope::per_client;
 }
@@ -65,7 +68,7 @@ ClientCaps Upstream::declared_caps(ClientCaps caps, std::uint64_t session) const
 Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;
   // The view for nobody in particular (session 0) gets a shared one, for the lists.
-  const std::uint64_t key_session = has_own_lane(caps) ? session : 0;
+  const std::uint64_t key_session = has_own_lane(caps, session) ? session : 0;
   const ClientCaps key_caps = declared_caps(caps, key_session);
   for (const auto &lane : lanes_) {
     if (lane->pool_of != nullptr) continue;

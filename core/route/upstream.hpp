@@ -40,8 +40,14 @@ class Upstream {
   std::uint64_t drain_until_ns = 0;  // while it is draining
   bool requested_roots = false;      // sent roots/list although the profile declares none to it
 
-  // Does a client with these capabilities get its own connection?
-  bool has_own_lane(ClientCaps caps) const noexcept;
+  // The server has sent requests to clients over a wire that does not show for which call. From
+  // then on, each principal without sessions gets a lane of its own, so that such requests can be
+  // attributed.
+  bool asks = false;
+
+  // Does a client with these capabilities get its own connection? `key` is the client's key of
+  // views; see RequestScopes.
+  bool has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept;
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);

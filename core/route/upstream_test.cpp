@@ -38,7 +38,7 @@ TEST_CASE("roots off: clients with and without roots share one lane, which does 
   CHECK(plain->session() == 0);
   CHECK(plain->caps() == 0);
   CHECK(w.upstream.lane_for(kRoots | cap::sampling, 4)->caps() == cap::sampling);
-  CHECK_FALSE(w.upstream.has_own_lane(kRoots));
+  CHECK_FALSE(w.upstream.has_own_lane(kRoots, 1));
 }
 
 TEST_CASE("static roots: declared to the server for all clients, which share one lane") {
@@ -74,4 +74,21 @@ TEST_CASE("session per client: roots are the client's unless the key says otherw
   CHECK(caps_of({}) == (kRoots | cap::sampling));
   CHECK(caps_of(RootsMode::off) == cap::sampling);
   CHECK(caps_of(RootsMode::static_list) == (kRoots | cap::sampling));
+}
+
+TEST_CASE("a server that asks clients gets a lane for each principal without sessions") {
+  RootsWorld w(RootsMode::off);
+  constexpr std::uint64_t alice = 1ull << 63 | 5, bob = 1ull << 63 | 6;
+  const Lane *shared = w.upstream.lane_for(cap::elicitation, alice);
+  CHECK(shared->session() == 0);
+  CHECK(w.upstream.lane_for(cap::elicitation, bob) == shared);
+  w.upstream.asks = true;
+  const Lane *own = w.upstream.lane_for(cap::elicitation, alice);
+  CHECK(own->session() == alice);
+  CHECK(own->caps() == cap::elicitation);
+  CHECK(w.upstream.lane_for(cap::elicitation, alice) == own);
+  CHECK(w.upstream.lane_for(cap::elicitation, bob)->session() == bob);
+  // Clients that cannot be asked, and clients with sessions, are not affected.
+  CHECK(w.upstream.lane_for(0, alice)->session() == 0);
+  CHECK(w.upstream.lane_for(cap::elicitation, 7) == shared);
 }

@@ -27,9 +27,9 @@ class Upstreams {
     return at == list_.end() ? nullptr : at->get();
   }
   // Returns true if a client with these capabilities has its own connection to some server.
-  bool any_own_lane(ClientCaps caps) const noexcept {
+  bool any_own_lane(ClientCaps caps, std::uint64_t key) const noexcept {
     return std::any_of(list_.begin(), list_.end(),
-                       [caps](const auto &one) { return one->has_own_lane(caps); });
+                       [=](const auto &one) { return one->has_own_lane(caps, key); });
   }
 
  private:

@@ -30,6 +30,14 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
   return std::make_shared<const Catalogue>(Catalogue::build(sources, names, keep));
 }
 
+// A server that has begun to ask clients gets a new lane, and thus a new view.
+static bool fits_scope(const View &view, ClientCaps caps) {
+  return view.caps == caps &&
+         std::none_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
+           return lane->session() == 0 && lane->upstream().has_own_lane(caps, view.session);
+         });
+}
+
 Views::~Views() {
   needs_.reactor.forget(this);
 }
@@ -46,10 +54,14 @@ void Views::start_pinned() {
 View &Views::join(Session &s) {
   const ClientCaps caps = s.caps & cap::shareable;
   const std::uint64_t key = s.is_sessionless() ? s.scope : s.handle;
-  const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps) ? key : 0;
+  const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
   View *view = nullptr;
   for (const auto &candidate : views_) {
-    if (candidate->session == own && (own != 0 || candidate->caps == caps)) view = candidate.get();
+    // The capabilities of a session do not change; those of a scope are those of each request.
+    const bool fits = own == 0                       ? candidate->caps == caps
+                      : RequestScopes::is_scope(own) ? fits_scope(*candidate, s.caps)
+                                                     : true;
+    if (candidate->session == own && fits) view = candidate.get();
   }
   if (view == nullptr) {
     view = views_.emplace_back(std::make_unique<View>()).get();
@@ -465,7 +477,7 @@ void Views::split_shared() {
     if (view->session != 0) continue;
     std::copy_if(view->clients.begin(), view->clients.end(), std::back_inserter(shared),
                  [&](const Session *s) {
-                   return !s->is_sessionless() && needs_.upstreams.any_own_lane(s->caps);
+                   return !s->is_sessionless() && needs_.upstreams.any_own_lane(s->caps, s->handle);
                  });
   }
   std::vector<View *> before;

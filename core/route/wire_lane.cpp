@@ -6,11 +6,22 @@
 #include "mcp/methods.hpp"
 #include "route/client_meta.hpp"
 #include "route/lane_host.hpp"
+#include "route/repeated_request.hpp"
 #include "route/splice.hpp"
 #include "route/stateless_server_edge.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
+namespace {
+
+// The range of a part of the message.
+mcp::Range range_in(std::string_view message, std::string_view part) {
+  if (part.empty()) return {};
+  const auto begin = static_cast<std::uint32_t>(part.data() - message.data());
+  return {begin, begin + static_cast<std::uint32_t>(part.size())};
+}
+
+}  // namespace
 
 WireLane::~WireLane() {
   host_.reactor().forget(this);
@@ -141,6 +152,15 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
+  if (!hand.state.empty()) {
+    if (!edge_->stateless()) {
+      return host_.fail_call(*e.call, code::invalid_params,
+                             about("requestState is from before a change of the server's protocol "
+                                   "revision: send the request without it"),
+                             BH_OUTCOME_ERROR);
+    }
+    splice.replace(range_in(hand.message.bytes, Repetition::of(hand.message).state), hand.state);
+  }
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
   if (edge_->stateless()) meta_for(e.call).add_to(&splice, hand.message, has_meta);

@@ -1,8 +1,9 @@
 // Tests clients of MCP 2026-07-28 over HTTP and stdio, with builtin tools and with servers of the
 // revisions with sessions.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
+import { PREFIX, REVISION, httpOf, lines, meta } from './stateless_client.mjs';
 import { Records } from './records.mjs';
 import { relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -10,64 +11,7 @@ import { statusOf } from './status.mjs';
 const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
 const { StdioClientTransport } = await importFromNpm('@modelcontextprotocol/client/stdio');
 
-const REVISION = '2026-07-28';
-const PREFIX = 'io.modelcontextprotocol/';
-const meta = (more = {}) => ({
-  [`${PREFIX}protocolVersion`]: REVISION,
-  [`${PREFIX}clientCapabilities`]: {},
-  [`${PREFIX}clientInfo`]: { name: 'stateless-test', version: '1' },
-  ...more,
-});
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
-
-// Returns the headers that repeat values of the body.
-function headersOf(method, params) {
-  const name = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri }[method];
-  return {
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
-    'mcp-protocol-version': params._meta?.[`${PREFIX}protocolVersion`] ?? REVISION,
-    'mcp-method': method,
-    ...(name === undefined ? {} : { 'mcp-name': name }),
-  };
-}
-
-// A client that sends independent requests over HTTP, each with its own _meta.
-class Http {
-  constructor(client) {
-    this.client = client;
-    this.next = 1;
-  }
-  open(method, params = {}, { more, id = this.next++, headers = {}, signal } = {}) {
-    const whole = { ...params, _meta: meta(more) };
-    const body = this.client.message(method, whole, id);
-    return this.client.exchange('POST', { body, headers: { ...headersOf(method, whole), ...headers }, stream: true, signal });
-  }
-  // Resolves with {status, type, notes, answer}.
-  async send(method, params, options) {
-    const res = await this.open(method, params, options);
-    const type = res.headers['content-type'] ?? '';
-    const messages = [];
-    if (type.startsWith('text/event-stream')) {
-      for await (const event of events(res)) if (event.data) messages.push(JSON.parse(event.data));
-    } else {
-      let text = '';
-      for await (const chunk of res) text += chunk;
-      if (text !== '') messages.push(JSON.parse(text));
-    }
-    assert.equal(res.headers['mcp-session-id'], undefined);
-    return { status: res.statusCode, type, headers: res.headers, answer: messages.pop(), notes: messages };
-  }
-  async result(method, params, options) {
-    const { answer } = await this.send(method, params, options);
-    assert.equal(answer.error, undefined, show(answer));
-    return answer.result;
-  }
-}
-const httpOf = async (t, gateway) => new Http(await t.http(gateway, { initialize: false }));
-
-const lines = (log, sign, method) => (existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [])
-  .filter((line) => line.startsWith(`${sign} {`)).map((line) => JSON.parse(line.slice(2))).filter((one) => one.method === method);
 
 for (const [mode, args] of modes) {
   test(`discover, lists and calls have the form of the revision, ${mode}`, async (t) => {

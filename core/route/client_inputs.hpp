@@ -1,0 +1,111 @@
+// Asks clients of MCP 2026-07-28, whose servers send no requests: the requests of servers (see
+// Asks) and the gateway's approval forms become results of the type input_required, and the client
+// answers by repeating its request.
+//
+// With its first ask, a call is parked (ParkedInputs): its session keeps the call and gets another
+// end, which is part of this class, while a new session takes over the client's request and its
+// stream. Asks are collected for ParkedInputs::window_ms; then the client's request is answered. A
+// repetition arrives in a session of its own, which waits for the next round or the end of the
+// call, and its inputResponses are handled like the answers of other clients (policy, forms,
+// servers). The requests of the pipeline and its stages therefore do not depend on how a client is
+// asked.
+//
+// If the client gives up a request that waits, its call is cancelled. A call whose client has been
+// asked continues without a request; it is ended if the client does not answer in time.
+//
+// Runs on the I/O thread. Owned by the Router. Limits: those of ParkedInputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "reactor/reactor.hpp"
+#include "route/asks.hpp"
+#include "route/call_ends.hpp"
+#include "route/client_answers.hpp"
+#include "route/parked_inputs.hpp"
+#include "route/request_states.hpp"
+#include "route/sessions.hpp"
+
+namespace bulkhead {
+
+class ClientInputs final : public Asks::Inputs {
+ public:
+  struct Needs {
+    Reactor &reactor;
+    Sessions &sessions;
+    CallTable &calls;
+    ClientAnswers &answers;
+    Asks &asks;
+    CallEnds &ends;
+    const RequestStates &states;
+    // Gives the session another end. Returns the session that takes over its request, or null if
+    // the client has gone.
+    std::function<Session *(Session &session, ClientEnd &end)> hand_over;
+    std::function<void(bh_session session)> close;
+  };
+  ClientInputs(const ParkedLimits &limits, std::uint32_t first_generation, Needs needs);
+  ~ClientInputs() override;
+  ClientInputs(const ClientInputs &) = delete;
+  ClientInputs &operator=(const ClientInputs &) = delete;
+
+  // ---- Asks::Inputs ----
+  std::string ask(Call &call, std::uint64_t ask, const AskText &text) override;
+  void withdrawn(bh_session session, std::uint64_t ask) override;
+
+  // ---- clients ----
+  // Answers the repetition of a request of a parked call, now or later.
+  void repeat(Session &session, Incoming &request, const ParkedTicket &ticket,
+              std::string_view responses);
+  // Returns true if the request of this session waits for a parked call.
+  bool has(const Session &session) const { return waiting_.contains(session.handle); }
+  // The client has cancelled the waiting request.
+  void cancel(const Session &session, const Message &notification);
+  // The session is about to end.
+  void ended(const Session &session);
+
+  std::size_t size() const noexcept { return inputs_.size(); }
+
+ private:
+  // The end of a call's session.
+  struct Inner final : ClientEnd {
+    Inner(ClientInputs &inputs, std::uint64_t parked) : owner(inputs), number(parked) {}
+    void send(const bh_outgoing &message) override { owner.sent(number, message); }
+    void session_ended(bh_session, std::string_view) override {}
+    ClientInputs &owner;
+    const std::uint64_t number;
+  };
+  // A client's request that waits.
+  struct Waiting {
+    ReplyTo reply;
+    std::string id;  // JSON token
+    std::uint64_t number = 0;
+  };
+
+  std::string park(Call &call, ParkedAsk ask);
+  void sent(std::uint64_t number, const bh_outgoing &message);
+  void sent_answer(std::uint64_t number, const bh_outgoing &message);
+  void continue_call(std::uint64_t number, const Session &session, const Message &request);
+  void deliver(std::uint64_t number, const std::vector<ParkedInput::Answer> &answers);
+  void close_round(const ParkedInputs::Due &due);
+  void end_unanswered(const ParkedInputs::Due &due);
+  void send_round(const ReplyTo &reply, std::string_view id, std::uint64_t number);
+  void send_end(const ReplyTo &reply, std::string_view id, std::string_view end,
+                std::uint32_t http_status);
+  Call *call_of(std::uint64_t number);
+  void start_timer();
+  void turn();
+
+  const Needs needs_;
+  ParkedInputs inputs_;
+  std::unordered_map<bh_session, std::unique_ptr<Inner>> inners_;  // by the calls' sessions
+  std::unordered_map<bh_session, Waiting> waiting_;  // by the sessions of the waiting requests
+  std::uint64_t timer_ = 0, timer_ns_ = 0;
+};
+
+}  // namespace bulkhead

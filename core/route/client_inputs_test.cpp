@@ -1,0 +1,182 @@
+// Tests how clients of MCP 2026-07-28 are asked: by results, and by repeating their requests.
+#include "route/client_inputs.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "route/call_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct Asking : World {
+  Asking() {
+    session.caps = cap::roots;
+    session.repeats_requests = true;
+    policy.needs = BH_POLICY_DECIDES;
+  }
+  void ask(const std::string &id_token) {
+    const Scanned request(R"({"jsonrpc":"2.0","id":)" + id_token + R"(,"method":"roots/list"})");
+    asks.request(lane, 0, request.get());
+  }
+  void run_until_asked() {
+    REQUIRE(wait_for(*loop, [this] { return !input_required().empty(); }));
+  }
+  void progress(const std::string &amount) {
+    const Call &call = *table.get(id);
+    const Scanned note(
+        R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+        std::to_string(call.exchange->id) + R"(,"progress":)" + amount + "}}");
+    notifications.progress(lane, note.get());
+  }
+  std::vector<FakeClient::Sent> events() const {
+    std::vector<FakeClient::Sent> out;
+    for (const FakeClient::Sent &sent : client.sent) {
+      if (sent.kind == BH_OUT_EVENT) out.push_back(sent);
+    }
+    return out;
+  }
+  std::string_view id_of(const std::string &answer) const { return mcp::member(answer, "id"); }
+};
+
+const std::string both =
+    R"({"input-1":{"roots":[]},"input-2":{"roots":[{"uri":"file:///w"}]},"other":{}})";
+
+}  // namespace
+
+TEST_CASE("client inputs: the asks of one round are answered by one repetition") {
+  Asking w;
+  w.begin(1);
+  CHECK(w.lane.in_flight == 1);
+  w.ask("\"r1\"");
+  w.ask("2");
+  CHECK(w.client.sent.empty());  // until the round is closed
+  CHECK(w.table.get(w.id)->stage == Stage::suspended);
+  w.run_until_asked();
+  const std::string asked = w.input_required();
+  CHECK(w.id_of(asked) == "\"c\"");
+  const std::string_view inputs = mcp::member(mcp::member(asked, "result"), "inputRequests");
+  CHECK(inputs == R"({"input-1":{"method":"roots/list"},"input-2":{"method":"roots/list"}})");
+  CHECK(w.client.sent[0].stream == 7);
+  CHECK(w.table.get(w.id)->stage == Stage::awaiting_repeat);
+  CHECK(w.lane.in_flight == 0);  // it leaves its place to another call
+  CHECK(w.session.parked);
+  CHECK_FALSE(w.ends.busy());
+
+  REQUIRE(w.client_repeats(both) != nullptr);
+  CHECK(w.table.get(w.id)->stage == Stage::at_server);
+  CHECK(w.lane.in_flight == 1);
+  CHECK_FALSE(w.session.parked);
+  CHECK(w.lane.messages ==
+        std::vector<std::string>{
+            R"({"jsonrpc":"2.0","id":"r1","result":{"roots":[]}})",
+            R"({"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///w"}]}})"});
+  // The progress and the end go to the new request.
+  w.progress("5");
+  REQUIRE(w.events().size() == 1);
+  CHECK(w.events()[0].stream == 8);
+  CHECK(w.events()[0].text.find(R"("progressToken":"new")") != std::string::npos);
+  w.server_answers(1);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.client.sent.back().stream == 8);
+  CHECK(w.answers_sent()[0] == R"({"jsonrpc":"2.0","id":"again","result":{"y":"y"}})");
+  CHECK(w.outcome() == "result");
+}
+
+TEST_CASE("client inputs: the same answers join the call and get its stored end, others do not") {
+  Asking w;
+  w.begin(1);
+  w.ask("1");
+  w.run_until_asked();
+  const std::string yes = R"({"input-1":{"roots":[]}})", no = R"({"input-1":{"roots":[1]}})";
+  w.client_repeats(yes);
+  w.client_repeats(yes);
+  w.client_repeats(no);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.answers_sent()[0].find("-32602") != std::string::npos);
+  w.server_answers(1);
+  CHECK(w.answers_sent().size() == 3);
+  w.client_repeats(yes);
+  w.client_repeats(no);
+  REQUIRE(w.answers_sent().size() == 5);
+  CHECK(w.answers_sent()[3] == R"({"jsonrpc":"2.0","id":"again","result":{"y":"y"}})");
+  CHECK(w.answers_sent()[4].find("with other inputResponses") != std::string::npos);
+  CHECK(w.lane.messages.size() == 1);  // the server has one answer
+}
+
+TEST_CASE("client inputs: a client that is gone cancels its call, except while it is asked") {
+  Asking w;
+  w.begin(1);
+  w.ask("1");
+  SECTION("before it is asked") {
+    const auto request = w.sessions.handles().back();
+    w.inputs.ended(*w.sessions.find(request));
+  }
+  SECTION("after its repetition") {
+    w.run_until_asked();
+    CHECK(w.lane.retracts == 0);
+    Session *again = w.client_repeats();
+    Session *joined = w.client_repeats();
+    w.inputs.ended(*again);
+    CHECK(w.lane.retracts == 0);  // another request waits
+    w.inputs.ended(*joined);
+  }
+  CHECK(w.lane.retracts == 1);
+  CHECK(w.table.size() == 0);
+  CHECK(w.inputs.size() == 0);
+  CHECK(w.answers_sent().empty());
+}
+
+TEST_CASE("client inputs: a client that never repeats its request ends its call") {
+  Asking w;
+  w.profile.limits.ask_timeout_ms = 30;
+  w.begin(1);
+  w.ask("\"r\"");
+  w.run_until_asked();
+  REQUIRE(wait_for(*w.loop, [&w] { return w.table.size() == 0; }));
+  CHECK(w.lane.retracts == 1);
+  REQUIRE(w.lane.messages.size() == 1);  // the server's request is answered
+  CHECK(w.lane.messages[0].find(R"("id":"r")") != std::string::npos);
+  CHECK(w.lane.messages[0].find("-32601") != std::string::npos);
+  CHECK(w.inputs.size() == 0);
+  w.client_repeats();
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.answers_sent()[0].find("the call of this requestState has ended") != std::string::npos);
+}
+
+TEST_CASE("client inputs: an approval form is a result, and the call resumes with its answer") {
+  Asking w;
+  w.profile.approval.elicitation = true;
+  w.session.caps = cap::elicitation;
+  w.session.revision = newest_revision;
+  stages.at("approving")(w);
+  CHECK(w.client.sent.empty());
+  w.run_until_asked();
+  const std::string asked = w.input_required();
+  CHECK(asked.find(R"("method":"elicitation/create")") != std::string::npos);
+  CHECK(asked.find("requires approval") != std::string::npos);
+  CHECK(w.lane.sent == 0);
+  SECTION("the client allows it") {
+    w.client_repeats();
+    CHECK(w.outcome() == "at server");
+    CHECK(w.lane.sent == 1);
+    w.server_answers(1);
+    CHECK(w.outcome() == "result");
+  }
+  SECTION("the client denies it") {
+    w.client_repeats(R"({"input-1":{"action":"decline"}})");
+    CHECK(w.outcome().find("needs approval, which was denied") != std::string::npos);
+    CHECK(w.lane.sent == 0);
+  }
+  SECTION("it is allowed elsewhere: the end is stored for the client") {
+    w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
+    CHECK(w.lane.sent == 1);
+    w.server_answers(1);
+    CHECK(w.answers_sent().empty());
+    w.client_repeats(R"({"input-1":{"action":"decline"}})");
+    CHECK(w.outcome() == "result");
+    CHECK(w.lane.sent == 1);
+  }
+}

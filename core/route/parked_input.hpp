@@ -1,0 +1,128 @@
+// The state of one parked call: a call of a client of revision 2026-07-28 whose server has sent
+// requests to its client (asks). The client receives the asks as `inputRequests` in rounds, and
+// answers a round by repeating its request.
+//
+// A call is in one of four phases:
+//   working     the server works, and no ask is open or all open asks wait for the next round
+//   collecting  asks have arrived, and more are collected for a short time
+//   asked       the round has been closed: the client's requests get its asks, and the call waits
+//               for the answers
+//   ended       the call has ended, and its end is stored for clients that repeat their request
+//
+// A repeated request with the answers of the last answered round joins the call, and gets its next
+// round or its end. Nothing runs twice. Answers for only a part of a round are passed on, and the
+// other asks are in the next round.
+//
+// No clock and no limits for all calls together: see parked_inputs.hpp. Used on the I/O thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mcp/value_digest.hpp"
+
+namespace bulkhead {
+
+// A server-initiated request.
+struct ParkedAsk {
+  std::uint64_t ask = 0;        // the caller's number for it
+  std::string method;           // elicitation/create, sampling/createMessage or roots/list
+  std::string params;           // JSON object; empty if absent
+  std::uint64_t answer_ms = 0;  // how long the client may take for its answer
+};
+
+// The reason why a repeated request is rejected, each with -32602.
+enum class RetryFault : std::uint8_t {
+  unknown_call,   // it has ended, and its end is no longer stored
+  end_lost,       // it has ended, and its end was too large to be stored
+  outdated,       // the state belongs to a round before the last answered one
+  other_answers,  // the round was answered before, with other answers
+  malformed,      // inputResponses is not an object of objects, or has a key twice
+  too_many        // max_waiting requests of the client wait for this call
+};
+std::string_view to_string(RetryFault fault) noexcept;
+
+class ParkedInput {
+ public:
+  static constexpr std::size_t max_asks = 16;       // open at the same time
+  static constexpr std::uint32_t max_rounds = 100;  // of one call
+  static constexpr std::size_t max_waiting = 4;     // requests of the client that wait
+
+  enum class Phase : std::uint8_t { working, collecting, asked, ended };
+
+  struct Answer {
+    std::uint64_t ask = 0;
+    std::string_view result;  // JSON object, a part of inputResponses
+  };
+  // What a repeated request has caused. The request waits if the phase is working or collecting;
+  // otherwise the caller answers it with the round or the end.
+  struct Retry {
+    std::vector<Answer> answers;  // for the server; empty if the request has joined the call
+  };
+
+  Phase phase() const noexcept { return phase_; }
+  std::uint32_t round() const noexcept { return round_; }  // the last closed one; 0: none yet
+  std::size_t asks() const noexcept { return asks_.size(); }
+  std::size_t bytes() const noexcept;        // memory of the texts
+  std::uint64_t answer_ms() const noexcept;  // the longest time of the asks of the closed round
+
+  // Returns false if there are max_asks asks, max_rounds rounds, or the call has ended. The phase
+  // changes from working to collecting.
+  bool add_ask(ParkedAsk ask);
+  // The server has cancelled this ask or received an error for it. Returns false if there is none.
+  // A round that has no ask left continues to wait for the client.
+  bool remove_ask(std::uint64_t ask);
+  // Closes the round. If its asks have been removed, the phase is working again, and the result is
+  // false.
+  bool close_round();
+  // The inputRequests of the closed round, as JSON.
+  std::string input_requests() const;
+
+  // A request of the client that repeats the call, with the round of its state and its
+  // inputResponses (JSON; empty if absent; the result borrows it). Unknown keys are ignored; if no
+  // key is known, the client is asked again.
+  std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
+                                         std::string_view responses);
+
+  // Stores the end, as the caller composed it. Nothing stands for an end that is too large.
+  void end(std::optional<std::string> text, std::uint32_t http_status = 0);
+  const std::optional<std::string> &end_text() const noexcept { return end_; }
+  std::uint32_t http_status() const noexcept { return http_status_; }  // of the end
+
+  // ---- requests of the client that wait for the next round or the end ----
+  void wait(std::uint64_t request) { waiting_.push_back(request); }
+  bool leave(std::uint64_t request);
+  std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
+  bool is_awaited() const noexcept { return !waiting_.empty(); }
+  std::uint64_t newest() const noexcept { return waiting_.empty() ? 0 : waiting_.back(); }
+
+ private:
+  struct Open : ParkedAsk {
+    std::string key;
+    std::uint32_t round = 0;  // in which it was sent to the client; 0: not yet
+  };
+
+  std::expected<Retry, RetryFault> first_answers(std::uint64_t request, std::string_view responses);
+  std::expected<Retry, RetryFault> join(std::uint64_t request, std::string_view responses);
+  std::expected<std::vector<Answer>, RetryFault> known_answers(std::string_view responses) const;
+  bool has_ask_in_round() const noexcept;
+  const Open *asked(std::string_view key) const;
+
+  Phase phase_ = Phase::working;
+  std::uint32_t round_ = 0;
+  std::uint32_t answered_round_ = 0;
+  std::uint32_t keys_ = 0;  // given to asks so far
+  mcp::ValueDigest answered_{};
+  std::vector<Open> asks_;
+  std::vector<std::uint64_t> waiting_;
+  std::optional<std::string> end_;
+  std::uint32_t http_status_ = 0;
+};
+
+}  // namespace bulkhead

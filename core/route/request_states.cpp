@@ -1,0 +1,91 @@
+#include "route/request_states.hpp"
+
+#include <array>
+
+#include "route/call.hpp"
+#include "route/session.hpp"
+
+namespace bulkhead {
+namespace {
+
+// The parts of a server's state. The state itself is the last one, since it may contain anything.
+constexpr char part_end = '\0';
+
+std::string payload_of(const RequestState &state) {
+  std::string out = state.server;
+  out.append(1, part_end).append(1, state.approved ? '1' : '0');
+  out.append(state.approved_rule).append(1, part_end).append(state.token);
+  return out;
+}
+
+std::optional<RequestState> read_payload(std::string_view payload) {
+  std::array<std::string_view, 2> parts;
+  for (std::string_view &part : parts) {
+    const std::size_t end = payload.find(part_end);
+    if (end == std::string_view::npos) return std::nullopt;
+    part = payload.substr(0, end);
+    payload.remove_prefix(end + 1);
+  }
+  if (parts[1].empty()) return std::nullopt;
+  return RequestState{std::string(parts[0]), std::string(payload), parts[1].front() == '1',
+                      std::string(parts[1].substr(1))};
+}
+
+// A server's name ends at a NUL in a payload, so names with one cannot be told apart.
+bool has_part_end(std::string_view text) {
+  return text.find(part_end) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string RequestStates::principal_of(const Session &s) {
+  return s.transport + '\n' + s.principal;
+}
+
+std::optional<std::string> RequestStates::seal(StateKind kind, std::string_view payload,
+                                               const Call &call, std::uint64_t expires_ns) const {
+  if (call.session == nullptr) return std::nullopt;
+  const std::string principal = principal_of(*call.session);
+  auto sealed = sealer_.seal(kind, payload,
+                             {principal, call.method, call.request.target, call.request.arguments},
+                             expires_ns);
+  if (sealed) *sealed = '"' + *sealed + '"';
+  return sealed;
+}
+
+std::optional<std::string> RequestStates::seal(const ParkedTicket &ticket, const Call &call,
+                                               std::uint64_t expires_ns) const {
+  return seal(StateKind::parked, ticket.text(), call, expires_ns);
+}
+
+std::optional<std::string> RequestStates::seal(const RequestState &state, const Call &call,
+                                               std::uint64_t expires_ns) const {
+  if (has_part_end(state.server) || has_part_end(state.approved_rule)) return std::nullopt;
+  return seal(StateKind::server, payload_of(state), call, expires_ns);
+}
+
+std::expected<RequestStates::Opened, std::string> RequestStates::open(const Session &s,
+                                                                      const Message &request,
+                                                                      std::string_view state,
+                                                                      std::uint64_t now_ns) const {
+  if (!state.starts_with('"')) return std::unexpected("requestState must be a string");
+  const mcp::Scan &scan = *request.scan;
+  std::string scratch, name_scratch;
+  const mcp::Range name = scan.method == mcp::Method::resources_read ? scan.uri : scan.name;
+  const std::string principal = principal_of(s);
+  const auto opened =
+      sealer_.open(mcp::unquote(state, &scratch),
+                   {principal, scan.method,
+                    name.empty() ? std::string_view{} : mcp::unquote(request[name], &name_scratch),
+                    request[scan.arguments]},
+                   now_ns);
+  if (!opened) return std::unexpected(std::string(to_string(opened.error())));
+  if (opened->kind == StateKind::parked) {
+    if (const auto ticket = ParkedTicket::read(opened->payload)) return *ticket;
+  } else if (auto server = read_payload(opened->payload)) {
+    return *std::move(server);
+  }
+  return std::unexpected(std::string(to_string(StateFault::forged)));
+}
+
+}  // namespace bulkhead
