@@ -58,8 +58,8 @@ std::string as_table(RecordReader &reader, std::string_view sql,
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =
-        "bulkhead: the query was stopped: a single step takes too long; narrow it, for example by "
-        "timestamp\n";
+        "bulkhead: the query was stopped because a single step took too long; narrow the query, "
+        "for example by timestamp\n";
     static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
     ::_exit(exit_failed);
   });

@@ -159,7 +159,7 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   std::string environment;
   for (const char *name : compared_variables) environment += name + variable(name) + "\n";
   marker.add("environment", environment);
-  if (folder_matters) marker.add("working folder", folder);
+  if (folder_matters) marker.add("working directory", folder);
   return marker.take();
 }
 

@@ -391,9 +391,9 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     notify_status();
     refuse_approvals();
-    finish_apply(
-        fail(BH_E_UNAVAILABLE,
-             "the endpoint ended during the reload and is restarted with the new profile"));
+    finish_apply(fail(BH_E_UNAVAILABLE,
+                      "the endpoint process exited during the reload and is being restarted with "
+                      "the new profile"));
   }
   child.pidfd.reset();
   child.log_socket.reset();

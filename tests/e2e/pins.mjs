@@ -221,7 +221,7 @@ both('enforce does not start with unreadable pins; watch reports them and contin
   write(gateway, profileOf({ mode: 'enforce' }, [['a', 'reads']]));
   const refused = pins(gateway);
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
+  assert.match(refused.err, /enforce.*pins\.json has an invalid entry/);
 });
 
 test('pins show prints a change of the schema or annotations; approve accepts the printed hash', async (t) => {

@@ -475,7 +475,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
       methodOf(frame) === 'tools/list' ? peer.answer(frame, { jsonrpc: '2.0', id: 3, error: { code: -32603, message: 'no' } }) : good(frame, peer),
     'a call to an unknown tool was not rejected': (frame, peer) =>
       methodOf(frame) === 'tools/call' ? peer.answer(frame, { jsonrpc: '2.0', id: 7, result: { content: [] } }) : good(frame, peer),
-    'invalid JSON was answered with .*-32600': (frame, peer) =>
+    'the response to invalid JSON was .*-32600': (frame, peer) =>
       frame.payload.startsWith('{oops') ? peer.answer(frame, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'no' } }) : good(frame, peer),
   };
   for (const [what, how] of Object.entries(faults)) {
@@ -517,7 +517,7 @@ test('doctor runs the handshake of a hybrid socket and reports which side did no
     socket.write('OK 1073741824\n');
     socket.pipe(inner).pipe(socket);
   });
-  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process is listening on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process is listening on that port/], [other, /the reply to CONNECT 5007 was HTTP/]]) {
     const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
     assert.equal(code, 1, out);
     assert.match(out, /^FAIL {2}no connection to hybrid:/);
@@ -534,7 +534,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   const closes = await monitor(t, 'closes', (socket) => socket.destroy());
   const lost = await doctorOf(t, ['--unix', closes]);
   assert.equal(lost.code, 1);
-  assert.match(lost.out, /FAIL {2}initialize got no answer from the endpoint: .*connection closed/);
+  assert.match(lost.out, /FAIL {2}initialize received no response from the endpoint: .*connection closed/);
   assert.match(lost.out, /comes from the relay[^]*allow_uids/);
   assert.doesNotMatch(lost.out, /policy rejects/);
   const endpoint = await new FrameEndpoint(t.path('refuses'), (frame, peer) => {

@@ -75,7 +75,7 @@ for (const [what, change] of Object.entries({
     env: ['first', 'second'], differs: /its configuration differs: server c/,
   },
   'another folder, with a server that starts there': {
-    profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true, differs: /its configuration differs: working folder/,
+    profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true, differs: /its configuration differs: working directory/,
   },
 })) {
   test(`with ${what}, a client gets separate servers`, async (t) => {
