@@ -326,7 +326,8 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
     needs_.answers.event(
         asked_of(ask),
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-            std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
+            std::to_string(handle) +
+            R"(,"reason":"the request that caused it is no longer in flight"}})");
   }
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }

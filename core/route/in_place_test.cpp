@@ -149,6 +149,6 @@ TEST_CASE("a result must be a single JSON object and cannot add members to the e
     INFO(bad);
     call(bad);
     CHECK(w.has(R"("id":3)"));
-    CHECK(w.has("returned an invalid answer"));
+    CHECK(w.has("returned an invalid response"));
   }
 }

@@ -58,7 +58,7 @@ void Listens::begin(Session &s, Incoming &request) {
   };
   if (s.answers_only) {
     return refuse(code::method_not_found,
-                  "subscriptions/listen needs a client that accepts notifications");
+                  "subscriptions/listen requires a client that accepts notifications");
   }
   const std::string_view params = request.message[request.message.scan->params];
   const std::uint64_t most = needs_.profile.limits.listens_per_client;

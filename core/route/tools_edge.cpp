@@ -52,9 +52,9 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
 void ToolsEdge::refuse_answer(Call &call) {
   const std::string server = call.server;
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-             "\"" + server + "\" answered \"" + call.name + "\" with invalid JSON");
+             "\"" + server + "\" returned invalid JSON for \"" + call.name + "\"");
   needs_.call_answers.fail_by_server(call, code::internal_error,
-                                     "server \"" + server + "\" returned an invalid answer",
+                                     "server \"" + server + "\" returned an invalid response",
                                      BH_OUTCOME_ERROR);
 }
 

@@ -52,7 +52,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.deepEqual(await client.toolNames(), ['s__b']);
   const refused = await call(client, 's__a');
   assert.equal(refused.error?.code, -32600, show(refused));
-  assert.match(refused.error.message, /tool-pin.*differs from the approved one/);
+  assert.match(refused.error.message, /tool-pin.*differs from the approved definition/);
   assert.ok((await call(client, 's__b')).result);
   await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
   const changed = report(gateway).pins.find((pin) => pin.tool === 'a');
