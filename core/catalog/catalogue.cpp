@@ -148,7 +148,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
     const std::optional<std::string> composed = compose_name(kind, names, from.server, original);
     if (!composed.has_value()) {
       note_collision(label + std::string(original) + "\" of server \"" + std::string(from.server) +
-                     "\" is not offered: its name would be too long");
+                     "\" is not offered: its name with the prefix would be too long");
       continue;
     }
     if (!from.up && kind == ItemKind::tool && names.naming().aliases.contains(*composed)) {

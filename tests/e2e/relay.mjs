@@ -136,7 +136,7 @@ test('B11 after a lost connection, every pending request is answered, none is re
   assert.deepEqual(methods(requests(endpoint)), ['tools/call', 'tools/list', 'prompts/get', 'ping']);
   assert.equal(requests(endpoint).at(-1).stream, 1, 'streams begin anew');
   assert.match(relay.stderr, /was lost \(connection closed.*\), 3 requests failed; reconnecting/);
-  assert.match(relay.stderr, /connected to unix:.* again after/);
+  assert.match(relay.stderr, /reconnected to unix:.* after/);
   assert.equal(relay.stderr.trim().split('\n').length, 2);
 });
 
@@ -158,7 +158,7 @@ test('a short outage delays requests, and a long outage fails them', async (t) =
   relay.request(3, 'tools/call');
   assert.equal((await relay.line(1000)).id, 3);
   await endpoint.start();
-  await until('connected', () => relay.stderr.split('again after').length === 3);
+  await until('connected', () => relay.stderr.split('reconnected to').length === 3);
   relay.request(4, 'ping');
   assert.equal((await relay.line()).result.method, 'ping');
 });
