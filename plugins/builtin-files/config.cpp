@@ -82,7 +82,7 @@ bh_status read_workspace(const Value &value, std::vector<WorkspaceConfig> *out, 
 bh_status read_single_workspace(const Value &document, Config *out, bh_error *error) {
   WorkspaceConfig w{"work", "."};
   if (document.HasMember("path") && !read_text(document, "path", &w.path)) {
-    return invalid("\"path\" must be the name of a folder", error);
+    return invalid("\"path\" must be the path of a folder", error);
   }
   if (const bh_status status = read_rights(document, &w, error); status != BH_OK) return status;
   out->workspaces.push_back(std::move(w));

@@ -240,15 +240,18 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
     return wire_ != Wire::closed && wire_ != Wire::down;
   });
   if (!whole)
-    fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL, "the answer's batch is malformed"));
+    fail_exchange(exchange,
+                  bh::make_error(BH_E_PROTOCOL, "the batch in the response is malformed"));
 }
 
 void Lane::deliver_answer(std::uint64_t exchange, std::string_view message) {
   deliver(exchange, message);
   if (holds_response(message)) return;
-  fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL,
-                                         "the answer contains neither a result nor an error; the "
-                                         "request may have run"));
+  fail_exchange(
+      exchange,
+      bh::make_error(
+          BH_E_PROTOCOL,
+          "the response contains neither a result nor an error; the request may have run"));
 }
 
 void Lane::remove(Post &post) noexcept {
@@ -308,8 +311,8 @@ void Lane::post_refused(Post &post) {
   if (post.repeat_later()) return;
   if (post.resuming()) {  // the server accepted the POST, even if it has since lost the session
     post_failed(post, bh::make_error(BH_E_IO,
-                                     "the event stream ended before the answer and the server "
-                                     "does not resume it (" +
+                                     "the event stream ended before the response, and the server "
+                                     "does not resume the stream (" +
                                          status + "); the request may have run"));
     if (lost) session_lost(nullptr, expired);
     return;

@@ -131,8 +131,8 @@ class SecurityReader : RuleReader {
     } else if (text == "block") {
       rule_.action = Action::block;
     } else if (input && (text == "rewrite" || text == "ask")) {
-      fault("decision",
-            "on = \"" + std::string(to_string(rule_.event)) + "\" can only be allowed or blocked");
+      fault("decision", "a message with on = \"" + std::string(to_string(rule_.event)) +
+                            "\" can only be allowed or blocked");
     } else if (text == "rewrite") {
       rule_.action = Action::rewrite;
     } else if (text == "ask" && response) {

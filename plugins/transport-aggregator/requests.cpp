@@ -222,7 +222,7 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   if (at == open_.end()) return;
   const std::uint64_t id = at->second.id;
   open_.erase(at);
-  fail(id, "the aggregator's session has ended");
+  fail(id, "the aggregator's session is closed");
 }
 
 // Replies may be sent out of order. Clients match them by ID.
@@ -254,7 +254,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
   } else if (why.starts_with('"')) {
     queue(reply(id, "error", why));
   } else {
-    fail(id, "the request ended without an answer");
+    fail(id, "the request ended without a response");
   }
   return BH_OK;
 }

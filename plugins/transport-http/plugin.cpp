@@ -51,7 +51,7 @@ class TransportHttp {
   }
 
   bh_status listen(bh_error *error) {
-    if (!server_) return bh::fail(error, BH_E_INVALID, "listen before start");
+    if (!server_) return bh::fail(error, BH_E_INVALID, "listen was called before start");
     return server_->listen(token_, error);
   }
 

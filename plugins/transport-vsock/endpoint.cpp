@@ -130,8 +130,8 @@ void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
   counters.add(counters.connections);
   if (connections_.size() + splices_.size() + handing_off_.size() >= config.max_connections) {
     refuse(fd, counters.too_many, too_many_,
-           "there are " + std::to_string(config.max_connections) +
-               " connections of all guests; raise max_connections to allow more");
+           "all guests together have " + std::to_string(config.max_connections) +
+               " connections; raise max_connections to allow more");
     if (from_dialer) dialer_.connection_ended();
     return;
   }

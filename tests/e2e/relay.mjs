@@ -275,7 +275,7 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   for (let n = 0; n < 11; ++n) {
     const { error, result } = await answerTo(n, 'refused', { n });
     if (n === nobodys) assert.equal(result.what, 'stream 0 without flag');
-    else assert.match(error.message, connectionLost.has(n) ? /refused: connection closed/ : /invalid answer frame/, `refusal ${n}`);
+    else assert.match(error.message, connectionLost.has(n) ? /refused: connection closed/ : /invalid response frame/, `refusal ${n}`);
     assert.equal((await answerTo(`after_${n}`, 'ping')).result.method, 'ping');
   }
   assert.equal(relay.lines.length, 22, 'one line for each request');
