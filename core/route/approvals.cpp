@@ -112,7 +112,7 @@ std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
     return text("of this session", "approvals_per_session", limits.approvals_per_session);
   }
   if (bytes_ + bytes > limits.approvals_bytes) {
-    return "needs approval, but the waiting calls are too large in total "
+    return "needs approval, but the calls that are already waiting are too large in total "
            "(limits.approvals_bytes = " +
            std::to_string(limits.approvals_bytes) + "); try again when fewer calls are waiting";
   }

@@ -121,7 +121,7 @@ bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &re
     ++needs_.counters.refused_messages;
     needs_.answers.error(
         reply, {}, code::invalid_request,
-        "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
+        "JSON-RPC batches are supported only in MCP 2025-03-26; send one message at a time", 400);
     return true;
   }
   ClientAnswers &answers = needs_.answers;

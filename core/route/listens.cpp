@@ -74,8 +74,8 @@ void Listens::begin(Session &s, Incoming &request) {
   if (!read_filter(mcp::member(params, "notifications"), s, &listen)) {
     return refuse(code::invalid_params,
                   "subscriptions/listen requires params.notifications: an object with the booleans "
-                  "toolsListChanged, promptsListChanged and resourcesListChanged, and the list of "
-                  "URIs resourceSubscriptions");
+                  "toolsListChanged, promptsListChanged and resourcesListChanged, and "
+                  "resourceSubscriptions, a list of URIs");
   }
   s.request_id = request.id();
   listen.owner = this;

@@ -35,7 +35,7 @@ class Splice {
   static constexpr std::uint32_t max_edits = 12;
   // The error text of a splice that has failed.
   static constexpr const char *failure =
-      "the message could not be rewritten: its edits overlap, or there are too many";
+      "the message could not be rewritten: its edits overlap, or there are too many of them";
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 

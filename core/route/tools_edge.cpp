@@ -77,7 +77,8 @@ void ToolsEdge::expect_completed(bh_call call) {
     const Exchange *e = needs_.exchanges.get(call);
     if (e == nullptr || e->lane == nullptr) return;
     const std::string server = "server \"" + e->lane->upstream().name() + "\"";
-    needs_.log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
+    needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+               server + " returned BH_OK for a call but did not call complete()");
     refused(call, {BH_E_PROTOCOL, server + " returned BH_OK without a result: it did not call "
                                            "complete()"});
   });

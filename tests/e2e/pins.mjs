@@ -187,7 +187,7 @@ both('watch, the default, rejects nothing and reports changes to rules and the l
   assert.match((await call(client, 's__a')).error?.message, /unpinned/);
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
-  assert.match(log, /tool "a" differs from its approved definition: it was [0-9a-f]{32} and is [0-9a-f]{32}/);
+  assert.match(log, /tool "a" differs from its approved definition: the hash was [0-9a-f]{32} and is now [0-9a-f]{32}/);
   // In mode off, definitions are not compared, so no pins are stored.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
