@@ -188,7 +188,8 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   }
   if (!is_plain_name(plugin)) {
     return fail(BH_E_INVALID,
-                "a plugin name must have 1 to 64 characters from a-z, 0-9 and '-' (or be a path)");
+                "a plugin must be given as a path, or as a name of 1 to 64 characters from a-z, "
+                "0-9 and '-'");
   }
   std::string looked;
   for (const std::string &dir : options.dirs) {

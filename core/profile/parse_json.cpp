@@ -191,7 +191,7 @@ class Handler {
       if (order[i]->name != order[i - 1]->name) continue;
       return refuse(order[i]->place,
                     "the name " + in_quotes(order[i]->name) +
-                        " is a duplicate in one object; it is first used on line " +
+                        " is used twice in the same object, first on line " +
                         std::to_string(order[i - 1]->place.line),
                     kInvalidSchema);
     }

@@ -135,7 +135,7 @@ void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
   input.reject_key(
-      "this is generated from the profile's rules; write rules as [security.rules...]");
+      "this key is generated from the profile's rules; write rules as [security.rules...]");
 }
 
 void read_enabled(const PluginKey &, const KeyValue &input, PluginReader &reader) {

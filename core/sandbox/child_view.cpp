@@ -512,7 +512,7 @@ class Planner {
     if (left_out == 0) return;
     notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
                      std::to_string(left_out) +
-                     " are not shown (add those that the server needs to sandbox_paths)");
+                     " are not visible to the server (add those that it needs to sandbox_paths)");
   }
 
   // ---- the result ----------------------------------------------------------------------------
