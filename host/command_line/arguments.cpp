@@ -217,7 +217,7 @@ void add_questions(CLI::App &app, Arguments &to) {
                                   "Also allow the same call until the client's session ends");
   allow
       ->add_option("--minutes", to.for_minutes,
-                   "Also allow the same call of this client for N minutes (1 to 1440)")
+                   "Also allow the same call from this client for N minutes (1 to 1440)")
       ->type_name("N")
       ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
       ->excludes(session);
@@ -227,7 +227,7 @@ void add_questions(CLI::App &app, Arguments &to) {
       "Examples:\n  bulkhead approvals allow 3f9c --minutes 10\n"
       "  bulkhead approvals allow 3f9c --tool --minutes 10\n\n"
       "Without --tool, the approval applies to calls with exactly these arguments. With --tool,\n"
-      "it applies to calls of this tool of this server in the client's session, and ends early if\n"
+      "it applies to calls to this tool of this server in the client's session, and ends early if\n"
       "the rules or the definition of the tool change. Exit code 1 if no such request is\n"
       "pending.");
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
@@ -249,7 +249,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
   command->add_flag("-v,--verbose", to.verbose,
-                    "Print log lines to standard error, not only warnings");
+                    "Print all log lines to standard error, not only warnings");
   command
       ->add_option("--codec", to.codec,
                    "Message format (default: auto, detected from the first byte)")
@@ -263,7 +263,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       ->check(CLI::NonNegativeNumber.description(""));
   command
       ->add_option("--lock-path", to.lock_path,
-                   "Exit with 0 if another instance has locked this file")
+                   "Exit with code 0 if another instance holds a lock on this file")
       ->type_name(file_type);
   command->footer(
       "Example:\n  printf '%s\\n' '[{\"name\":\"files\",\"command\":\"mcp-files\"}]' \\\n"
@@ -307,8 +307,9 @@ void add_pins(CLI::App &app, Arguments &to) {
       "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
                             "the servers of a project\nfile, use `bulkhead approve`."))
-      ->add_option("--hash", to.hash,
-                   "Approve only if the hash begins with these digits, at least 8 (one tool)")
+      ->add_option(
+          "--hash", to.hash,
+          "Approve only if the tool's hash begins with these digits (at least 8; one tool)")
       ->type_name("HASH");
   add("forget", "Delete pins; the server's next tool list is approved automatically",
       run_pins_forget, "bulkhead pins forget github", applies);
@@ -397,10 +398,10 @@ void add_others(CLI::App &app, Arguments &to) {
   import->add_option("-w,--write", to.write_to, "Add the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
-                   "Also import client files in the working directory; review them first: a "
-                   "repository may contain them");
+                   "Also import client files in the working directory; if it is a repository, "
+                   "review them first");
   import->add_flag("--force", to.force,
-                   "Replace servers in the profile whose definition in a client differs");
+                   "Replace servers in the profile if a client defines them differently");
   import->add_flag("--no-warm", to.no_warm, "Do not start the imported servers");
   add_json(*import, to);
   import->footer(

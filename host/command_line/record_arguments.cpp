@@ -70,7 +70,7 @@ void add_records(CLI::App &app, Arguments &to) {
       ->type_name("LIST");
   timeline
       ->add_option("--trace", to.records.trace,
-                   "Only events of this trace and events without a trace")
+                   "Show only events of this trace and events without a trace")
       ->type_name("ID");
   add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
@@ -78,11 +78,12 @@ void add_records(CLI::App &app, Arguments &to) {
   auto *calls =
       add_command(app, to, "calls", "Show recent calls; --follow streams new ones", run_calls);
   calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
-  calls->add_option("-s,--server", to.server, "Only calls of this server")->type_name("NAME");
+  calls->add_option("-s,--server", to.server, "Show only calls to this server")->type_name("NAME");
   calls
-      ->add_option("-t,--tool", to.records.tool, "Only calls of this tool (its name on the server)")
+      ->add_option("-t,--tool", to.records.tool,
+                   "Show only calls to this tool (its name on the server)")
       ->type_name("NAME");
-  calls->add_flag("--denied", to.records.denied, "Only denied calls");
+  calls->add_flag("--denied", to.records.denied, "Show only denied calls");
   calls->add_flag("-a,--all", to.all, "Include handshakes, lists and pings");
   calls->add_flag("--utc", to.records.utc, "Show times in UTC (default: local time)");
   add_limit(*calls, to, 20, 10'000);
@@ -109,7 +110,7 @@ void add_records(CLI::App &app, Arguments &to) {
                   run_audit_verify);
   verify
       ->add_option("file", to.records.file,
-                   "One file (default: every chain in the profile's state_dir)")
+                   "Session database file (default: every chain in the profile's state_dir)")
       ->type_name(file_type);
   verify
       ->add_option("--key", to.records.key,

@@ -229,7 +229,10 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
   const std::string what =
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
-    return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
+    return write_stdout("Server " + arguments.name + " in " + tilde(path) +
+                        " already has this setting.\n")
+               ? exit_ok
+               : exit_failed;
   // A profile with other errors can still be edited if the change does not add errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)

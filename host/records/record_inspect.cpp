@@ -96,7 +96,7 @@ int run_inspect(const Arguments &arguments) {
   if (reader->files() < reader->usable_files()) {
     complain("only the newest " + std::to_string(reader->files()) + " of " +
                  std::to_string(reader->usable_files()) +
-                 " files were read; use --file to read another one",
+                 " files were read; use --file to read another file",
              exit_ok);
   }
   return written ? exit_ok : exit_failed;

@@ -242,7 +242,7 @@ class Doctor {
     });
     if (seen.count == 0) {
       warn("tools/list is empty",
-           "No server of the gateway is ready: bulkhead status on the host.");
+           "No server of the gateway is ready; run `bulkhead status` on the host.");
     } else {
       good("tools/list: " + std::to_string(seen.count) + " tools on its first page");
     }

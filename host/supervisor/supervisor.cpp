@@ -460,7 +460,7 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
   child.given_up = true;
   child.failure = reason;
   const std::string text = "it exited " + std::to_string(max_failed_starts) +
-                           " times before it was ready and is not restarted: " + reason;
+                           " times before it was ready and will not be restarted: " + reason;
   if (child.slice.router) {
     outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);
     return stop_all();
