@@ -120,8 +120,8 @@ bh_status read_snapshots(const Value &document, Config *out, bh_error *error) {
                     read_whole(it->value, "max_file_bytes", 1024, most_bytes, &s.max_file_bytes);
   if (!good) {
     return invalid(
-        "\"snapshots\": interval_s must be 0 to 86400, before_changes true or false, max_bytes at "
-        "least 1048576, max_file_bytes at least 1024",
+        "\"snapshots\": interval_s must be 0 to 86400, before_changes must be true or false, "
+        "max_bytes must be at least 1048576, and max_file_bytes must be at least 1024",
         error);
   }
   out->snapshots = std::move(s);

@@ -44,8 +44,8 @@ Definition file_read_definition() {
 Definition dir_list_definition() {
   return {"dir_list",
           "List a folder",
-          "Lists the entries of a folder: name, type, size, modification time. Up to "
-          "2000 entries, sorted by name.",
+          "Lists the entries of a folder: name, type, size and modification time. Up to 2000 "
+          "entries, sorted by name.",
           Effect::reads,
           string(folder_schema),
           "",
@@ -96,7 +96,7 @@ Definition file_search_definition() {
           Effect::reads,
           string(folder_schema) +
               R"(,"glob":{"type":"string",)"
-              R"("description":"File name pattern: *.py, or with folders src/**/*.h"},)"
+              R"("description":"File name pattern such as *.py or, with folders, src/**/*.h"},)"
               R"("content":{"type":"string","maxLength":4096,)"
               R"("description":"Text that a line must contain"},)"
               R"("regex":{"type":"boolean","default":false,)"
@@ -115,7 +115,7 @@ Definition file_search_definition() {
 Definition file_write_definition() {
   return {"file_write",
           "Write a file",
-          "Writes a whole file atomically: readers see the old content or the new one. Missing "
+          "Writes a whole file atomically: readers see either the old or the new content. Missing "
           "folders are created. To change part of a file, use file_edit.",
           Effect::settles,
           string(path_schema) +
@@ -154,8 +154,8 @@ Definition file_edit_definition() {
 Definition file_move_definition() {
   return {"file_move",
           "Move or rename a file",
-          "Moves a file or folder within its workspace atomically. An existing target is kept "
-          "unless overwrite is set.",
+          "Moves a file or folder within its workspace atomically. An existing target is replaced "
+          "only if overwrite is set.",
           Effect::changes,
           R"("from":{"type":"string","description":"Path relative to the workspace"},)"
           R"("to":{"type":"string","description":"New path"},)"

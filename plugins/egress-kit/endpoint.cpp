@@ -33,7 +33,7 @@ std::string bad_url(std::string_view url, bool by_socket) {
     return "url: malformed";
   }
   if (url.find('#') != std::string_view::npos) {
-    return "url: contains '#', but the part from '#' on is never sent; remove it";
+    return "url: contains a fragment ('#'), which is never sent; remove it";
   }
   if (parts->has_credentials) {
     return "url: contains a user name; put credentials in headers";

@@ -112,7 +112,7 @@ class PolicyRules {
         return bh::fail(error, BH_E_UNSUPPORTED, "the host has no thread pool for large messages");
       return large_.ask(event, call, result, error);
     }
-    reason_ = "rules evaluate this message, and it is larger than " +
+    reason_ = "rules must evaluate this message, but it is larger than " +
               std::to_string(rules_->bytes_at_once()) + " bytes (large_messages = \"refuse\")";
     Verdict verdict;
     verdict.kind = BH_VERDICT_BLOCK;

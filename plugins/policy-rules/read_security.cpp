@@ -144,8 +144,8 @@ class SecurityReader : RuleReader {
       rule_.warned = true;
     } else if (text == "warn") {
       fault("decision",
-            "\"warn\" is not a decision: use \"allow\", \"ask\", \"block\" or \"rewrite\" "
-            "(with legacy = true in [security] it allows the call with a warning)");
+            "\"warn\" is not a decision: use \"allow\", \"ask\", \"block\" or \"rewrite\" (with "
+            "legacy = true in [security], it allows the call with a warning)");
     } else {
       fault("decision", "must be \"allow\", \"ask\", \"block\" or \"rewrite\"");
     }

@@ -89,7 +89,7 @@ void TransportAggregator::handle(std::string_view text) {
   if (request.method == Method::shutdown) return shut_down(request.id);
   if (open_requests() >= max_open) {
     return fail(request.id, "more than " + std::to_string(max_open) +
-                                " requests are pending; this one was not run");
+                                " requests are pending; this request was not run");
   }
   if (request.method == Method::refresh) return replace(request.id, request.servers, false);
   if (phase_ == Phase::connecting || !initialized_) return wait(request.id, text);

@@ -308,7 +308,7 @@ void TransportStdio::on_stall_timer() {
   const bool patient = flow_ != nullptr && input_open_;
   const std::uint64_t idle = patient ? 0 : (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client on standard output does not read; its session is closed");
+    host_.log(BH_LOG_WARN, "the client does not read standard output; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(limit - idle,

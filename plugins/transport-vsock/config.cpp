@@ -151,7 +151,8 @@ void check(const Config &config, Reader *reader) {
   if (!config.local_token.empty() &&
       (!mcp_frame::is_metadata_prefix(config.local_token) || !config.listen.starts_with("unix:"))) {
     reader->fault(
-        "local_token must have 1 to 32 characters from A-Z, 0-9 and _, with listen = \"unix:...\"");
+        "local_token must have 1 to 32 characters from A-Z, 0-9 and _, and requires listen = "
+        "\"unix:...\"");
   }
   Address unused;
   if (!config.listen.empty() && !parse_listen(config.listen, &unused)) {
