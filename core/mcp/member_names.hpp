@@ -66,7 +66,7 @@ class MemberNames {
       return {-1, "a member name differs from a known name only in letter case"};
     }
     const int known = static_cast<int>(i);
-    if ((seen_ >> i & 1) != 0) return {known, "a member occurs twice"};
+    if ((seen_ >> i & 1) != 0) return {known, "duplicate member"};
     seen_ |= 1u << i;
     if (max_ != 0 && !count()) return {known, too_many};
     return {known, nullptr};
