@@ -118,7 +118,7 @@ bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_e
   switch (wire_) {
     case Wire::down:
     case Wire::closed:
-      return bh::fail(error, BH_E_UNAVAILABLE, "the session has ended");
+      return bh::fail(error, BH_E_UNAVAILABLE, "the session is closed");
     case Wire::seeking:
       return enqueue(message, std::move(headers), error);
     case Wire::http_sse:

@@ -32,7 +32,7 @@ void TransportAggregator::open_session() {
   bh_error error = bh::make_error();
   if (up_->session_open(host_.ctx(), &peer, &session_, &error) != BH_OK) {
     session_ = 0;
-    return host_.log(BH_LOG_ERROR, "no session: " + std::string(bh::text(error)));
+    return host_.log(BH_LOG_ERROR, "cannot open a session: " + std::string(bh::text(error)));
   }
   deliver(next_stream_++, std::string(initialize));
 }

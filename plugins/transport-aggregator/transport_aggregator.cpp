@@ -107,7 +107,8 @@ bh_status TransportAggregator::start(bh_error *error) {
   if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
+    if (!own_out_)
+      return bh::fail(error, BH_E_IO, "cannot duplicate the descriptor: " + bh::error_name(errno));
   }
   buffer_ = std::make_unique<char[]>(read_size);
   cutter_ = FrameCutter(wanted_codec_);

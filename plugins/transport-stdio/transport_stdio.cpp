@@ -81,7 +81,8 @@ bh_status TransportStdio::start(bh_error *error) {
   if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
+    if (!own_out_)
+      return bh::fail(error, BH_E_IO, "cannot duplicate the descriptor: " + bh::error_name(errno));
   }
   scratch_ = std::make_unique<stdio_lines::Scratch>();
   reader_ = stdio_lines::LineReader(up_->limits->message_bytes);

@@ -289,7 +289,7 @@ void Endpoint::on_service_reached(void *arg) {
 void Endpoint::on_splice_ended(void *arg, Splice &splice) {
   auto &self = *static_cast<Endpoint *>(arg);
   if (const int error = splice.unreached(); error != 0) {
-    self.handoff_failed("connect: " + bh::error_name(error));
+    self.handoff_failed("cannot connect: " + bh::error_name(error));
   }
   auto &splices = self.splices_;
   const std::size_t i = splice.index;
