@@ -78,8 +78,7 @@ void describe_env(std::string *out, const ProjectEntry &entry) {
     if (decides_what_runs(name)) deciding.push_back(name);
   }
   if (deciding.empty()) return;
-  line(out, "WARNING",
-       "these variables can change which code is run: " + joined(deciding) + ";");
+  line(out, "WARNING", "these variables can change which code is run: " + joined(deciding) + ";");
   line(out, "", "review their values in the file before you approve.");
 }
 
