@@ -476,7 +476,7 @@ void Calls::form_lost(std::uint64_t id) {
   const Call *call = needs_.calls.get(id);
   if (call == nullptr || needs_.desk.somebody_watches()) return;
   if (call->session != nullptr && call->session->closing) return;
-  withdraw(id, "but the client cannot be asked");
+  withdraw(id, "but the client cannot be asked for approval");
 }
 
 void Calls::withdraw(std::uint64_t id, std::string_view why) {

@@ -172,7 +172,7 @@ bool WireLane::ended_on_probe(const Error &error) {
   if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
   if (!upstream_.protocol.ended_on_probe()) return false;
   host_.log(BH_LOG_INFO, about("it exited when the gateway requested its protocol revision (" +
-                               host_.without_credentials(error.text).value_or("no reason known") +
+                               host_.without_credentials(error.text).value_or("reason unknown") +
                                "); it is being restarted and opened with initialize"));
   losing_ = true;
   drop_wire();
