@@ -273,7 +273,7 @@ int list_approvals() {
                approval.tools.empty() ? "" : std::to_string(approval.tools.size()),
                first_line(findings, 100)});
   }
-  const std::string text = table.empty() ? "Nothing is approved.\n" : table.str();
+  const std::string text = table.empty() ? "No servers are approved.\n" : table.str();
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 

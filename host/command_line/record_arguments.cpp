@@ -51,8 +51,10 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
 }  // namespace
 
 void add_records(CLI::App &app, Arguments &to) {
-  auto *inspect = add_command(app, to, "inspect", "Query the session database in SQL", run_inspect);
-  inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN")->type_name("SQL");
+  auto *inspect =
+      add_command(app, to, "inspect", "Query the session database with SQL", run_inspect);
+  inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN statement")
+      ->type_name("SQL");
   inspect->add_flag("--schema", to.records.schema, "Print the schema as SQL");
   add_where(*inspect, to);
   inspect->footer(
