@@ -162,10 +162,11 @@ void check(const Config &config, Reader *reader) {
   }
   const bool vsock = config.listen.starts_with("vsock:");
   if (config.allow_cids && !vsock) {
-    reader->fault("allow_cids is for listen = \"vsock:...\"; use allow_uids for Unix sockets");
+    reader->fault(
+        "allow_cids can be used only with listen = \"vsock:...\"; use allow_uids for Unix sockets");
   }
   if (config.allow_uids && (vsock || config.listen.empty())) {
-    reader->fault("allow_uids is for listen = \"unix:...\" or \"hybrid:...\"");
+    reader->fault("allow_uids can be used only with listen = \"unix:...\" or \"hybrid:...\"");
   }
   if (!config.dial.empty() && !parse_dial(config.dial, &unused)) {
     reader->fault("dial must have the form hybrid:/path/of/the/monitor.sock:5002");

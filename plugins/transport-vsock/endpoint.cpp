@@ -94,7 +94,7 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   }
   if (connections_of(id) >= config.max_connections_per_peer) {
     return refuse(fd, counters.too_many, too_many_of_peer_,
-                  name + " has " + std::to_string(config.max_connections_per_peer) +
+                  name + " already has " + std::to_string(config.max_connections_per_peer) +
                       " connections; raise max_connections_per_peer to allow more");
   }
   add(fd, std::move(name), id, {});
