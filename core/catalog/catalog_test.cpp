@@ -447,8 +447,8 @@ TEST_CASE("an item whose name has control characters is skipped and reported") {
   CHECK(merged.resolve(ItemKind::tool, "evil__l\nm") == nullptr);
   REQUIRE(merged.collisions().size() == 10);
   CHECK(merged.collisions()[1] ==
-        "tool \"l\\u000am\" of server \"evil\" is not offered: control or invisible characters in "
-        "its name");
+        "tool \"l\\u000am\" of server \"evil\" is not offered: its name contains control or "
+        "invisible characters");
 }
 
 TEST_CASE("an item whose name has invisible characters is skipped and reported") {

@@ -134,9 +134,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   std::string scratch;
   for (const std::string &name : items->left_out) {
     note_collision(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
-                   std::string(from.server) +
-                   "\" is not offered: control or invisible characters in its " +
-                   std::string(facts(kind).key));
+                   std::string(from.server) + "\" is not offered: its " +
+                   std::string(facts(kind).key) + " contains control or invisible characters");
   }
   for (std::uint32_t number = 0; number < items->items.size(); ++number) {
     const auto &item = items->items[number];
@@ -148,7 +147,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
     const std::optional<std::string> composed = compose_name(kind, names, from.server, original);
     if (!composed.has_value()) {
       note_collision(label + std::string(original) + "\" of server \"" + std::string(from.server) +
-                     "\" is not offered: its name would be too long");
+                     "\" is not offered: its name with the server prefix would be too long");
       continue;
     }
     if (!from.up && kind == ItemKind::tool && names.naming().aliases.contains(*composed)) {

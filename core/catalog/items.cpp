@@ -147,17 +147,17 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
   const auto [array, cursor] = page_of(kind, result);
   if (array.empty() || array.front() != '[') {
     return fail(BH_E_PROTOCOL, std::string(facts(kind).list_method_text) +
-                                   " answered without a \"" + std::string(facts(kind).member) +
-                                   "\" array");
+                                   " returned a result without a \"" +
+                                   std::string(facts(kind).member) + "\" array");
   }
   Appending appending{kind, definition, limits, out, {}, false};
   mcp::for_each_item(array, &appending, append_item);
   if (appending.over) {
-    return fail(BH_E_LIMIT, "lists more than " + std::to_string(limits.items_per_server) + " " +
-                                std::string(facts(kind).noun) + "s or " +
-                                std::to_string(limits.list_bytes_per_server) +
-                                " bytes of them (limits.items_per_server, "
-                                "limits.list_bytes_per_server)");
+    return fail(BH_E_LIMIT,
+                "lists more than " + std::to_string(limits.items_per_server) + " " +
+                    std::string(facts(kind).noun) + "s or " +
+                    std::to_string(limits.list_bytes_per_server) +
+                    " bytes in total (limits.items_per_server, limits.list_bytes_per_server)");
   }
   if (cursor.empty() || cursor.front() != '"') return std::nullopt;
   return std::string(cursor);

@@ -98,7 +98,7 @@ void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
     diagnostics_.error(directive.place, to_string(directive.path),
                        "this would remove " + to_string(what) + ", which this file defines (" +
                            where(place) +
-                           "); \"lock\" keeps it and prevents changes in the layers above");
+                           "); use \"lock\" to keep it and prevent changes in the layers above");
   };
   const std::vector<Touch> there = find_members(layer, directive.path);
   if (!there.empty()) return wrong(there[0].path, there[0].member().place);
@@ -153,8 +153,8 @@ void CorpLayer::read(const Node &node, const std::string &at) {
       is_switch(directive.path.front()))
     diagnostics_.error(path->place, join(at, "path"),
                        in_quotes(directive.path.front()) +
-                           " controls how layers are read, before directives are applied: set it "
-                           "as a key in this file, and \"lock\" it");
+                           " controls how layers are read, which happens before directives are "
+                           "applied: set it as a key in this file, and \"lock\" it");
   // After kProfileErrors errors, count() does not change.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;

@@ -437,7 +437,7 @@ TEST_CASE("B28 a directive after a conflicting lock is rejected, and so is an in
   std::string many;
   for (int i = 0; i < 200; ++i) many += "[[directives]]\noperation = 5\npath = 5\n";
   CHECK(bad({base, corp(many)}).size() == kProfileErrors);
-  CHECK(has(refused(directive("lock", "")), "a path has 1 to 512 bytes"));
+  CHECK(has(refused(directive("lock", "")), "a path must be 1 to 512 bytes long"));
   CHECK(has(refused(directive("lock", "tools", "value = 1")),
             "this operation does not accept \"value\""));
   CHECK(has(refused(directive("add", "tools.x")), "this operation requires \"value\""));

@@ -112,7 +112,7 @@ struct Walk {
 std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why) {
   CorpPath out;
   if (text.empty() || text.size() > kCorpPathBytes) {
-    *why = "a path has 1 to " + std::to_string(kCorpPathBytes) + " bytes";
+    *why = "a path must be 1 to " + std::to_string(kCorpPathBytes) + " bytes long";
     return std::nullopt;
   }
   while (!text.empty()) {

@@ -61,7 +61,7 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   if (status == nullptr || hash == nullptr || current == nullptr || !is_revision(*current))
     return refuse(
         given.catalogue_file,
-        "\"current_revision\", and \"status\" and \"hash\" for each revision, are required",
+        "\"current_revision\" is required, and so are \"status\" and \"hash\" for each revision",
         "catalogue");
   return Entry{*status, *hash, *current};
 }

@@ -156,7 +156,8 @@ TEST_CASE("invalid catalogues are rejected") {
            {"{\"format\": 1}", "is not in the catalogue"},
            {"{\"format\": 1, \"profiles\": {\"acme-base\": {\"revisions\": {\"2026.0131.2\": "
             "{}}}}}",
-            "\"current_revision\", and \"status\" and \"hash\" for each revision"},
+            "\"current_revision\" is required, and so are \"status\" and \"hash\" for each "
+            "revision"},
            {"no JSON", "not valid JSON"}}) {
     CHECK(has(good.check(text, good.signer.sign(text, "c", true), of_payload), said));
   }

@@ -104,7 +104,7 @@ Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text) {
     if (line->empty() || line->starts_with(kUntrusted)) continue;
     KeyBytes bytes;
     if (!decode(*line, &bytes) || !is_algorithm(bytes.algorithm, "Ed"))
-      return fail(BH_E_INVALID, "a line of the key file is not a minisign public key");
+      return fail(BH_E_INVALID, "the key file contains a line that is not a minisign public key");
     if (out.size() == kMinisignKeys)
       return fail(BH_E_INVALID, "more than " + std::to_string(kMinisignKeys) + " public keys");
     MinisignKey &key = out.emplace_back();

@@ -198,7 +198,7 @@ TEST_CASE("a call that times out is cancelled, and its error names the server") 
   c.call("2", "a__y");
   REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
   CHECK(c.got[0].find(R"("code":-32000)") != std::string::npos);
-  CHECK(c.got[0].find(R"(server \"a\" did not answer tools/call \"x\" within 60 ms)") !=
+  CHECK(c.got[0].find(R"(server \"a\" did not respond to tools/call \"x\" within 60 ms)") !=
         std::string::npos);
   CHECK(w.up.last("a").find("notifications/cancelled") != std::string::npos);
   CHECK(c.got.size() == 1);

@@ -165,8 +165,9 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
   const bool rewrites = decision.verdict == Verdict::rewrite;
   if ((asks && progress->rewritten) || (rewrites && so_far.asks)) {
-    return end(Gate::failed("one policy rewrites the call and another requires approval (" +
-                            so_far.rule + ", " + decision.rule + ")"));
+    return end(Gate::failed(
+        "one policy rewrites the call and another requires approval, which cannot be combined (" +
+        so_far.rule + ", " + decision.rule + ")"));
   }
   so_far.warned = so_far.warned || decision.warned;
   if (asks) {

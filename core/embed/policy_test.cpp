@@ -122,7 +122,7 @@ TEST_CASE("a late verdict does not shorten the server's time-out") {
   CHECK(c.got.empty());
   w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
   REQUIRE(w.turn_until([&] { return w.sent_call(); }));
-  REQUIRE(w.turn_until([&] { return c.has("did not answer"); }));
+  REQUIRE(w.turn_until([&] { return c.has("did not respond to"); }));
 }
 
 TEST_CASE("a policy that throws or fails refuses the call") {
@@ -375,7 +375,7 @@ TEST_CASE("a call fails if its server is released before the verdict") {
   REQUIRE(w.judge.asked.size() == 1);
   const std::uint64_t number = w.judge.last().number;
   g.initialize("{}");  // the session switches to other lanes, and the previous lanes are released
-  REQUIRE(w.turn_until([&] { return g.has("it has not run"); }));
+  REQUIRE(w.turn_until([&] { return g.has("the call has not run"); }));
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);
   CHECK_FALSE(w.sent_call());

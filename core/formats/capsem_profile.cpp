@@ -173,7 +173,7 @@ class Reader {
     for (const CapsemSection &section : kCapsemSections)
       if (section.required && root.find(section.name) == nullptr)
         diagnostics_.error(root.place, std::string(section.name),
-                           "this key is required in a profile of " + std::string(kV2Schema));
+                           "this key is required in a " + std::string(kV2Schema) + " profile");
   }
 
   void check(const CapsemSection &section, const Member &member) {

@@ -207,7 +207,7 @@ TEST_CASE("B37 profiles can extend other profiles") {
   CHECK(has(why("lost"), "the profile \"nobody\" was not found: nobody has it"));
   files["liar"] = v2("", "", "other");
   files["deceived"] = v2("", extends("liar"), "deceived");
-  CHECK(has(why("deceived"), "is not a profile of capsem.profile.v2 with the id \"liar\""));
+  CHECK(has(why("deceived"), "is not a capsem.profile.v2 profile with the id \"liar\""));
   files["late"] =
       v2("", extends("top-level") + "\nextends_profile_revision = \"2026.0131.2\"", "late");
   CHECK(has(why("late"), "revision 2026.0131.2 of \"top-level\" is required, but"));

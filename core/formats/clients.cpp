@@ -141,7 +141,7 @@ void search(const Candidate &candidate, const std::string &cwd, std::vector<Foun
 bool read_client_file(const std::string &path, Node *out, std::string *error) {
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
     *error =
-        "YAML is not supported: copy its servers to a .json file in the same folder, under "
+        "YAML is not supported: copy the servers to a .json file in the same folder, under "
         "mcpServers";
     return false;
   }

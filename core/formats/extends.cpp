@@ -81,11 +81,11 @@ class Chain {
     parent->name = layer.name;
     const auto what = identify(*parent);
     if (what && (!what->v2 || what->id != one.extends))
-      return reject(parent->file + " is not a profile of " + std::string(kV2Schema) +
-                    " with the id " + name);
+      return reject(parent->file + " is not a " + std::string(kV2Schema) + " profile with the id " +
+                    name);
     if (what && !one.extends_revision.empty() && what->revision != one.extends_revision)
       return reject("revision " + printable(one.extends_revision) + " of " + name +
-                    " is required, but " + parent->file + " is revision " +
+                    " is required, but " + parent->file + " has revision " +
                     printable(what->revision));
     return *std::move(parent);
   }

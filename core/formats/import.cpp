@@ -218,7 +218,7 @@ class ServerWriter {
                return item.text.find(name) != std::string::npos;
              });
     };
-    if (has("${input:")) return ": replace ${input:...} with the value that VS Code asks for";
+    if (has("${input:")) return ": replace ${input:...} with the value that VS Code prompts for";
     if (has("${workspaceFolder}"))
       return ": replace ${workspaceFolder} with a path (the folder that is open in VS Code)";
     return {};

@@ -252,9 +252,9 @@ TEST_CASE("Gemini's variables become references, and VS Code's prompts are expla
   CHECK(has(text, "B = \"${env:ALSO_MINE}\""));
   CHECK(has(text, "C = \"cost 5$\""));
   CHECK(has(text, "D = \"$1\""));
-  CHECK(
-      has(text,
-          "args are passed unchanged: replace ${input:...} with the value that VS Code asks for"));
+  CHECK(has(
+      text,
+      "args are passed unchanged: replace ${input:...} with the value that VS Code prompts for"));
   CHECK(has(text, "command are passed unchanged: replace ${workspaceFolder} with a path"));
 }
 

@@ -171,7 +171,7 @@ class Canonical {
       return;
     }
     diagnostics_.error(entry.place, join("policies", entry.name),
-                       "[policy] is the same as [policies.policy]; use one of them");
+                       "[policy] is the same as [policies.policy]; use only one of them");
   }
 
   Diagnostics &diagnostics_;

@@ -138,7 +138,7 @@ Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view 
   const Result<Node> root = read_profile(file);
   if (!root) return std::unexpected(root.error());
   if (find(*root, name) != nullptr)
-    return fail(BH_E_DENIED, "it has a server " + in_quotes(name) + " already");
+    return fail(BH_E_DENIED, "it already has a server " + in_quotes(name));
   const Result<Node> added = read_profile({"import", "import.toml", toml});
   const Node *server = added ? find(*added, name) : nullptr;
   if (server == nullptr)

@@ -257,10 +257,10 @@ void Channel::read() {
   if (direct) in_.resize(had + (got > 0 ? static_cast<std::size_t>(got) : 0));
   if (got < 0) {
     if (error == EAGAIN || error == EINTR) return;
-    return fail(error == ECONNRESET ? "the other process has ended" : bh::error_name(error));
+    return fail(error == ECONNRESET ? "the other process exited" : bh::error_name(error));
   }
   if (with_fds_) collect_fds(&message, &in_fds_);
-  if (got == 0) return fail("the other process has ended");
+  if (got == 0) return fail("the other process exited");
   if (in_fds_.size() > max_fds_waiting) return fail("too many file descriptors were received");
   if (!direct && in_.empty()) {
     std::size_t used = 0;

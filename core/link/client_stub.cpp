@@ -444,7 +444,7 @@ struct ClientStubFunctions {
     if (status == BH_E_LIMIT) {
       return bh::fail(error, BH_E_LIMIT, "it reads too slowly: its queue is full");
     }
-    return bh::fail(error, BH_E_UNAVAILABLE, lane.stub->about("it has ended"));
+    return bh::fail(error, BH_E_UNAVAILABLE, lane.stub->about("the process exited"));
   }
 
   static void lane_ready(void *, void *self, bh_str revision) {

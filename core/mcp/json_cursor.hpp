@@ -19,7 +19,7 @@ inline constexpr char too_deep[] = "nested too deeply";  // callers compare this
 
 inline const char *fail_at(Fault *fault, const char *what, const char *at,
                            const char *end) noexcept {
-  *fault = {at == end ? "the text ends too early" : what, at};
+  *fault = {at == end ? "unexpected end of the text" : what, at};
   return nullptr;
 }
 

@@ -21,7 +21,7 @@ const char *fail(Fault *fault, const char *what, const char *at) noexcept {
 
 // Returns the position after the escape sequence whose backslash is at `p`.
 inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
-  if (end - p < 2) return fail(fault, "string is not closed", end);
+  if (end - p < 2) return fail(fault, "unterminated string", end);
   switch (p[1]) {
     case '"':
     case '\\':
@@ -39,7 +39,7 @@ inline const char *escape_end(const char *p, const char *end, Fault *fault) noex
   }
   if (end - p < 6 || bh::hex_value(p[2]) < 0 || bh::hex_value(p[3]) < 0 ||
       bh::hex_value(p[4]) < 0 || bh::hex_value(p[5]) < 0) {
-    return fail(fault, "\\u needs four hexadecimal digits", p);
+    return fail(fault, "\\u requires four hexadecimal digits", p);
   }
   return p + 6;
 }
@@ -69,7 +69,7 @@ const char *string_end_scalar(const char *p, const char *end, Fault *fault) noex
       if (p == nullptr) return nullptr;
     }
   }
-  return fail(fault, "string is not closed", end);
+  return fail(fault, "unterminated string", end);
 }
 
 #if BULKHEAD_SSE2

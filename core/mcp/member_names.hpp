@@ -45,7 +45,7 @@ class MemberNames {
     ++unknown_;
     if (max_ == 0) return {};
     for (std::uint32_t i = 0; i < others_; ++i) {
-      if (hashes_[i] == hash) return {-1, "two members have the same name (letter case aside)"};
+      if (hashes_[i] == hash) return {-1, "two member names differ only in letter case"};
     }
     if (!count()) return {-1, too_many};
     hashes_[others_++] = hash;
@@ -63,10 +63,10 @@ class MemberNames {
     const std::string_view text = known_[i].text;
     if (!(plain ? inside == text : same_text(inside, text))) {
       if (!known_[i].alone) return ++unknown_, Found{};
-      return {-1, "a member name differs from a known one only in letter case"};
+      return {-1, "a member name differs from a known name only in letter case"};
     }
     const int known = static_cast<int>(i);
-    if ((seen_ >> i & 1) != 0) return {known, "a member occurs twice"};
+    if ((seen_ >> i & 1) != 0) return {known, "duplicate member"};
     seen_ |= 1u << i;
     if (max_ != 0 && !count()) return {known, too_many};
     return {known, nullptr};

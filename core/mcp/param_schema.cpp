@@ -155,24 +155,24 @@ class SchemaWalk {
 
   std::string problem_of(ParamHeader &param, const Level &level, std::string_view name) const {
     if (level.place != Place::schema_in_path || param.path.empty()) {
-      return "is not on a property that is reached through \"properties\" alone";
+      return "must be on a property that is reachable through \"properties\" only";
     }
-    if (!bh::is_token(name)) return "is not a header name (a token of RFC 9110)";
+    if (!bh::is_token(name)) return "is not a valid header name (a token as in RFC 9110)";
     if (name.size() > max_param_header_name) {
       return "has more than " + std::to_string(max_param_header_name) + " characters";
     }
     if (!read_type(level.type, &param.type)) {
-      return "needs a property whose type is \"string\", \"integer\" or \"boolean\"";
+      return "requires a property of type \"string\", \"integer\" or \"boolean\"";
     }
     const auto same = [&](const ParamHeader &other) {
       return bh::equal_ignoring_case(other.header, param.header);
     };
     if (const auto other = std::find_if(found_.begin(), found_.end(), same);
         other != found_.end()) {
-      return "has the same value as that of " + place_text(*other);
+      return "has the same value as x-mcp-header of " + place_text(*other);
     }
     if (found_.size() < max_param_headers) return {};
-    return "is one too many: a tool can have " + std::to_string(max_param_headers);
+    return "exceeds the limit of " + std::to_string(max_param_headers) + " for each tool";
   }
 
   static bool read_type(std::string_view token, ParamType *out) noexcept {
@@ -206,13 +206,13 @@ class SchemaWalk {
 Result<ParamHeaders> read_param_headers(std::string_view input_schema) {
   SchemaWalk walk;
   if (!bh::json::walk(input_schema, walk)) {
-    return fail(BH_E_INVALID, "inputSchema is not JSON, or it has more than " +
+    return fail(BH_E_INVALID, "inputSchema is not valid JSON, or it has more than " +
                                   std::to_string(bh::json::max_depth) + " levels");
   }
   if (walk.failed()) return fail(BH_E_INVALID, std::move(walk.problem()));
   if (!walk.found().empty() && has_duplicate_members(input_schema)) {
     return fail(BH_E_INVALID,
-                "inputSchema has x-mcp-header, and an object in which a member occurs twice");
+                "inputSchema has x-mcp-header and contains an object with duplicate members");
   }
   std::sort(walk.found().begin(), walk.found().end(),
             [](const ParamHeader &a, const ParamHeader &b) { return a.path < b.path; });

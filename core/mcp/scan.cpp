@@ -426,14 +426,15 @@ void Scanner::classify() noexcept {
   } else if (has_result_ || has_error_) {
     classify_response();
   } else {
-    refuse("no method, result or error", end);
+    refuse("the message has no method, result or error", end);
   }
 }
 
 void Scanner::classify_call() noexcept {
-  if (has_result_ || has_error_) refuse("method combined with result or error", cursor_.end());
+  if (has_result_ || has_error_)
+    refuse("the message has a method and also a result or an error", cursor_.end());
   out_->kind = id_type_ == 0 ? Kind::notification : Kind::request;
-  if (id_type_ == null_type) refuse("id of a request is null", cursor_.end());
+  if (id_type_ == null_type) refuse("the id of a request must not be null", cursor_.end());
   const MethodParams known = params_of(out_->method);
   if (out_->kind != Kind::request || known.named == 0) return;
   const std::uint32_t foreign = seen_params_ & ~(known.named | known.more);
@@ -444,11 +445,12 @@ void Scanner::classify_call() noexcept {
 
 void Scanner::classify_response() noexcept {
   out_->kind = has_error_ ? Kind::error : Kind::result;
-  if (has_result_ && has_error_) refuse("result combined with error", cursor_.end());
+  if (has_result_ && has_error_)
+    refuse("the message has both a result and an error", cursor_.end());
   if (!out_->params.empty()) ++out_->unknown_members;
   if (!has_result_) return;
-  if (id_type_ == 0) refuse("a result without id", cursor_.end());
-  if (id_type_ == null_type) refuse("id of a result is null", cursor_.end());
+  if (id_type_ == 0) refuse("a result has no id", cursor_.end());
+  if (id_type_ == null_type) refuse("the id of a result must not be null", cursor_.end());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string Attempts::failed(std::uint64_t now_ns, const std::string &endpoint,
       retry_ms_ == 0 ? limits_.first_retry_ms : std::min(2 * retry_ms_, limits_.max_retry_ms);
   if (reminded_ns_ == 0 && !stood_) {
     reminded_ns_ = now_ns;
-    return "cannot reach " + endpoint + " yet (" + error.text + "); trying for " +
+    return "cannot reach " + endpoint + " yet (" + error.text + "); retrying for " +
            seconds(limits_.start_ms * ms_in_ns);
   }
   if (!stood_ || now_ns - reminded_ns_ < limits_.reminder_ms * ms_in_ns) return {};
@@ -35,7 +35,7 @@ std::string Attempts::failed(std::uint64_t now_ns, const std::string &endpoint,
 std::string Attempts::connected(std::uint64_t now_ns, const std::string &endpoint) {
   connected_ns_ = now_ns;
   if (std::exchange(stood_, true)) {
-    return "connected to " + endpoint + " again after " + seconds(connected_ns_ - lost_ns_);
+    return "reconnected to " + endpoint + " after " + seconds(connected_ns_ - lost_ns_);
   }
   return reminded_ns_ == 0 ? std::string() : "connected to " + endpoint;
 }

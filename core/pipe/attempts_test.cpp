@@ -23,7 +23,7 @@ struct World {
 
 TEST_CASE("the first connection is attempted until start_ms and logged once") {
   World w;
-  CHECK(w.failed() == "cannot reach e yet (refused); trying for 30.0 s");
+  CHECK(w.failed() == "cannot reach e yet (refused); retrying for 30.0 s");
   CHECK(w.attempts.retry_ms() == w.limits.first_retry_ms);
   CHECK(w.failed().empty());
   CHECK(w.attempts.retry_ms() == 2 * w.limits.first_retry_ms);
@@ -78,5 +78,5 @@ TEST_CASE("a long outage is logged once per reminder_ms; its end is logged with 
     CHECK(w.failed().empty());
   }
   w.pass(1'500);
-  CHECK(w.attempts.connected(w.now, "e") == "connected to e again after 61.5 s");
+  CHECK(w.attempts.connected(w.now, "e") == "reconnected to e after 61.5 s");
 }

@@ -106,7 +106,7 @@ Result<void> PipeHost::start() {
   if (connector_table_ == nullptr || transport_table_ == nullptr || flow_ == nullptr ||
       wire_ == nullptr || !BH_HAS(bh_wire, wire_, lane_hold)) {
     return fail(BH_E_UNSUPPORTED, "a pipe requires a transport with " BH_EXT_FLOW
-                                  " and a connector with " BH_EXT_WIRE " and its lane_hold");
+                                  " and a connector with " BH_EXT_WIRE " that provides lane_hold");
   }
   bh_error error = bh::make_error();
   const bh_status status = transport_table_->listen(transport_->self(), &error);

@@ -118,7 +118,7 @@ void Route::check_end() {
 
 void Route::drain_is_over() {
   end_timer_ = 0;
-  fail_pending("no answer within " + seconds(limits_.drain_ms * ms_in_ns) +
+  fail_pending("no response within " + seconds(limits_.drain_ms * ms_in_ns) +
                " after the end of the input");
   ends_.close_lane();
   wire_ = Wire::none;

@@ -218,8 +218,8 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
                                  " is already signed up to seq " + std::to_string(last.seq) +
                                  " and cannot be signed for seq " + std::to_string(place.seq) +
                                  ": rows are missing, or " + path +
-                                 " belongs to files that no longer exist; move both aside to "
-                                 "start a new chain");
+                                 " belongs to files that no longer exist; to start a new chain, "
+                                 "move this file and the session database aside");
   }
   struct stat status{};
   const std::string line = line_of(place);

@@ -52,11 +52,11 @@ Result<OwnedFd> DialRules::dial(std::string_view bytes) const {
   sockaddr_storage address{};
   std::memcpy(&address, bytes.data(), bytes.size());
   OwnedFd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail(BH_E_IO, "socket: " + bh::error_name(errno));
+  if (!fd) return fail(BH_E_IO, "cannot create a socket: " + bh::error_name(errno));
   const auto size = static_cast<socklen_t>(bytes.size());
   const int result = ::connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), size);
   if (result != 0 && errno != EINPROGRESS) {
-    return fail(BH_E_UNAVAILABLE, "connect: " + bh::error_name(errno));
+    return fail(BH_E_UNAVAILABLE, "cannot connect: " + bh::error_name(errno));
   }
   return fd;
 }

@@ -99,7 +99,7 @@ std::optional<Error> run_steps(Attempt &a) {
   const bh_status status = entry->init(&a.host, &error);
   if (status != BH_OK) {
     return Error{status < 0 ? status : BH_E_INTERNAL,
-                 "failed to initialise: " +
+                 "failed to initialize: " +
                      error_text(error, "status " + std::to_string(status) + " without a text")};
   }
   const std::lock_guard lock(a.mutex);
@@ -189,7 +189,8 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   }
   if (!is_plain_name(plugin)) {
     return fail(BH_E_INVALID,
-                "a plugin name must have 1 to 64 characters from a-z, 0-9 and '-' (or be a path)");
+                "a plugin must be given as a path, or as a name of 1 to 64 characters from a-z, "
+                "0-9 and '-'");
   }
   std::string looked;
   for (const std::string &dir : options.dirs) {

@@ -84,7 +84,7 @@ Result<std::string> read_secret(const std::string &folder, std::string_view name
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return secret_failed(path);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return fail(BH_E_DENIED, path + " must be readable only by its owner; run: chmod 600");
+    return fail(BH_E_DENIED, path + " must be readable only by its owner; run: chmod 600 " + path);
   }
   if (static_cast<std::uint64_t>(status.st_size) > max_bytes) {
     return fail(BH_E_LIMIT, path + " is too large");
@@ -116,7 +116,7 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
   if (::fstatat(dir->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 &&
       count_secrets(folder) >= max_secrets) {
     return fail(BH_E_LIMIT,
-                folder + " has " + std::to_string(max_secrets) + " secrets, the maximum");
+                folder + " already has " + std::to_string(max_secrets) + " secrets, the maximum");
   }
   // The name of a temporary file begins with a dot, unlike the name of a secret. It contains the
   // process ID and a counter, because another process may write to the folder at the same time.

@@ -136,7 +136,7 @@ TEST_CASE("wrong types and values are errors") {
        "1:2: policies: ", "more than 8", kSchema},
       {"[policy]\nplugin = \"a\"\n[policies.policy]\nplugin = \"a\"\n",
        "3:11: policies.policy: ", "same as", kSchema},
-      {"{\"a\": 1, \"a\": 2}", "1:10: ", "occurs twice", kSchema},
+      {"{\"a\": 1, \"a\": 2}", "1:10: ", "used twice", kSchema},
   };
   for (const Case &c : cases) check(c);
 }

@@ -191,7 +191,7 @@ class Handler {
       if (order[i]->name != order[i - 1]->name) continue;
       return refuse(order[i]->place,
                     "the name " + in_quotes(order[i]->name) +
-                        " occurs twice in one object; first " + "in line " +
+                        " is used twice in the same object, first on line " +
                         std::to_string(order[i - 1]->place.line),
                     kInvalidSchema);
     }

@@ -59,7 +59,8 @@ void expand_string(Node &node, const std::string &path, bool unused, Context &co
     if (problem.missing && unused) {
       kept = true;
       context.diagnostics.note(
-          node.place, path + ": " + problem.what + ". The gateway does not start without it");
+          node.place,
+          path + ": " + problem.what + ". The gateway does not start without this variable");
     } else {
       context.diagnostics.error(node.place, path, std::move(problem.what),
                                 problem.missing ? kMissingVariable : kInvalidSchema);
@@ -134,7 +135,7 @@ void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
   input.reject_key(
-      "this is generated from the profile's rules; write rules as [security.rules...]");
+      "this key is generated from the profile's rules; write rules as [security.rules...]");
 }
 
 void read_enabled(const PluginKey &, const KeyValue &input, PluginReader &reader) {
@@ -152,7 +153,7 @@ void read_sha256(const PluginKey &, const KeyValue &input, PluginReader &reader)
   if (!text) return;
   *text = bh::lowered(*text);
   if (text->size() != 64 || !bh::is_lower_hex(*text))
-    input.reject("must have 64 hexadecimal digits");
+    input.reject("must be 64 hexadecimal digits");
   else
     reader.use.sha256 = *std::move(text);
 }

@@ -29,8 +29,9 @@ void ServerReader::read_root_folders(const Member &folders) {
     const std::string &text = (*texts)[i];
     const bool in_home = !home.empty() && (text == "~" || text.starts_with("~/"));
     if ((!in_home && !text.starts_with('/')) || text.find('\0') != std::string::npos) {
-      diagnostics_.error(folders.value.items[i].place, at(folders) + '[' + std::to_string(i) + ']',
-                         in_quotes(text) + " is not an absolute path or one that begins with ~/");
+      diagnostics_.error(
+          folders.value.items[i].place, at(folders) + '[' + std::to_string(i) + ']',
+          in_quotes(text) + " is neither an absolute path nor a path that begins with ~/");
       continue;
     }
     std::string path = in_home ? home + text.substr(1) : text;

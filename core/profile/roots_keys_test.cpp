@@ -54,7 +54,7 @@ TEST_CASE("invalid roots are errors with their locations") {
             "p.toml:3:1: mcpServers.a.root_folders: requires roots = \"static\""));
   CHECK(has(error_of("roots = \"off\"\nroot_folders = [\"/a\"]\n"), "requires roots = \"static\""));
   CHECK(has(error_of("roots = \"static\"\nroot_folders = [\"/a\", \"b\"]\n"),
-            "mcpServers.a.root_folders[1]: \"b\" is not an absolute path"));
+            "mcpServers.a.root_folders[1]: \"b\" is neither an absolute path"));
   std::string many = "roots = \"static\"\nroot_folders = [";
   for (int i = 0; i < 101; ++i) many += "\"/a\",";
   CHECK(has(error_of(many + "]\n"), "more than 100 entries"));

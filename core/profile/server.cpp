@@ -306,7 +306,7 @@ void ServerReader::add_header(const std::string &name, Value value, const Place 
                               const std::string &path) {
   if (control_character(value.text)) {
     return reject_value(value, place, path,
-                        "the header value contains a control character (a line break?)");
+                        "the header value contains a control character (possibly a line break)");
   }
   if (value.text.size() > kHeaderBytes) {
     return reject_value(value, place, path,

@@ -60,7 +60,7 @@ void read_aliases(const Key<Naming> &, const KeyValue &input, Naming &naming) {
 }
 
 std::string refused_server_name(const std::string &name) {
-  return name.empty() || name.size() > 128 ? "must have 1 to 128 bytes" : "";
+  return name.empty() || name.size() > 128 ? "must be 1 to 128 bytes long" : "";
 }
 
 std::string refused_listen(const std::string &address) {

@@ -131,7 +131,7 @@ void ServerReader::check_sandbox() {
   }
   if (ipc_ != nullptr && !server_.sandbox.host_ipc)
     diagnostics_.error(ipc_->place, join(join(path_, "sandbox"), "ipc"),
-                       "\"private\" requires a sandbox, but its mode is \"off\"");
+                       "\"private\" requires a sandbox, but the sandbox mode is \"off\"");
 }
 
 void ServerReader::read_idle_stop(const Member &milliseconds) {

@@ -109,7 +109,7 @@ TEST_CASE("an unknown result type is an invalid answer") {
     INFO(bad);
     CHECK_FALSE(problem(bad).empty());
   }
-  CHECK(problem(R"({"resultType":"task"})") == R"(sent a result of the unknown type "task")");
+  CHECK(problem(R"({"resultType":"task"})") == R"(sent a result with the unknown type "task")");
 }
 
 TEST_CASE("errors between the gateway and its server do not reach clients of a session") {

@@ -23,7 +23,7 @@ bool covers_params(const mcp::Scan &scan) {
 std::string shown_part(std::string_view json, std::size_t max) {
   if (json.empty()) return {};
   ShownJson shown = shown_json(json, max);
-  if (shown.cut) shown.text += " (the beginning of " + std::to_string(json.size()) + " bytes)";
+  if (shown.cut) shown.text += " (truncated from " + std::to_string(json.size()) + " bytes)";
   return std::move(shown.text);
 }
 
@@ -180,8 +180,9 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
                 "approval for any arguments requires a listed tool; approve this call only");
   }
   if (waiting != nullptr) return waiting->call;
-  return fail(BH_E_NOT_FOUND,
-              "no question with this id is pending: it was answered or withdrawn, or it timed out");
+  return fail(
+      BH_E_NOT_FOUND,
+      "no approval request with this id is pending: it was answered, was withdrawn or timed out");
 }
 
 void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &scope) {

@@ -181,7 +181,7 @@ TEST_CASE("the texts of approval requests are limited in size, and hidden charac
   CHECK(q.name.size() <= ApprovalQuestion::max_name + 3);
   CHECK(q.name.ends_with("..."));
   CHECK(q.process_name == "\\u202eagent");
-  CHECK(q.meta.find("(the beginning of " + std::to_string(asking.meta.size()) + " bytes)") !=
+  CHECK(q.meta.find("(truncated from " + std::to_string(asking.meta.size()) + " bytes)") !=
         std::string::npos);
   CHECK(q.extra.find("secret") == std::string::npos);
   CHECK(q.extra.find("password") != std::string::npos);

@@ -103,7 +103,7 @@ std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
   const auto text = [](std::string_view what, std::string_view limit, std::uint64_t value) {
     std::string out = "needs approval, but too many calls ";
     out.append(what).append(" are already waiting (limits.").append(limit).append(" = ");
-    return out.append(std::to_string(value)).append("); try again when some are answered");
+    return out.append(std::to_string(value)).append("); try again when fewer calls are waiting");
   };
   if (waiting_.size() >= limits.approvals_waiting) {
     return text("of this gateway", "approvals_waiting", limits.approvals_waiting);
@@ -112,9 +112,9 @@ std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
     return text("of this session", "approvals_per_session", limits.approvals_per_session);
   }
   if (bytes_ + bytes > limits.approvals_bytes) {
-    return "needs approval, but the waiting calls are too large in total "
+    return "needs approval, but the calls that are already waiting are too large in total "
            "(limits.approvals_bytes = " +
-           std::to_string(limits.approvals_bytes) + "); try again when some are answered";
+           std::to_string(limits.approvals_bytes) + "); try again when fewer calls are waiting";
   }
   return {};
 }
@@ -304,7 +304,7 @@ std::string describe(const ApprovalOutcome &outcome) {
   const std::uint64_t waited_ms =
       outcome.ended_unix_ms > q.asked_unix_ms ? outcome.ended_unix_ms - q.asked_unix_ms : 0;
   return out + " after " + std::to_string(waited_ms) + " ms: " + q.method + " \"" + q.name +
-         "\" at \"" + q.server + "\", rule \"" + q.rule + "\", digest " + q.digest;
+         "\" on server \"" + q.server + "\", rule \"" + q.rule + "\", digest " + q.digest;
 }
 
 }  // namespace bulkhead

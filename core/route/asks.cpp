@@ -381,9 +381,10 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
     refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::no_client);
   }
   if (tell != Tell::server) {
-    tell_client(
-        ask, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-                 std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
+    tell_client(ask,
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                    std::to_string(handle) +
+                    R"(,"reason":"the request that caused it is no longer in flight"}})");
   }
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }

@@ -95,7 +95,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   if (scan.id.empty()) {
     return needs_.ends.fail(call, code::internal_error,
                             "server \"" + call.server +
-                                "\" answered with an error without an id: " +
+                                "\" sent an error response without an id: " +
                                 std::string(answer[scan.error].substr(0, 300)),
                             BH_OUTCOME_ERROR);
   }

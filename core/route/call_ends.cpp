@@ -184,9 +184,9 @@ void CallEnds::end_all() {
   for (const std::uint64_t id : ids) {
     Call *call = needs_.calls.get(id);
     if (call == nullptr) continue;
-    const std::string ran =
-        was_sent(*call) ? "server \"" + lane_of(*call)->upstream().name() + "\" may have run this"
-                        : "this has not run";
+    const std::string ran = was_sent(*call) ? "server \"" + lane_of(*call)->upstream().name() +
+                                                  "\" may have run the request"
+                                            : "the request has not run";
     end(*call, {code::internal_error, BH_OUTCOME_CANCELLED, "the gateway is stopping; " + ran});
   }
 }

@@ -83,7 +83,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   const mcp::Scan &scan = *request.message.scan;
   if (stopping_) {
     needs_.answers.error(request, code::internal_error,
-                         "the gateway is stopping; this has not run");
+                         "the gateway is stopping; the request has not run");
     return nullptr;
   }
   // Calls that wait for human approval have a separate limit.
@@ -92,13 +92,13 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
     needs_.answers.error(
         request, code::timeout,
         "too many calls are in flight in this session (limits.in_flight_per_session = " +
-            std::to_string(most) + "); wait for answers");
+            std::to_string(most) + "); wait for responses");
     return nullptr;
   }
   Call *call = needs_.calls.open();
   if (call == nullptr) {
     needs_.answers.error(request, code::timeout,
-                         "the gateway has too many calls in flight; try again");
+                         "the gateway has too many calls in flight; try again later");
     return nullptr;
   }
   ++needs_.counters.calls;
@@ -266,7 +266,7 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   if (is_subscription(call.method) && !continues_subscription(call, hand)) return std::nullopt;
   Exchange *exchange = needs_.exchanges.open();
   if (exchange == nullptr) {
-    needs_.ends.fail(call, code::timeout, "the gateway has too many requests open; try again",
+    needs_.ends.fail(call, code::timeout, "the gateway has too many open requests; try again later",
                      BH_OUTCOME_ERROR);
     return std::nullopt;
   }
@@ -288,12 +288,11 @@ bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   // session.
   const auto &own = call.session->view->lanes;
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
-    needs_.ends.fail(
-        call, code::internal_error,
-        "server \"" + lane.upstream().name() +
-            "\" was changed, or the session was restarted, before a policy decided; it "
-            "has not run: send it again",
-        BH_OUTCOME_ERROR);
+    needs_.ends.fail(call, code::internal_error,
+                     "server \"" + lane.upstream().name() +
+                         "\" was changed, or the session was restarted, before a policy decided on "
+                         "the call; the call has not run: send it again",
+                     BH_OUTCOME_ERROR);
     return false;
   }
   const std::string token(hand.message[hand.target.range]);
@@ -484,7 +483,7 @@ void Calls::form_lost(std::uint64_t id) {
   const Call *call = needs_.calls.get(id);
   if (call == nullptr || needs_.desk.somebody_watches()) return;
   if (call->session != nullptr && call->session->closing) return;
-  withdraw(id, "but the client cannot be asked");
+  withdraw(id, "but the client cannot be asked for approval");
 }
 
 void Calls::withdraw(std::uint64_t id, std::string_view why) {
@@ -579,8 +578,9 @@ void Calls::policy_timed_out(Call &call, bool about_answer) {
   needs_.parking.take(call);
   ++needs_.counters.policy_timeouts;
   const Gate::Decision decision = Gate::timed_out(call.timeout_ms);
-  needs_.log(BH_LOG_WARN, decision.reason + ": " + (about_answer ? "a result" : "a call") +
-                              " of \"" + call.name + "\" at \"" + call.server + "\" is rejected");
+  needs_.log(BH_LOG_WARN, decision.reason + ": " +
+                              (about_answer ? "the result of a call" : "a call") + " of \"" +
+                              call.name + "\" on server \"" + call.server + "\" is rejected");
   about_answer ? needs_.call_answers.refuse(call, decision) : refuse(call, decision);
   needs_.on_unanswered(id, true);
 }
@@ -588,7 +588,7 @@ void Calls::policy_timed_out(Call &call, bool about_answer) {
 void Calls::server_timed_out(Call &call) {
   ++needs_.counters.timeouts;
   needs_.ends.fail_and_retract(call, code::timeout,
-                               "server \"" + call.server + "\" did not answer " +
+                               "server \"" + call.server + "\" did not respond to " +
                                    std::string(mcp::to_string(call.method)) +
                                    (call.name.empty() ? "" : " \"" + call.name + "\"") +
                                    " within " + std::to_string(call.timeout_ms) + " ms",

@@ -82,8 +82,8 @@ void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &requ
     ++needs_.counters.refused_unrecorded;
     return needs_.answers.unrecorded_error(
         request.reply, request.id(), code::internal_error,
-        "the gateway cannot record calls at the moment, and its profile rejects calls without "
-        "(on_failure = \"block\")");
+        "the gateway cannot record calls at the moment, and its profile rejects calls that cannot "
+        "be recorded (on_failure = \"block\")");
   }
   if (scan.bad_progress_token) {
     ++needs_.counters.refused_messages;
@@ -92,7 +92,8 @@ void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &requ
   if (scan.unknown_params != 0 && needs_.profile.unknown_params == UnknownParams::refuse) {
     ++needs_.counters.refused_messages;
     return needs_.answers.error(request, code::invalid_params,
-                                std::string(mcp::to_string(scan.method)) + " has no params " +
+                                std::string(mcp::to_string(scan.method)) +
+                                    " does not accept these params: " +
                                     mcp::unknown_param_names(request.message.bytes, scan) +
                                     " (gateway.unknown_params = \"refuse\")");
   }
@@ -120,7 +121,7 @@ bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &re
     ++needs_.counters.refused_messages;
     needs_.answers.error(
         reply, {}, code::invalid_request,
-        "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
+        "JSON-RPC batches are supported only in MCP 2025-03-26; send one message at a time", 400);
     return true;
   }
   ClientAnswers &answers = needs_.answers;

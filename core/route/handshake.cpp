@@ -32,7 +32,7 @@ std::string first_start_text(const View &view) {
   }
   if (count > most) names += " and " + std::to_string(count - most) + " more";
   if (count == 0) return {};
-  return "Started for the first time, and possibly still being downloaded: " + names +
+  return "Servers that are starting for the first time and may still be downloading: " + names +
          ". Their tools are listed as soon as they are ready; list the tools again to see them.\n";
 }
 

@@ -22,7 +22,7 @@ std::string withheld_text(std::string_view answer, bool may_have_run) {
                    : "no server has run the request, and the gateway could not record it within ";
   return error_message(read ? scan.id.in(answer) : std::string_view(), code::internal_error,
                        std::string(what) + std::to_string(BH_TELEMETRY_COMMIT_MS) +
-                           " ms, so its answer was withheld");
+                           " ms, so the response was withheld");
 }
 
 }  // namespace

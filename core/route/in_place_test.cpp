@@ -150,6 +150,6 @@ TEST_CASE(
     INFO(bad);
     call(bad);
     CHECK(w.has(R"("id":3)"));
-    CHECK(w.has("returned an invalid answer"));
+    CHECK(w.has("returned an invalid response"));
   }
 }

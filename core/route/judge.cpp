@@ -135,9 +135,10 @@ bool Judge::is_approved(const Call &call, const Target &target) const {
 }
 
 Gate::Decision Judge::not_approved() {
-  return Gate::refusal(std::string(Gate::pin_rule),
-                       "the definition of this tool differs from the approved one; "
-                       "`bulkhead pins` shows both, `bulkhead pins approve` accepts it");
+  return Gate::refusal(
+      std::string(Gate::pin_rule),
+      "the definition of this tool differs from the approved definition; `bulkhead pins show` "
+      "shows both, and `bulkhead pins approve` approves the new one");
 }
 
 void Judge::note(Call &call, const Gate::Decision &decision) const {

@@ -18,7 +18,7 @@ void LaneLinks::timed_out(Exchange &e) {
   ++needs_.counters.timeouts;
   Lane *lane = e.lane;
   const std::uint64_t own = e.id;
-  const Error error{BH_E_TIMEOUT, "server \"" + lane->upstream().name() + "\" did not answer " +
+  const Error error{BH_E_TIMEOUT, "server \"" + lane->upstream().name() + "\" did not respond to " +
                                       std::string(mcp::to_string(e.method)) +
                                       (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
                                       std::to_string(e.timeout_ms) + " ms"};

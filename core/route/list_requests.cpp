@@ -76,7 +76,8 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
   const auto page = catalogue->page(kind, first, needs_.profile.limits.page_items, page_bytes);
   if (!page.has_value()) {
-    return needs_.answers.error(request, code::invalid_params, "invalid cursor: beyond the end");
+    return needs_.answers.error(request, code::invalid_params,
+                                "invalid cursor: it is beyond the end of the list");
   }
   needs_.views.mark_shown(view);
   const std::uint8_t listed = s.listed;

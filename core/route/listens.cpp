@@ -58,7 +58,7 @@ void Listens::begin(Session &s, Incoming &request) {
   };
   if (s.answers_only) {
     return refuse(code::method_not_found,
-                  "subscriptions/listen needs a client that accepts notifications");
+                  "subscriptions/listen requires a client that accepts notifications");
   }
   const std::string_view params = request.message[request.message.scan->params];
   const std::uint64_t most = needs_.profile.limits.listens_per_client;
@@ -74,8 +74,8 @@ void Listens::begin(Session &s, Incoming &request) {
   if (!read_filter(mcp::member(params, "notifications"), s, &listen)) {
     return refuse(code::invalid_params,
                   "subscriptions/listen requires params.notifications: an object with the booleans "
-                  "toolsListChanged, promptsListChanged and resourcesListChanged, and the list of "
-                  "URIs resourceSubscriptions");
+                  "toolsListChanged, promptsListChanged and resourcesListChanged, and "
+                  "resourceSubscriptions, a list of URIs");
   }
   s.request_id = request.id();
   listen.owner = this;

@@ -18,7 +18,8 @@ std::string described(const PinNews &news) {
   } else if (pin.hash.empty()) {
     text += "is new";
   } else {
-    text += "differs from its approved definition: it was " + pin.hash + " and is " + pin.seen;
+    text += "differs from its approved definition: the hash was " + pin.hash + " and is now " +
+            pin.seen;
   }
   return text + " (`bulkhead pins` shows it)";
 }

@@ -257,11 +257,11 @@ TEST_CASE(
   w.exchange();
   CHECK(wait_for(*w.loop, [&] { return w.draining_servers.size() == 0; }));
   CHECK(w.error_of(w.first) ==
-        "tool call failed: server \"a\" was removed or changed by a reload while it was processing "
-        "this request; it may have run");
+        "tool call failed: server \"a\" was removed or changed by a reload while this request was "
+        "in flight; the request may have run");
   CHECK(w.error_of(w.second) ==
-        "tool call failed: server \"b\" was removed or changed by a reload while it was processing "
-        "this request; it has not run");
+        "tool call failed: server \"b\" was removed or changed by a reload while this request was "
+        "in flight; the request has not run");
   REQUIRE_FALSE(w.fakes["a"].notifications.empty());
   CHECK(mcp::member(mcp::member(w.fakes["a"].notifications.back(), "params"), "requestId") ==
         std::to_string(sent));
@@ -279,7 +279,7 @@ TEST_CASE("calls that have not been sent to a lane fail when the lane is closed"
   w.reload.lane_goes(w.lane_of("a"));
   CHECK(w.error_of(w.first) ==
         "tool call failed: server \"a\" was removed before a policy decided on the "
-        "call; it has not run");
+        "call; the call has not run");
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER).empty());
   CHECK(w.table.size() == 1);
   w.ends.end_all();

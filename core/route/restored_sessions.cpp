@@ -16,10 +16,10 @@ constexpr int log_level_count = 8;
 constexpr ClientCaps all_caps = 2 * cap::elicitation_url - 1;
 
 constexpr std::string_view lost_call =
-    "the gateway's endpoint was restarted before it could answer: the call may have run and was "
+    "the gateway's endpoint was restarted before it could respond: the call may have run and was "
     "not retried";
 constexpr std::string_view lost_initialize =
-    "the gateway's endpoint was restarted before it could answer: send initialize again";
+    "the gateway's endpoint was restarted before it could respond: send initialize again";
 
 // Returns true if the stored id is exactly one valid JSON-RPC id.
 bool is_id(const std::string &id) {

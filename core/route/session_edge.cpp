@@ -19,8 +19,8 @@ void SessionEdge::request(Session &s, Incoming &request) {
   if (!s.initialized) {
     ++needs_.counters.refused_messages;
     return needs_.answers.error(request, code::invalid_request,
-                                "the session is not initialized: send initialize first (over "
-                                "HTTP, repeat the Mcp-Session-Id header of its answer)",
+                                "the session is not initialized: send initialize first (over HTTP, "
+                                "include the Mcp-Session-Id header from its response)",
                                 400);
   }
   if (!needs_.requests.offers(request)) return;

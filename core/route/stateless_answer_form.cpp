@@ -90,13 +90,13 @@ class StatelessAnswerForm final : public AnswerForm {
   std::string problem(const Message &answer, mcp::Method method) const override {
     const mcp::Scan &scan = *answer.scan;
     if (scan.kind != mcp::Kind::result) return {};
-    if (scan.result_twice) return "sent a result with a member that occurs twice";
+    if (scan.result_twice) return "sent a result with a duplicate member";
     if (!answer[scan.result].starts_with('{')) return "sent a result that is not an object";
     if (scan.result_type.empty()) return {};  // complete
     const std::string_view type = value_of(answer[scan.result_type]);
     if (type == R"("complete")") return {};
     if (type == R"("input_required")" && may_ask_for_input(method)) return {};
-    return "sent a result of the unknown type " + std::string(type.substr(0, 40));
+    return "sent a result with the unknown type " + std::string(type.substr(0, 40));
   }
 
   bool is_foreign(const Message &answer) const override {
@@ -170,12 +170,12 @@ class StatelessAnswerForm final : public AnswerForm {
                                                         bool same_generation) {
     if (error_code != missing_capability) {
       return ReplacedError{code::internal_error,
-                           "the server refused the gateway's request (error " +
+                           "the server rejected the gateway's request (error " +
                                std::to_string(error_code) + "): " + message_of(error)};
     }
     if (same_generation) return std::nullopt;
-    const std::string text = "the server needs a client with " + missing_features(error) +
-                             ", which this client has not declared";
+    const std::string text =
+        "the server requires " + missing_features(error) + ", which this client has not declared";
     if (method != mcp::Method::tools_call) return ReplacedError{code::internal_error, text};
     std::string result = R"({"content":[{"type":"text","text":)";
     bh::json::append_quoted(&result, text);

@@ -81,7 +81,7 @@ void StatelessEdge::request(Session &s, Incoming &request) {
                                 "too many requests are in flight on this connection "
                                 "(limits.in_flight_per_session = " +
                                     std::to_string(needs_.profile.limits.in_flight_per_session) +
-                                    "); wait for answers");
+                                    "); wait for responses");
   }
   request.reply.session = own->handle;
   begin(*own, request);

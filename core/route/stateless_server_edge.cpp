@@ -43,8 +43,8 @@ Result<ServerEdge::Opened> StatelessServerEdge::opened(std::string_view result) 
   }
   if (!speaks) {
     return fail(BH_E_PROTOCOL,
-                "supports MCP " +
-                    (listed.empty() ? "revisions that it does not name" : "revisions " + listed) +
+                "supports " +
+                    (listed.empty() ? "unspecified MCP revisions" : "MCP revisions " + listed) +
                     ", not " + std::string(revision));
   }
   return describe(std::string(revision), result);

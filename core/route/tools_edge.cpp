@@ -54,9 +54,9 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
 void ToolsEdge::refuse_answer(Call &call) {
   const std::string server = call.server;
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-             "\"" + server + "\" answered \"" + call.name + "\" with invalid JSON");
+             "\"" + server + "\" returned invalid JSON for \"" + call.name + "\"");
   needs_.call_answers.fail_by_server(call, code::internal_error,
-                                     "server \"" + server + "\" returned an invalid answer",
+                                     "server \"" + server + "\" returned an invalid response",
                                      BH_OUTCOME_ERROR);
 }
 
@@ -79,7 +79,8 @@ void ToolsEdge::expect_completed(bh_call call) {
     const Exchange *e = needs_.exchanges.get(call);
     if (e == nullptr || e->lane == nullptr) return;
     const std::string server = "server \"" + e->lane->upstream().name() + "\"";
-    needs_.log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
+    needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+               server + " returned BH_OK for a call but did not call complete()");
     refused(call, {BH_E_PROTOCOL, server + " returned BH_OK without a result: it did not call "
                                            "complete()"});
   });

@@ -66,7 +66,7 @@ TEST_CASE("a result that is not exactly one object fails the call") {
   CHECK(w.tools.complete(call, BH_RESULT_OK, json) == BH_OK);
   REQUIRE(w.answers_sent().size() == 1);
   CHECK(mcp::member(w.answers_sent()[0], "id") == "\"c\"");
-  CHECK(w.answers_sent()[0].find("returned an invalid answer") != std::string::npos);
+  CHECK(w.answers_sent()[0].find("returned an invalid response") != std::string::npos);
   CHECK(w.log_lines.size() == 1);
 }
 

@@ -111,7 +111,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) ++failures_;
   if (lazy() && failures_ >= max_crashes) {
-    reason_ += " (third time in a row; it is not restarted until a reload)";
+    reason_ += " (for the third time in a row; the server is not restarted until a reload)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }

@@ -140,9 +140,9 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
 void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
   if (list.left_out.empty()) return;
   host_.log(BH_LOG_WARN, about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
-                               "\" is not offered: control or invisible characters in its " +
-                               std::string(facts(kind).key) + " (" +
-                               std::to_string(list.left_out.size()) + " such)"));
+                               "\" is not offered: its " + std::string(facts(kind).key) +
+                               " contains control or invisible characters (" +
+                               std::to_string(list.left_out.size()) + " in total)"));
 }
 
 void WireLane::list_changed(ItemKind kind) {

@@ -203,9 +203,9 @@ bool WireLane::ended_on_probe(const Error &error) {
   const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
   if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
   if (!upstream_.protocol.ended_on_probe()) return false;
-  host_.log(BH_LOG_INFO, about("it ended when it was asked for its protocol revision (" +
-                               host_.without_credentials(error.text).value_or("no reason known") +
-                               "); it is started again with initialize"));
+  host_.log(BH_LOG_INFO, about("it exited when the gateway requested its protocol revision (" +
+                               host_.without_credentials(error.text).value_or("reason unknown") +
+                               "); it is being restarted and opened with initialize"));
   losing_ = true;
   drop_wire();
   fail_exchanges(error, false);

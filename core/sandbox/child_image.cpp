@@ -45,7 +45,7 @@ Result<OwnedFd> child_init_image() {
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;
   if (good) return file;
-  return fail(BH_E_IO, std::string("cannot create the memory file of the init program: ") +
+  return fail(BH_E_IO, std::string("cannot create the memory file for the init program: ") +
                            ::strerrorname_np(errno));
 }
 

@@ -397,7 +397,7 @@ class Planner {
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
                      ", but not replace it or create files beside it: " + folder + shared_because +
-                     "move the file to a separate folder if the server needs that");
+                     "move the file to a separate folder if the server needs to do so");
   }
 
   // Grants the folder in which the server will create the file.
@@ -405,8 +405,9 @@ class Planner {
     const std::string folder = real_path(parent_of(named));
     if (folder.empty() || is_closed(folder)) return;
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
-    ignored_.push_back(named + " does not exist, and its folder is not granted instead: " + folder +
-                       shared_because + "create the file, or name one in a separate folder");
+    ignored_.push_back(
+        named + " does not exist, and its folder was not made accessible instead: " + folder +
+        shared_because + "create the file, or name one in a separate folder");
   }
 
   // Returns true if a folder may be granted because the definition names a file in it. The folder
@@ -511,7 +512,7 @@ class Planner {
     if (left_out == 0) return;
     notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
                      std::to_string(left_out) +
-                     " are not shown (add those that the server needs to sandbox_paths)");
+                     " are not visible to the server (add those that it needs to sandbox_paths)");
   }
 
   // ---- the result ----------------------------------------------------------------------------

@@ -83,8 +83,9 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   for (std::uint32_t i = 0; i < request.argc; ++i) plain = plain && plain_text(request.argv[i]);
   for (std::uint32_t i = 0; i < request.envc; ++i) plain = plain && plain_text(request.env[i]);
   if (!plain || request.program.n == 0) {
-    return bh::fail(error, BH_E_INVALID,
-                    "a child process requires a program, and its strings must not contain NUL");
+    return bh::fail(
+        error, BH_E_INVALID,
+        "a child process requires a program, and its arguments and variables must not contain NUL");
   }
   auto launch = std::make_unique<Launch>();
   launch->server = bh::view(request.server);

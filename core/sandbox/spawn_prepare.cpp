@@ -158,10 +158,9 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
     return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox("namespaces"));
   }
   if (plan.confined && !namespaces_ && !launch.policy.network) {
-    return bh::fail(error, BH_E_UNSUPPORTED,
-                    launch.who() +
-                        "is not started: without namespaces its network access cannot be "
-                        "blocked");
+    return bh::fail(
+        error, BH_E_UNSUPPORTED,
+        launch.who() + "is not started: without namespaces, its network access cannot be blocked");
   }
   if (!init_image_) {
     auto image = child_init_image();
@@ -212,16 +211,16 @@ void Spawner::choose_folder(Launch &launch) {
   if (folder_named_ || launch.cwd.empty() || launch.cwd == "/") return;
   folder_named_ = true;
   log(BH_LOG_WARN, "server \"" + launch.server + "\" starts in " + launch.cwd +
-                       ", where the gateway was started (the default without \"cwd\", except for "
+                       ", the gateway's working directory (the default without \"cwd\", except for "
                        "packages run by name): programs may load code and settings from this "
-                       "folder; set \"cwd\" for servers that do not need its files");
+                       "directory; set \"cwd\" for servers that do not need files from it");
 }
 
 void Spawner::prepare_groups(Launch &launch) {
   if (!groups_) groups_ = std::make_shared<ServerGroups>();
   if (::geteuid() == 0 && !groups_->counts_processes()) {
     report_missing(launch, "process-limit",
-                   "cannot create a control group, and no other limit counts root's processes");
+                   "cannot create a control group, and no other limit applies to root's processes");
   }
   if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
     report_missing(launch, "memory-group",

@@ -535,7 +535,8 @@ TEST_CASE("a granted file does not grant a folder that contains hidden paths") {
       return line.find(text) != std::string::npos;
     });
   };
-  CHECK(notes_with("not-there.json does not exist, and its folder is not granted instead") == 1);
+  CHECK(notes_with(
+            "not-there.json does not exist, and its folder was not made accessible instead") == 1);
   CHECK(notes_with("it can change the file " + w.home + "/.config/tool.json, but not replace it") ==
         1);
   CHECK(notes_with("/settings.json") == 0);
@@ -1031,7 +1032,7 @@ TEST_CASE("other servers start in the gateway's folder, which is logged once") {
   }
   REQUIRE(w.log.size() == 1);
   CHECK(w.log[0].find("server \"weather\" starts in " + fs::current_path().string() +
-                      ", where the gateway was started") == 0);
+                      ", the gateway's working directory") == 0);
   World given;
   Running run(given, R"("command":"npx","args":["-y","pkg"],"cwd":)" + in_quotes(w.project) + off,
               {"cwd:" + w.project}, {"PATH=/usr/bin:/bin"}, w.project);

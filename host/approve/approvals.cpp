@@ -118,7 +118,7 @@ int answer_one(const Arguments &arguments, Answer kind) {
   const bool revokes = kind == Answer::revoke;
   const bool allow = kind == Answer::allow;
   if (arguments.question.size() < min_id) {
-    return complain("specify at least " + std::to_string(min_id) + " characters of the id",
+    return complain("specify at least " + std::to_string(min_id) + " characters of the ID",
                     exit_usage);
   }
   if (arguments.for_tool && !arguments.for_session &&
@@ -135,8 +135,8 @@ int answer_one(const Arguments &arguments, Answer kind) {
     if (q.id.starts_with(arguments.question)) meant.push_back(&q);
   }
   if (meant.size() > 1) {
-    return complain(std::to_string(meant.size()) + (revokes ? " approvals" : " questions") +
-                    " have an id that begins with \"" + arguments.question +
+    return complain(std::to_string(meant.size()) + (revokes ? " approvals" : " approval requests") +
+                    " have an ID that begins with \"" + arguments.question +
                     "\"; specify more characters");
   }
   if (meant.empty() && revokes) {
@@ -145,9 +145,9 @@ int answer_one(const Arguments &arguments, Answer kind) {
                     "approvals in force");
   }
   if (meant.empty()) {
-    return complain("no question \"" + arguments.question +
-                    "\" is pending: it was answered or withdrawn, or it timed out; "
-                    "`bulkhead approvals` lists pending questions");
+    return complain("no approval request \"" + arguments.question +
+                    "\" is pending: it was answered, was withdrawn or timed out; `bulkhead "
+                    "approvals` lists pending requests");
   }
   const std::string error =
       answer(*meant[0],

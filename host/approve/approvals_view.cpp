@@ -109,11 +109,10 @@ std::string pending_text(const std::vector<SeenQuestion> &questions) {
   if (questions.empty()) return {};
   const bool one = questions.size() == 1;
   return counted(questions.size(), "call") + (one ? " is" : " are") +
-         " still waiting for approval, until answered or timed out:\n" +
+         " still waiting for approval and will be denied after a time-out:\n" +
          questions_table(questions) +
-         "Answer with `bulkhead approvals allow ID` or `deny ID`, or run `bulkhead approvals "
-         "watch` "
-         "again.\n";
+         "To decide, use `bulkhead approvals allow ID` or `deny ID`, or run `bulkhead approvals "
+         "watch` again.\n";
 }
 
 std::string grants_table(const std::vector<SeenQuestion> &grants) {
@@ -167,7 +166,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   }
   if (key != "a" && key != "s" && key != "t" && key != "d") return out;
   if (now_ms < since_ms_ + settle_ms) {
-    message_ = "The selected question is new: read it, then press the key again.";
+    message_ = "The selected approval request is new: read it, then press the key again.";
     return out;
   }
   out.kind = Action::Kind::answer;
@@ -207,7 +206,7 @@ void ApprovalsView::add_details(const SeenQuestion &q, std::size_t columns, std:
   const std::size_t room = rows > lines->size() + 1 ? rows - lines->size() - 1 : 0;
   for (std::size_t i = 0; i < std::min(room, text.size()); ++i) lines->push_back("  " + text[i]);
   if (text.size() > room) {
-    lines->push_back("  NOT ALL ARGUMENTS FIT HERE; `bulkhead approvals --json` shows more");
+    lines->push_back("  NOT ALL ARGUMENTS FIT; `bulkhead approvals --json` shows more");
   } else if (q.arguments_cut) {
     lines->push_back("  THE ARGUMENTS ARE TRUNCATED");
   }

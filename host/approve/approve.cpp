@@ -24,7 +24,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view no_file =
-    "no project file in this folder (.bulkhead.toml or .mcp.json); use --project FILE";
+    "no project file (.bulkhead.toml or .mcp.json) in the working directory; use --project FILE";
 
 bool wanted(const Arguments &arguments, const std::string &name) {
   const auto &names = arguments.names;
@@ -121,7 +121,8 @@ class Approving {
       return false;
     }
     if (arguments_.yes) return true;
-    return asks_ && ask("Approve " + verbatim(entry.name) + "? It has not been started.");
+    return asks_ &&
+           ask("Approve " + verbatim(entry.name) + "? The server has not been started yet.");
   }
 
   Result<void> store(const ProjectEntry &entry, const SeenTools &seen) const {
@@ -190,7 +191,7 @@ class Approving {
           return def.name == server && def.origin.layer == "project" && !def.disabled;
         });
     if (!used) {
-      std::string why = "it is not in use";
+      std::string why = "the server is not in use";
       for (const auto &note : profile.notes)
         if (note.find("\"" + server + "\"") != std::string::npos) why = note;
       return fail(BH_E_NOT_FOUND, why);
@@ -273,7 +274,7 @@ int list_approvals() {
                approval.tools.empty() ? "" : std::to_string(approval.tools.size()),
                first_line(findings, 100)});
   }
-  const std::string text = table.empty() ? "Nothing is approved.\n" : table.str();
+  const std::string text = table.empty() ? "No servers are approved.\n" : table.str();
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 
@@ -329,11 +330,10 @@ int run_revoke(const Arguments &arguments) {
   bool good = true;
   for (const auto &name : arguments.names) good = remove(name) && good;
   if (arguments.names.empty()) good = remove("");
-  const std::string text = std::to_string(removed) + (removed == 1 ? " approval" : " approvals") +
-                           " revoked." +
-                           (removed > 0 ? " Running gateways keep their servers until "
-                                          "`bulkhead reload`.\n"
-                                        : "\n");
+  const std::string text =
+      std::to_string(removed) + (removed == 1 ? " approval" : " approvals") + " revoked." +
+      (removed > 0 ? " Running gateways keep using these servers until you run `bulkhead reload`.\n"
+                   : "\n");
   return write_stdout(text) && good ? exit_ok : exit_failed;
 }
 

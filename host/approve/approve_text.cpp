@@ -79,8 +79,7 @@ void describe_env(std::string *out, const ProjectEntry &entry) {
     if (decides_what_runs(name)) deciding.push_back(name);
   }
   if (deciding.empty()) return;
-  line(out, "WARNING",
-       "these variables can change what is run or loaded: " + joined(deciding) + ";");
+  line(out, "WARNING", "these variables can change which code is run: " + joined(deciding) + ";");
   line(out, "", "review their values in the file before you approve.");
 }
 
@@ -99,20 +98,20 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   const auto paths = named_paths(entry);
   if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
   line(out, "opens", joined(paths));
-  line(out, "", "with read and write access; for a file, also to its folder, unless it contains");
-  line(out, "", "paths that are hidden from servers; programs are read-only.");
+  line(out, "",
+       "with read and write access. For a file, this includes its folder, unless the folder");
+  line(out, "", "contains paths that are hidden from servers. Programs are read-only.");
 }
 
 void describe_program_warning(std::string *out, const ProjectEntry &entry) {
   const std::string mode = sandbox_mode(entry);
   if (mode == "\"strict\"") {
-    line(out, "WARNING",
-         "this program runs in a strict sandbox: it can read system files, and change");
-    line(out, "", "and send files that its definition names.");
+    line(out, "WARNING", "this program runs in a strict sandbox: it can read system files, and");
+    line(out, "", "change and send the files that its definition names.");
   } else if (mode == "\"home-read-only\"") {
     line(out, "WARNING",
          "this program runs in a sandbox that hides credentials, but it can read and send");
-    line(out, "", "your other files, and change files that its definition names.");
+    line(out, "", "your other files, and change the files that its definition names.");
   } else {
     line(out, "WARNING",
          "this program is NOT sandboxed: it runs as you and can read, change and send");

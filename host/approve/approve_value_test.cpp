@@ -67,7 +67,7 @@ TEST_CASE("variables that determine which program runs are detected") {
   entry.name = "a";
   entry.command = "node";
   entry.env = {{"NODE_OPTIONS", "--require ./x.js"}, {"LOG_LEVEL", "debug"}, {"PATH", "./bin"}};
-  CHECK(describe_entry(entry, nullptr).find("what is run or loaded: \"NODE_OPTIONS\", \"PATH\";") !=
+  CHECK(describe_entry(entry, nullptr).find("which code is run: \"NODE_OPTIONS\", \"PATH\";") !=
         std::string::npos);
 }
 

@@ -129,7 +129,7 @@ std::string describe_definitions(const StoredPin &pin) {
   if (changed && !pin.definition.empty() && !current.empty()) {
     const std::string text = diff_text(compare_definitions(pin.definition, current));
     if (!text.empty()) return "  differences (- approved, + now)\n" + text;
-    return "  differences: only white space, escapes or the order of members\n";
+    return "  differences: only white space, escape sequences or the order of members\n";
   }
   std::string out;
   if (changed) out += "  differences: " + about_descriptions(pin) + "\n";

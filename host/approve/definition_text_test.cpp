@@ -93,7 +93,8 @@ TEST_CASE("a duplicate member is a difference, and a changed order of members is
   StoredPin pin = changed_pin();
   pin.definition = R"({"a":1,"b":2})";
   pin.seen_definition = R"({"b":2,"a":1})";
-  CHECK(has_part(describe_definitions(pin), "only white space, escapes or the order of members"));
+  CHECK(has_part(describe_definitions(pin),
+                 "only white space, escape sequences or the order of members"));
   CHECK(differences_json(pin) == "[]");
 }
 

@@ -45,7 +45,7 @@ void add_profile_options(CLI::App &app, Arguments &to) {
       ->type_name(file_type);
   app.add_option("--project", to.project,
                  "Project file; its servers require `bulkhead approve` (default: .bulkhead.toml or "
-                 ".mcp.json in this folder)")
+                 ".mcp.json in the working directory)")
       ->type_name(file_type);
   app.add_flag("--no-project", to.no_project, "Ignore project files");
   add_plugin_dir(app, to);
@@ -81,7 +81,7 @@ void add_gateways(CLI::App &app, Arguments &to) {
       ->check(CLI::Validator(check_listen, "", "address"));
   serve
       ->add_flag("--no-listen", to.no_listen,
-                 "Do not listen on an address; serve only `bulkhead stdio`, `tools` and `call`")
+                 "Do not listen on any address; serve only `bulkhead stdio`, `tools` and `call`")
       ->excludes("--listen");
   serve
       ->add_option("--parent-pid", to.parent_pid,
@@ -149,7 +149,7 @@ void add_warm(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead warm github\n\n"
       "Each server runs in its sandbox with private package caches (npx, uvx, pipx, bunx) for at\n"
       "most ten minutes and is stopped after it lists its tools. A gateway then starts without a\n"
-      "download and lists the server's tools at once.\n"
+      "download and lists the server's tools immediately.\n"
       "Exit code 1 if a server did not start.");
 }
 
@@ -195,20 +195,21 @@ void add_questions(CLI::App &app, Arguments &to) {
       add_command(*command, to, "watch", "Show pending approvals live; approve or deny with a key",
                   run_approvals_watch);
   watch->add_flag("--notify", to.notify,
-                  "Show a desktop notification for each new question (notify-send)");
+                  "Show a desktop notification for each new approval request (notify-send)");
   add_json(*watch, to);
   watch->footer(
       "Example:\n  bulkhead approvals watch\n\n"
       "Keys: a allows once, s allows this call with these arguments for the session, t allows\n"
       "this tool with any arguments for the session, at most 10 minutes, d denies, arrows or j\n"
       "and k select, q quits. If standard output is not a terminal, prints one line (--json: one\n"
-      "object) for each new question; answer with `approvals allow` and `deny`.");
+      "object) for each new approval request; decide with `approvals allow` and `deny`.");
   auto *allow = add_command(*command, to, "allow", "Allow a pending call", run_approvals_allow);
   auto *deny = add_command(*command, to, "deny", "Deny a pending call", run_approvals_deny);
   auto *revoke =
       add_command(*command, to, "revoke", "Revoke an approval in force", run_approvals_revoke);
   for (CLI::App *one : {allow, deny, revoke}) {
-    one->add_option("id", to.question, "Id of the question, or a prefix of at least 4 characters")
+    one->add_option("id", to.question,
+                    "ID of the approval request, or a prefix of at least 4 characters")
         ->required()
         ->type_name("ID");
   }
@@ -216,7 +217,7 @@ void add_questions(CLI::App &app, Arguments &to) {
                                   "Also allow the same call until the client's session ends");
   allow
       ->add_option("--minutes", to.for_minutes,
-                   "Also allow the same call of this client for N minutes (1 to 1440)")
+                   "Also allow the same call from this client for N minutes (1 to 1440)")
       ->type_name("N")
       ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
       ->excludes(session);
@@ -226,13 +227,13 @@ void add_questions(CLI::App &app, Arguments &to) {
       "Examples:\n  bulkhead approvals allow 3f9c --minutes 10\n"
       "  bulkhead approvals allow 3f9c --tool --minutes 10\n\n"
       "Without --tool, the approval applies to calls with exactly these arguments. With --tool,\n"
-      "it applies to calls of this tool of this server in the client's session, and ends early if\n"
-      "the rules or the definition of the tool change. Exit code 1 if no such question is\n"
+      "it applies to calls to this tool of this server in the client's session, and ends early if\n"
+      "the rules or the definition of the tool change. Exit code 1 if no such request is\n"
       "pending.");
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
   revoke->footer(
       "Example:\n  bulkhead approvals revoke 3f9c\n\n"
-      "`bulkhead approvals` lists approvals in force. Exit code 1 if none has this id.");
+      "`bulkhead approvals` lists approvals in force. Exit code 1 if none has this ID.");
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {
@@ -248,7 +249,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
   command->add_flag("-v,--verbose", to.verbose,
-                    "Print log lines to standard error, not only warnings");
+                    "Print all log lines to standard error, not only warnings");
   command
       ->add_option("--codec", to.codec,
                    "Message format (default: auto, detected from the first byte)")
@@ -262,7 +263,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       ->check(CLI::NonNegativeNumber.description(""));
   command
       ->add_option("--lock-path", to.lock_path,
-                   "Exit with 0 if another instance has locked this file")
+                   "Exit with code 0 if another instance holds a lock on this file")
       ->type_name(file_type);
   command->footer(
       "Example:\n  printf '%s\\n' '[{\"name\":\"files\",\"command\":\"mcp-files\"}]' \\\n"
@@ -306,11 +307,12 @@ void add_pins(CLI::App &app, Arguments &to) {
       "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
                             "the servers of a project\nfile, use `bulkhead approve`."))
-      ->add_option("--hash", to.hash,
-                   "Approve only if the hash begins with these digits, at least 8 (one tool)")
+      ->add_option(
+          "--hash", to.hash,
+          "Approve only if the tool's hash begins with these digits (at least 8; one tool)")
       ->type_name("HASH");
-  add("forget", "Delete pins; the server's next tool list is approved", run_pins_forget,
-      "bulkhead pins forget github", applies);
+  add("forget", "Delete pins; the server's next tool list is approved automatically",
+      run_pins_forget, "bulkhead pins forget github", applies);
 }
 
 void add_policy(CLI::App &app, Arguments &to) {
@@ -396,20 +398,20 @@ void add_others(CLI::App &app, Arguments &to) {
   import->add_option("-w,--write", to.write_to, "Add the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
-                   "Also import files in this folder, which may come from a repository");
+                   "Also import client files in the working directory; if it is a repository, "
+                   "review them first");
   import->add_flag("--force", to.force,
-                   "Replace servers of the profile that clients define differently");
+                   "Replace servers in the profile if a client defines them differently");
   import->add_flag("--no-warm", to.no_warm, "Do not start the imported servers");
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write, the servers are added to the profile. Servers that the profile already has "
-      "are\n"
-      "not changed. Clients that still start the same servers themselves are listed with their\n"
-      "files. Each added server is started once, as with `bulkhead warm`, so the first client "
-      "does\n"
-      "not wait for a download. With --json or --folder, no server is started: files in a folder\n"
-      "may come from a repository, so review the profile first.");
+      "With --write, the servers are added to the profile. Servers that are already in the\n"
+      "profile are not changed. Clients that still start the same servers themselves are listed\n"
+      "with their files. Each added server is started once, as with `bulkhead warm`, so the first\n"
+      "client does not wait for a download. With --json or --folder, no server is started: files\n"
+      "in the working directory may come from a repository, so review the profile before you use\n"
+      "it.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
   auto *show =
       add_command(*profile, to, "show", "Print the effective configuration; secrets are masked",

@@ -51,8 +51,10 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
 }  // namespace
 
 void add_records(CLI::App &app, Arguments &to) {
-  auto *inspect = add_command(app, to, "inspect", "Query the session database in SQL", run_inspect);
-  inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN")->type_name("SQL");
+  auto *inspect =
+      add_command(app, to, "inspect", "Query the session database with SQL", run_inspect);
+  inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN statement")
+      ->type_name("SQL");
   inspect->add_flag("--schema", to.records.schema, "Print the schema as SQL");
   add_where(*inspect, to);
   inspect->footer(
@@ -70,7 +72,7 @@ void add_records(CLI::App &app, Arguments &to) {
       ->type_name("LIST");
   timeline
       ->add_option("--trace", to.records.trace,
-                   "Only events of this trace and events without a trace")
+                   "Show only events of this trace and events without a trace")
       ->type_name("ID");
   add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
@@ -78,13 +80,14 @@ void add_records(CLI::App &app, Arguments &to) {
   auto *calls =
       add_command(app, to, "calls", "Show recent calls; --follow streams new ones", run_calls);
   calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
-  calls->add_option("-s,--server", to.server, "Only calls of this server")->type_name("NAME");
+  calls->add_option("-s,--server", to.server, "Show only calls to this server")->type_name("NAME");
   calls
-      ->add_option("-t,--tool", to.records.tool, "Only calls of this tool (its name on the server)")
+      ->add_option("-t,--tool", to.records.tool,
+                   "Show only calls to this tool (its name on the server)")
       ->type_name("NAME");
-  calls->add_flag("--denied", to.records.denied, "Only denied calls");
+  calls->add_flag("--denied", to.records.denied, "Show only denied calls");
   calls->add_flag("--errors", to.records.errors,
-                  "Only calls that failed or whose tool returned an error");
+                  "Show only calls that failed or whose tool returned an error");
   calls->add_option("--since", to.records.since, "Start time: 30s, 10m, 2h or 1d ago, or RFC 3339")
       ->type_name("TIME");
   calls->add_flag("-a,--all", to.all, "Include handshakes, lists and pings");
@@ -114,7 +117,7 @@ void add_records(CLI::App &app, Arguments &to) {
                   run_audit_verify);
   verify
       ->add_option("file", to.records.file,
-                   "One file (default: every chain in the profile's state_dir)")
+                   "Session database file (default: every chain in the profile's state_dir)")
       ->type_name(file_type);
   verify
       ->add_option("--key", to.records.key,

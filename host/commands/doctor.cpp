@@ -84,7 +84,7 @@ class Doctor {
     if (has.landlock < 4) {
       doubtful(
           has.landlock == 0 ? "this kernel does not support Landlock"
-                            : "this kernel's Landlock has no TCP rules",
+                            : "this kernel's Landlock does not support TCP rules",
           "Compartments are less restricted in file and TCP access. Use Linux 6.7 or newer with "
           "lsm=landlock; in a container, allow the Landlock system calls.");
     }
@@ -145,8 +145,8 @@ class Doctor {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
     doubtful("servers" + whose + " run without: " + printable(missing),
-             "docs/profile.md, \"Sandboxing stdio servers\", describes each; with [isolation] "
-             "mode = \"require\", servers do not start without them.");
+             "docs/profile.md, \"Sandboxing stdio servers\", describes each restriction; with "
+             "[isolation] mode = \"require\", servers do not start if one is missing.");
   }
 
   static std::string words(std::string_view array) {
@@ -173,8 +173,8 @@ class Doctor {
       const std::string missing = words(mcp::member(one, "missing"));
       if (!missing.empty()) {
         doubtful("compartment " + name + " runs without: " + printable(missing),
-                 "docs/threat-model.md describes each; with [isolation] mode = \"require\", the "
-                 "gateway does not start without them.");
+                 "docs/threat-model.md describes each restriction; with [isolation] mode = "
+                 "\"require\", the gateway does not start if one is missing.");
       }
       servers_lack(one, " of compartment " + name);
     });
@@ -228,7 +228,7 @@ class Doctor {
                reason.starts_with("not approved")
                    ? "`bulkhead approve` shows the servers of a project file."
                    : "All other servers are available. Correct this in the gateway's environment, "
-                     "and restart it.");
+                     "and restart the gateway.");
     }
   }
 
@@ -277,10 +277,10 @@ class Doctor {
       names.append(names.empty() ? "" : ", ").append(printable(server.name));
     }
     if (names.empty()) return;
-    doubtful("servers that run in the gateway's working folder: " + names,
-             "Programs may load code and settings from that folder (node_modules, Python modules, "
-             "configuration files), which may come from a repository. Set \"cwd\" for servers that "
-             "do not need its files.");
+    doubtful("servers that run in the gateway's working directory: " + names,
+             "Programs may load code and settings from this directory (node_modules, Python "
+             "modules, configuration files), and a repository may contain such files. Set \"cwd\" "
+             "for servers that do not need files from this directory.");
   }
 
   // Reports rules and tool lists that name an unknown server or tool.
@@ -312,8 +312,8 @@ class Doctor {
   }
   void not_granted(const std::string &server, const std::string &what) {
     doubtful("the sandbox of server " + printable(server) + ": " + printable(what),
-             "docs/profile.md, \"Sandboxing stdio servers\", describes which paths a "
-             "definition grants.");
+             "docs/profile.md, \"Sandboxing stdio servers\", describes which paths become "
+             "accessible to a server.");
   }
 
   // ---- the servers -----------------------------------------------------------------------------
@@ -325,7 +325,9 @@ class Doctor {
     ShortRun short_run(arguments_);
     if (auto started = short_run.start(std::move(profile)); !started) {
       return bad("cannot start the servers: " + started.error().text,
-                 running ? "This does not check gateways that are already running." : "See above.");
+                 running ? "This check starts its own servers; gateways that are already running "
+                           "are not affected."
+                         : "See the messages above.");
     }
     short_run.wait_settled();
     for (const ServerStatus &server : short_run.host().status().servers) {
@@ -374,7 +376,7 @@ class Doctor {
   void roots() {
     for (const std::string &server : roots_off_) {
       doubtful("server " + printable(server) +
-                   " requests the client's roots (roots/list), but its key roots is \"off\"",
+                   " requests the client's roots (roots/list), but its \"roots\" key is \"off\"",
                "In [mcpServers." + printable(server) +
                    "], roots = \"static\" with root_folders = [\"/folder\"] gives all clients the "
                    "same roots; roots = \"per-client\" passes each client's own roots, with a "

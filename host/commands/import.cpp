@@ -104,8 +104,8 @@ std::string as_json(const Import &import, bool written) {
 std::string about_projects(const std::vector<FoundConfig> &found) {
   const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
   if (std::none_of(found.begin(), found.end(), other)) return {};
-  return "\nServers of other projects are not written. To import them, run import in the "
-         "project's folder.\n";
+  return "\nServers of other projects are not imported. To import them, run `bulkhead import` in "
+         "the\nfolder of each project.\n";
 }
 
 std::vector<std::string> names_in(const Import &import, State state) {
@@ -129,7 +129,7 @@ std::string about_servers(const Import &import) {
     const std::string name = printable(server.name);
     if (server.state == State::differs)
       out += "Not changed: " + name + " has a different definition in " + there +
-             " (differs in: " + listed(server.differences) + "); --force uses that one\n";
+             " (differs in: " + listed(server.differences) + "); use --force to replace it\n";
     if (server.state == State::replaced)
       out += "Replaced: " + name + " by the definition in " + there +
              " (differed in: " + listed(server.differences) + ")\n";

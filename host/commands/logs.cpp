@@ -129,7 +129,8 @@ int no_log(const std::vector<ServerDef> &servers, const std::string &name) {
     if (def.name != name) continue;
     if (!def.url.empty())
       return complain("server " + name + " is remote (it has a URL), so it has no local log");
-    return complain("server " + name + " has written nothing to its standard error yet", exit_ok);
+    return complain("server " + name + " has not written anything to its standard error yet",
+                    exit_ok);
   }
   std::string all;
   for (const std::string &one : names) all += (all.empty() ? "" : ", ") + one;

@@ -231,7 +231,10 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
   const std::string what =
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
-    return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
+    return write_stdout("Server " + arguments.name + " in " + tilde(path) +
+                        " already has this setting.\n")
+               ? exit_ok
+               : exit_failed;
   // A profile that already has errors can still be edited. Otherwise the change must not introduce
   // errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);

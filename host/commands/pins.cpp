@@ -263,8 +263,8 @@ class PinsCommand {
     if (!write_stdout(text)) return exit_failed;
     if (applied) return exit_ok;
     return complain(
-        "stored, but not in force in every running gateway: correct the error and run `bulkhead "
-        "reload`");
+        "the change is stored, but not yet in force in every running gateway: correct the error, "
+        "then run `bulkhead reload`");
   }
 
   bool has_server(const FoundGateway &gateway) const {

@@ -121,7 +121,7 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
            (by.empty() ? "" : " by " + by);
   };
   if (member_text(line, "expect").empty() && member_text(line, "expect_response").empty())
-    return "\"expect\" or \"expect_response\" is missing: allow, ask, block or rewrite";
+    return "\"expect\" or \"expect_response\" is missing: use allow, ask, block or rewrite";
   const std::string request = differs("request", "expect", "rule");
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
 }

@@ -57,7 +57,7 @@ std::string describe_running(const std::vector<RunningPolicy> &running, const Po
     } else {
       out += "has DIFFERENT rules in force: " + count_text(one.mark.rules) +
              ", while the files have " + count_text(mark.rules) +
-             ". Run `bulkhead reload` to apply them";
+             ". Run `bulkhead reload` to apply the rules in the files";
     }
     out += "\n";
   }

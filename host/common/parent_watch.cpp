@@ -15,7 +15,8 @@ Result<OwnedFd> watch_parent(pid_t parent) {
   const int error = errno;
   // If the parent exited before pidfd_open(), its PID may have been reused.
   if (::getppid() != parent) return OwnedFd();
-  if (!fd) return fail(BH_E_IO, describe_errno("pidfd_open of the parent process", error));
+  if (!fd)
+    return fail(BH_E_IO, describe_errno("cannot watch the parent process (pidfd_open)", error));
   return fd;
 }
 

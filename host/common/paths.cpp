@@ -96,10 +96,10 @@ Result<void> make_private_dir(const std::string &path) {
   if (::lstat(path.c_str(), &info) != 0) {
     return fail(BH_E_INTERNAL, describe_errno(path, errno));
   }
-  if (!S_ISDIR(info.st_mode)) return fail(BH_E_INTERNAL, path + ": is not a folder");
-  if (info.st_uid != ::geteuid()) return fail(BH_E_INTERNAL, path + ": belongs to another user");
+  if (!S_ISDIR(info.st_mode)) return fail(BH_E_INTERNAL, path + " is not a folder");
+  if (info.st_uid != ::geteuid()) return fail(BH_E_INTERNAL, path + " belongs to another user");
   if ((info.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0) {
-    return fail(BH_E_INTERNAL, path + ": is accessible to other users (run chmod 700)");
+    return fail(BH_E_INTERNAL, path + " is accessible to other users; run chmod 700");
   }
   return {};
 }

@@ -21,11 +21,11 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
   }
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return fail(BH_E_IO, describe_errno(path, errno));
-  if (!S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is not a regular file");
-  if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + ": belongs to another user");
+  if (!S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + " is not a regular file");
+  if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + " belongs to another user");
   if ((info.st_mode & 077) != 0) {
     return fail(BH_E_DENIED,
-                path + ": is accessible to other users (check its content, then run chmod 600)");
+                path + " is accessible to other users; check its content, then run chmod 600");
   }
   std::string text;
   std::array<char, 16'384> block;
@@ -38,7 +38,7 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
       return fail(BH_E_IO, describe_errno(path, errno));
     }
   }
-  return fail(BH_E_LIMIT, path + ": larger than " + std::to_string(most) + " bytes");
+  return fail(BH_E_LIMIT, path + " is larger than " + std::to_string(most) + " bytes");
 }
 
 Result<void> write_private(const std::string &folder, const std::string &name,

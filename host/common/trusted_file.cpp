@@ -27,7 +27,7 @@ std::string untrusted(const struct stat &info, const std::vector<uid_t> &owners)
 
 std::unexpected<Error> opening_failed(const std::string &path, int error) {
   if (error == ENOENT) return fail(BH_E_NOT_FOUND, path + ": no such file");
-  if (error == ELOOP) return fail(BH_E_DENIED, path + ": is a symbolic link, which is not allowed");
+  if (error == ELOOP) return fail(BH_E_DENIED, path + " is a symbolic link, which is not allowed");
   return fail(BH_E_IO, describe_errno(path, error));
 }
 
@@ -49,7 +49,7 @@ Result<OwnedFd> step(int folder, const std::string &name, const std::string &pat
   }
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return opening_failed(path, errno);
-  if (last && !S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is not a regular file");
+  if (last && !S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + " is not a regular file");
   if (std::string why = untrusted(info, owners); !why.empty()) {
     return fail(BH_E_DENIED, path + ": " + why);
   }
@@ -80,7 +80,7 @@ Result<std::string> read_trusted(const std::string &path, const std::vector<uid_
     if (n == 0) return text;
     text.append(block, static_cast<std::size_t>(n));
   }
-  return fail(BH_E_LIMIT, path + ": larger than " + std::to_string(most) + " bytes");
+  return fail(BH_E_LIMIT, path + " is larger than " + std::to_string(most) + " bytes");
 }
 
 }  // namespace bulkhead::program

@@ -144,11 +144,11 @@ class GuestSockets {
       return findings_.good(name_ + ": " + tilde(path) +
                             " is left from an earlier run and will be replaced");
     }
-    findings_.bad(
-        name_ + ": " + tilde(path) +
-            (error == 0 ? " is in use by another program"
-                        : " exists and cannot be checked: " + bh::error_name(error)),
-        "Stop that program, or choose another path: a gateway does not replace a socket in use.");
+    findings_.bad(name_ + ": " + tilde(path) +
+                      (error == 0 ? " is in use by another program"
+                                  : " exists and cannot be checked: " + bh::error_name(error)),
+                  "Stop that program, or choose another path: a gateway does not replace a socket "
+                  "that is in use.");
   }
 
   // Returns false, and adds a finding, if no socket can be created at this path.
@@ -158,7 +158,7 @@ class GuestSockets {
     struct stat status{};
     if (::stat(in.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
       findings_.bad(
-          name_ + ": folder does not exist: " + tilde(in),
+          name_ + ": the folder " + tilde(in) + " does not exist",
           "The gateway does not create it: run mkdir -m 700 as the user that runs the gateway.");
       return false;
     }
@@ -175,21 +175,25 @@ class GuestSockets {
     if (others_ && (status.st_mode & S_IXOTH) == 0) {
       findings_.doubtful(
           name_ + ": allow_uids names other users, and " + tilde(in) + " is not accessible to them",
-          "Allow them to enter it: chmod o+x, or an access list (setfacl).");
+          "Grant them search permission for this folder: use chmod o+x or an access control list "
+          "(setfacl).");
     }
     return true;
   }
 
   void dialled(const std::string &path) {
     const int error = try_connect(path);
-    if (error == 0) return findings_.good(name_ + ": the monitor's socket " + tilde(path));
-    findings_.doubtful(name_ + ": no monitor at " + tilde(path) + ": " + bh::error_name(error),
-                       "The gateway retries until the virtual machine runs; check the path.");
+    if (error == 0)
+      return findings_.good(name_ + ": connected to the monitor's socket " + tilde(path));
+    findings_.doubtful(
+        name_ + ": cannot connect to a monitor at " + tilde(path) + ": " + bh::error_name(error),
+        "The gateway retries until the virtual machine runs; check the path.");
   }
 
   void service() {
     const int error = try_service(handoff_);
-    if (error == 0) return findings_.good(name_ + ": the hand-off service " + handoff_);
+    if (error == 0)
+      return findings_.good(name_ + ": connected to the hand-off service " + handoff_);
     findings_.doubtful(name_ + ": the hand-off service " + handoff_ +
                            " cannot be reached: " + bh::error_name(error),
                        "Until it is reachable, connections that are not MCP are closed and counted "
@@ -216,10 +220,9 @@ bool configurable(const Profile &profile, const PluginUse &use, Findings *findin
   if (made) return true;
   const std::string text = "transport " + use.id + ": " + made.error().text;
   if (use.required) {
-    findings->bad(
-        text,
-        "The gateway does not start with this configuration; docs/profile.md and the plugin's "
-        "page list the keys.");
+    findings->bad(text,
+                  "The gateway does not start with this configuration; docs/profile.md and the "
+                  "plugin's documentation list the keys.");
   } else {
     findings->doubtful(text, "The gateway continues without it, as the profile allows.");
   }

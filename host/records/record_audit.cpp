@@ -153,10 +153,10 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
             return one.options.instance == instance && one.files.back().chain == number;
           });
       if (there) continue;
-      out.push_back(state_dir + "/plugins/" + instance + " chain " + std::to_string(chain) +
-                    ": BROKEN\n  all its files are missing: the supervisor signed the rows up to "
-                    "seq " +
-                    std::to_string(seq));
+      out.push_back(
+          state_dir + "/plugins/" + instance + " chain " + std::to_string(chain) +
+          ": BROKEN\n  all its files are missing, but the supervisor signed rows up to seq " +
+          std::to_string(seq));
     }
   }
   return out;

@@ -59,8 +59,8 @@ std::string as_table(RecordReader &reader, std::string_view sql,
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =
-        "bulkhead: the query was stopped: a single step takes too long; narrow it, for example by "
-        "timestamp\n";
+        "bulkhead: the query was stopped because a single step took too long; narrow the query, "
+        "for example by timestamp\n";
     static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
     ::_exit(exit_failed);
   });
@@ -97,7 +97,7 @@ int run_inspect(const Arguments &arguments) {
   if (reader->files() < reader->usable_files()) {
     complain("only the newest " + std::to_string(reader->files()) + " of " +
                  std::to_string(reader->usable_files()) +
-                 " files were read; use --file to read another one",
+                 " files were read; use --file to read another file",
              exit_ok);
   }
   return written ? exit_ok : exit_failed;

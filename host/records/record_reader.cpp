@@ -92,7 +92,7 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
   }
   if (result == SQLITE_INTERRUPT) {
     return "the query timed out after " + std::to_string(RecordReader::max_ms / 1000) +
-           " s; narrow it, for example by timestamp";
+           " s; narrow the query, for example by timestamp";
   }
   return std::string("SQL: ") + sqlite3_errmsg(db) +
          "; `bulkhead inspect --schema` prints the tables";

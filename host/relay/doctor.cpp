@@ -105,10 +105,9 @@ class Doctor {
     }
     if (definition_.kind == AddressKind::hybrid) {
       if (const std::string fault = dialogue(fd.get()); !fault.empty()) {
-        return bad(
-            "no connection to " + to + ": " + fault,
-            "The monitor's socket exists, but no process in the guest responds. Check that one "
-            "runs and listens on this vsock port (--port).");
+        return bad("no connection to " + to + ": " + fault,
+                   "The monitor's socket exists, but no process in the guest responds. Check that "
+                   "a process in the guest is listening on this vsock port (--port).");
       }
     }
     return good("connection to " + to);
@@ -119,7 +118,7 @@ class Doctor {
       return "You are user " + std::to_string(::geteuid()) +
              ". Only the gateway's own user may connect to its socket, unless allow_uids of its "
              "transport names others (docs/guest.md), and you need search permission (x) for each "
-             "folder of the path. A monitor's socket belongs to the user who runs the monitor.";
+             "folder in the path. A monitor's socket belongs to the user who runs the monitor.";
     }
     return "Check that the gateway runs on the host with transport-vsock on this port, and that "
            "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
@@ -145,7 +144,7 @@ class Doctor {
     }
     const bool accepted =
         connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::accepted;
-    return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
+    return accepted ? std::string() : "the reply to " + said + " was " + answer + "instead of OK";
   }
 
   // Returns the response with this ID (empty: without an ID). On failure, prints a line and returns
@@ -156,12 +155,12 @@ class Doctor {
     }
     if (const std::string stray = relay_.next_stray(); !stray.empty()) {
       bad(std::string(what) + ": the response has a different id: " + stray.substr(0, 200),
-          "The endpoint must respond to each request once, with its id.");
+          "The endpoint must respond to each request exactly once, with the id of the request.");
       return {};
     }
-    bad(std::string(what) + ": no answer",
-        "See the relay's messages above; if there are none, the endpoint is unresponsive: see "
-        "its log.");
+    bad(std::string(what) + ": no response",
+        "See the relay's messages above; if there are none, the endpoint is unresponsive; see its "
+        "log.");
     return {};
   }
   // Returns the response of the endpoint. An error -32001 comes from the relay itself and is a
@@ -170,8 +169,8 @@ class Doctor {
     std::string text = request_any(message, id, what);
     const auto error = mcp::member(text, "error");
     if (mcp::member(error, "code") != "-32001") return text;
-    bad(std::string(what) +
-            " got no answer from the endpoint: " + std::string(mcp::member(error, "message")),
+    bad(std::string(what) + " received no response from the endpoint: " +
+            std::string(mcp::member(error, "message")),
         "This error comes from the relay: the connection was closed or did not exist. The "
         "gateway's log contains the reason for a rejection (allow_cids, allow_uids, "
         "max_connections_per_peer); `bulkhead status --json` counts rejections under vsock.*.");
@@ -209,10 +208,10 @@ class Doctor {
     if (text.empty()) return;
     const std::string stray = relay_.next_stray();
     if (stray.empty()) {
-      good("notifications are not answered, ping is");
+      good("the endpoint responds to ping, but not to notifications");
     } else {
-      bad("a notification was answered: " + stray.substr(0, 200),
-          "The endpoint must answer requests only.");
+      bad("the endpoint responded to a notification: " + stray.substr(0, 200),
+          "The endpoint must respond only to requests.");
     }
   }
 
@@ -242,7 +241,7 @@ class Doctor {
     });
     if (seen.count == 0) {
       warn("tools/list is empty",
-           "No server of the gateway is ready: bulkhead status on the host.");
+           "No server of the gateway is ready; run `bulkhead status` on the host.");
     } else {
       good("tools/list: " + std::to_string(seen.count) + " tools on its first page");
     }
@@ -271,11 +270,12 @@ class Doctor {
     const bool goes_on = still_answers(4);
     const std::string stray = relay_.next_stray();
     if (right && goes_on && stray.empty()) {
-      good("invalid JSON is answered with -32700, and the next request works");
+      good("invalid JSON is rejected with error -32700, and the next request succeeds");
     } else if (!right || !stray.empty()) {
-      bad("invalid JSON was answered with " + (right ? stray : text).substr(0, 200) +
-              (right ? ", a second answer" : ""),
-          "The endpoint must answer with one error -32700 without an id and continue.");
+      bad("the response to invalid JSON was " + (right ? stray : text).substr(0, 200) +
+              (right ? ", a second response" : ""),
+          "The endpoint must send exactly one error response with code -32700 and no id, and "
+          "continue.");
     }
   }
 
@@ -287,10 +287,10 @@ class Doctor {
     const auto code = mcp::member(mcp::member(text, "error"), "code");
     if (code == "-32001") {
       if (still_answers(6)) {
-        good("an oversized message is answered with -32001, and the next request works");
+        good("an oversized message is rejected with error -32001, and the next request succeeds");
       }
     } else {
-      bad("an oversized message was answered with " + text.substr(0, 200),
+      bad("the response to an oversized message was " + text.substr(0, 200),
           "This is a bug in the relay; please report it.");
     }
   }

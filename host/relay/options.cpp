@@ -20,7 +20,7 @@ constexpr OptionText texts[] = {
     {"--cid", "N", "AF_VSOCK context id; default 2 (the host)"},
     {"--port", "N", "AF_VSOCK port; default 5002"},
     {"--unix", "PATH", "Use a Unix socket instead of AF_VSOCK"},
-    {"--hybrid", "PATH", "Use a hypervisor's Unix socket (CONNECT protocol) instead"},
+    {"--hybrid", "PATH", "Use a hypervisor's Unix socket (CONNECT protocol) instead of AF_VSOCK"},
     {"--meta-prefix", "TEXT", "Prefix of the metadata line; default CAPSEM_META"},
     {"--name", "TEXT", "Process name for policies and records; default: the parent's name"}};
 

@@ -42,7 +42,7 @@ ControlAnswer refusal_of_head(const RequestFeed &feed) {
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
     return {400, error_body("not an HTTP/1.1 request")};
   }
-  if (head.chunked) return {501, error_body("send the body with a Content-Length")};
+  if (head.chunked) return {501, error_body("a body requires a Content-Length header")};
   const bool of_page =
       head.has(Field::fetch_site) && !bh::equal_ignoring_case(feed.text(Field::fetch_site), "none");
   if (head.has(Field::origin) || of_page) {

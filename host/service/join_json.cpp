@@ -31,7 +31,7 @@ Result<JoinRequest> read_join_request(std::string_view body) {
   out.key = bh::json::member_text(body, "key");
   if (out.key.size() != mark_key_bytes) {
     return fail(BH_E_INVALID,
-                "\"key\" must have " + std::to_string(mark_key_bytes) + " characters");
+                "\"key\" must be " + std::to_string(mark_key_bytes) + " characters long");
   }
   mcp::for_each_member(marks, [&](std::string_view name, std::string_view value) {
     std::string part_scratch, mark_scratch;

@@ -256,7 +256,7 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
     if (later) restarts_ = job.restarts;
     const char *what = job.what == What::reload || job.what == What::restart
                            ? (later ? "not confirmed" : "nothing was changed")
-                           : "saved; it takes effect after a restart or reload";
+                           : "saved; the change takes effect after a restart or reload";
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }
   restarts_ = job.restarts;

@@ -111,7 +111,7 @@ class JoinedStdio {
     lost_ms_ = now;  // if the started gateway does not become ready, another one is started later
     if (starts_ >= max_starts) return false;
     ++starts_;
-    complain("the gateway has stopped; starting one for this client");
+    complain("the gateway has stopped; starting a new one for this client");
     own_pid_ = start_own_gateway(arguments_);
     return false;
   }

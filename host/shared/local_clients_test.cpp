@@ -86,12 +86,12 @@ TEST_CASE(
     return message_of(world.clients.answer(World::request(other), world.profile));
   };
   CHECK(answer_to(world.profile) ==
-        "its configuration differs: working folder; it was started in " + here +
+        "its configuration differs: working directory; it was started in " + here +
             ", where these servers run unless \"cwd\" is set: files, git");
   Profile other = world.profile;
   for (std::size_t i : {1, 2}) other.servers[i].cwd = "/";
   CHECK(answer_to(other) ==
-        "its configuration differs: server files, server git, working folder; "
+        "its configuration differs: server files, server git, working directory; "
         "it was started in " +
             here +
             ", where these servers run unless \"cwd\" is set: files, git; "

@@ -23,7 +23,7 @@
 namespace bulkhead::program {
 
 // Part name of the working directory.
-inline constexpr std::string_view folder_part = "working folder";
+inline constexpr std::string_view folder_part = "working directory";
 
 // Part name -> hash. Part names are, for example, "server github", "policy default", "limits" and
 // "environment variable HOME".

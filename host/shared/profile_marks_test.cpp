@@ -85,7 +85,7 @@ TEST_CASE("the working directory is compared only if a server or tools plugin de
   Profile script = a;
   script.servers[0].command = "python3";
   script.servers[0].args = {"server.py"};
-  CHECK(differs(script, script, "/x", "/y") == Parts{"working folder"});
+  CHECK(differs(script, script, "/x", "/y") == Parts{"working directory"});
   script.servers[0].disabled = true;
   CHECK(differs(script, script, "/x", "/y").empty());
   script.servers[0].disabled = false;
@@ -98,11 +98,11 @@ TEST_CASE("the working directory is compared only if a server or tools plugin de
   use.plugin = "builtin-files";
   use.config_json = "{}";
   files.tools = {use};
-  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working directory"});
   files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"./b"}]})";
-  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working directory"});
   files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"src","write":true}]})";
-  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working directory"});
   files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"/srv/b"}]})";
   CHECK(differs(files, files, "/x", "/y").empty());
 }
@@ -136,7 +136,7 @@ TEST_CASE("only environment variables that affect servers are compared") {
 TEST_CASE("relative paths of policies and telemetry, and locked settings are compared") {
   Profile a = two_servers();
   a.policies[0].config_json = R"({"rules_file":"rules.json","mode":"deny"})";
-  CHECK(differs(a, a, "/x", "/y") == Parts{"working folder"});
+  CHECK(differs(a, a, "/x", "/y") == Parts{"working directory"});
   a.policies[0].config_json = R"({"rules_file":"/etc/rules.json","mode":"deny"})";
   CHECK(differs(a, a, "/x", "/y").empty());
   Profile locked = a;
@@ -153,12 +153,12 @@ TEST_CASE("relative paths of policies and telemetry, and locked settings are com
 
 TEST_CASE("only parts that are defined in files are applied by a reload") {
   CHECK(any_in_files({"environment variable HOME", "limits"}));
-  CHECK(any_in_files({"server environment", "working folder"}));
-  CHECK_FALSE(any_in_files({"environment variable HOME", "working folder"}));
+  CHECK(any_in_files({"server environment", "working directory"}));
+  CHECK_FALSE(any_in_files({"environment variable HOME", "working directory"}));
   CHECK_FALSE(any_in_files({}));
 }
 
-TEST_CASE("the servers that run in the working folder are named") {
+TEST_CASE("the servers that run in the working directory are named") {
   Profile profile = two_servers();
   CHECK(servers_in_folder(profile).empty());
   for (ServerDef &server : profile.servers) server.command = "/usr/bin/server";

@@ -69,7 +69,7 @@ std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const P
   if (arguments.own) return std::nullopt;
   GatewaySearch search = find_running_gateway(profile);
   if (!search.found && !search.reason.empty()) {
-    complain("no running gateway is used, so servers are started: " + search.reason);
+    complain("no running gateway can be used, so servers are started: " + search.reason);
   }
   return std::move(search.found);
 }

@@ -88,7 +88,7 @@ Result<Key> read_key(const std::string &folder) {
   auto text = read_private(path, crypto_auth_hmacsha256_KEYBYTES);
   if (!text) return std::unexpected(text.error());
   Key key;
-  if (text->size() != key.size()) return fail(BH_E_INVALID, path + ": is not a valid key");
+  if (text->size() != key.size()) return fail(BH_E_INVALID, path + " is not a valid key");
   std::copy(text->begin(), text->end(), key.begin());
   return key;
 }
@@ -124,7 +124,7 @@ ApprovalStore::Content ApprovalStore::read() const {
   const std::string_view list =
       mcp::valid_json(*text) ? mcp::member(*text, "approvals") : std::string_view();
   if (!list.starts_with('[')) {
-    out.problem = path + ": is not a valid list of approvals";
+    out.problem = path + " is not a valid list of approvals";
     return out;
   }
   std::size_t bad = 0;

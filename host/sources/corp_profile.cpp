@@ -98,7 +98,7 @@ Result<CorpRevision> check_signature(const Place &place, const std::string &payl
   if (revision->deprecated) {
     notes->push_back("DEPRECATED: revision " + revision->revision +
                      " of the corporation's profile \"" + revision->id +
-                     "\" should be replaced; the current one is " + revision->current);
+                     "\" should be replaced; the current revision is " + revision->current);
   }
   return *revision;
 }

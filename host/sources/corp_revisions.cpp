@@ -56,7 +56,7 @@ Result<CorpRevisions::Seen> CorpRevisions::read() const {
     if (!is_profile_id(seen.id) || !is_revision(seen.revision) ||
         (!revoked && !is_revision(seen.current)) ||
         list.size() >= (revoked ? max_revoked : max_ids)) {
-      return fail(BH_E_INVALID, file() + ": is damaged; remove it to start over");
+      return fail(BH_E_INVALID, file() + " is damaged; remove it to start over");
     }
     list.push_back(seen);
   }

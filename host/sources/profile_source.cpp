@@ -233,7 +233,7 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
     *builtin += builtin_file_tools;
     return;
   }
-  notes->push_back("the builtin file tools are disabled: the current folder is " + tilde(here) +
+  notes->push_back("the builtin file tools are disabled: the working directory is " + tilde(here) +
                    ", which contains your home folder; start in a project folder, or set folders "
                    "in [tools.files] in a profile");
 }

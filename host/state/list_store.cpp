@@ -56,7 +56,7 @@ Result<KeptLists> ListStore::read(const std::string &server, const std::string &
   KeptLists stored;
   if (!text->starts_with(file_head) ||
       !from_bytes(std::string_view(*text).substr(file_head.size()), &stored)) {
-    return fail(BH_E_INVALID, path + ": is damaged");
+    return fail(BH_E_INVALID, path + " is damaged");
   }
   if (stored.definition != definition) return kept;
   for (KeptList &list : stored.lists) merge_kept_list(&kept, std::move(list));
@@ -85,7 +85,7 @@ void load_stored_lists(Profile *profile) {
     auto kept = store.read(def.name, definition);
     if (!kept) {
       profile->notes.push_back("server \"" + def.name +
-                               "\" is listed only after it starts: " + kept.error().text);
+                               "\" lists its tools only after it starts: " + kept.error().text);
       kept = KeptLists{definition, {}};
     }
     for (const KeptList &list : kept->lists) bytes += list.text.size();

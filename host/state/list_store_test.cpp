@@ -96,7 +96,7 @@ TEST_CASE(
   CHECK(profile.servers[0].kept.lists.empty());
   CHECK(profile.servers[0].kept.definition == kept.definition);
   REQUIRE(profile.notes.size() == 1);
-  CHECK(profile.notes[0].starts_with("server \"s\" is listed only after it starts: "));
+  CHECK(profile.notes[0].starts_with("server \"s\" lists its tools only after it starts: "));
 }
 
 TEST_CASE("lists are limited in size, per server and per profile") {

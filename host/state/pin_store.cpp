@@ -207,11 +207,11 @@ Result<std::vector<StoredPin>> PinStore::read() const {
   }
   const std::string_view list =
       mcp::valid_json(*text) ? mcp::member(*text, "pins") : std::string_view();
-  if (!list.starts_with('[')) return fail(BH_E_INVALID, path + ": is not a list of pins");
+  if (!list.starts_with('[')) return fail(BH_E_INVALID, path + " is not a list of pins");
   mcp::for_each_item(list, [&out](std::string_view item) { out.push_back(pin_of(item)); });
   const bool good =
       std::all_of(out.begin(), out.end(), [](const StoredPin &pin) { return sound(pin.pin); });
-  if (!good) return fail(BH_E_INVALID, path + ": has an invalid entry");
+  if (!good) return fail(BH_E_INVALID, path + " has an invalid entry");
   return out;
 }
 

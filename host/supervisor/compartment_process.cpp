@@ -60,7 +60,7 @@ std::string describe_end(int status) {
     return std::string("was killed by SIG") + (name == nullptr ? "?" : name);
   }
   const int code = WEXITSTATUS(status);
-  std::string text = "ended with exit code " + std::to_string(code);
+  std::string text = "exited with code " + std::to_string(code);
   if (code == exit_policy_hangs) text += ": a policy in it did not return";
   return text;
 }

@@ -392,9 +392,9 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     notify_status();
     refuse_approvals();
-    finish_apply(
-        fail(BH_E_UNAVAILABLE,
-             "the endpoint ended during the reload and is restarted with the new profile"));
+    finish_apply(fail(BH_E_UNAVAILABLE,
+                      "the endpoint process exited during the reload and is being restarted with "
+                      "the new profile"));
   }
   child.pidfd.reset();
   child.log_socket.reset();
@@ -461,7 +461,7 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
   child.given_up = true;
   child.failure = reason;
   const std::string text = "it exited " + std::to_string(max_failed_starts) +
-                           " times before it was ready and is not restarted: " + reason;
+                           " times before it was ready and will not be restarted: " + reason;
   if (child.slice.router) {
     outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);
     return stop_all();

@@ -53,7 +53,7 @@ void Supervisor::refuse_approvals() {
     finish_approvals(
         approvals_asked_.begin()->first,
         fail(BH_E_UNAVAILABLE,
-             "the endpoint has ended; calls that were waiting for approval are rejected"));
+             "the endpoint process exited; calls that were waiting for approval are rejected"));
   }
 }
 

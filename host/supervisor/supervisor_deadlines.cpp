@@ -46,20 +46,21 @@ void Supervisor::set_deadline(Child &child) {
   } else {
     return;
   }
-  child.kill_timer = reactor_->timer_start(this, wait_ms, bh::callback(&child, [](Child &it) {
-                                             it.kill_timer = 0;
-                                             if (!it.running()) return;
-                                             it.supervisor->log(LogLevel::warn, it.slice.name,
-                                                                "it is unresponsive and is killed");
-                                             ::kill(it.pid, SIGKILL);
-                                           }));
+  child.kill_timer =
+      reactor_->timer_start(this, wait_ms, bh::callback(&child, [](Child &it) {
+                              it.kill_timer = 0;
+                              if (!it.running()) return;
+                              it.supervisor->log(LogLevel::warn, it.slice.name,
+                                                 "it is unresponsive; killing the process");
+                              ::kill(it.pid, SIGKILL);
+                            }));
 }
 
 void Supervisor::ping_all() {
   for (const auto &child : children_) {
     if (!child->running() || !child->ready || child->ending || stopping_) continue;
     if (child->unanswered >= max_unanswered) {
-      log(LogLevel::error, child->slice.name, "it is unresponsive and is killed");
+      log(LogLevel::error, child->slice.name, "it is unresponsive; killing the process");
       ::kill(child->pid, SIGKILL);
       continue;
     }

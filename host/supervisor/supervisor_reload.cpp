@@ -161,9 +161,8 @@ void Supervisor::send_apply() {
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
   if (!endpoint.running()) {
-    return finish_apply(fail(BH_E_UNAVAILABLE,
-                             "the endpoint is being restarted and starts with the new "
-                             "profile"));
+    return finish_apply(
+        fail(BH_E_UNAVAILABLE, "the endpoint is being restarted and will use the new profile"));
   }
   link::Frame frame;
   frame.kind = control::apply;

@@ -248,8 +248,8 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
       return fail(BH_E_UNSUPPORTED,
                   "the gateway of user " + std::to_string(::geteuid()) +
                       " runs its endpoint in a user namespace, in which other users cannot be "
-                      "distinguished; start it as root or with --single-process, or remove "
-                      "other users from the list");
+                      "distinguished; start it as root or with --single-process, or remove other "
+                      "users from the transport's list of allowed users");
     }
     auto opened =
         open_listener(wanted.address, wanted.as_configured,

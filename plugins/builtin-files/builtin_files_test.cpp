@@ -92,7 +92,7 @@ TEST_CASE("file_read truncates at 1 MiB, at the end of a line or character") {
   Files files(tree);
   const Answer page = files.call("file_read", R"({"path":"wide","limit":100000})");
   CHECK(page.text() == wide.substr(0, 1048 * 1000));
-  CHECK(page.text(1) == "Lines 1 to 1048; the file continues: next offset 1049.");
+  CHECK(page.text(1) == "Lines 1 to 1048; more of the file remains: next offset 1049.");
   const Answer cut = files.call("file_read", R"({"path":"one"})");
   CHECK(cut.text() == one.substr(0, (1u << 20) / 3 * 3));
   CHECK(cut.text(1).find("next offset 2. The line is longer") != std::string::npos);
@@ -352,7 +352,7 @@ TEST_CASE("each workspace has its own files") {
 TEST_CASE("an invalid configuration is rejected with an error message") {
   CHECK(start_error("{}").empty());  // the default is the current folder
   CHECK(start_error("[]").find("not a JSON object") != std::string::npos);
-  CHECK(start_error(R"({"path":""})").find("name of a folder") != std::string::npos);
+  CHECK(start_error(R"({"path":""})").find("path of a folder") != std::string::npos);
   CHECK(start_error(R"({"path":"/does/not/exist"})").find("/does/not/exist") != std::string::npos);
   CHECK(start_error(R"({"path":".","workspaces":[]})").find("either") != std::string::npos);
   CHECK(start_error(R"({"workspaces":[]})").find("1 to 32") != std::string::npos);

@@ -82,7 +82,7 @@ bh_status read_workspace(const Value &value, std::vector<WorkspaceConfig> *out, 
 bh_status read_single_workspace(const Value &document, Config *out, bh_error *error) {
   WorkspaceConfig w{"work", "."};
   if (document.HasMember("path") && !read_text(document, "path", &w.path)) {
-    return invalid("\"path\" must be the name of a folder", error);
+    return invalid("\"path\" must be the path of a folder", error);
   }
   if (const bh_status status = read_rights(document, &w, error); status != BH_OK) return status;
   out->workspaces.push_back(std::move(w));
@@ -120,8 +120,8 @@ bh_status read_snapshots(const Value &document, Config *out, bh_error *error) {
                     read_whole(it->value, "max_file_bytes", 1024, most_bytes, &s.max_file_bytes);
   if (!good) {
     return invalid(
-        "\"snapshots\": interval_s must be 0 to 86400, before_changes true or false, max_bytes at "
-        "least 1048576, max_file_bytes at least 1024",
+        "\"snapshots\": interval_s must be 0 to 86400, before_changes must be true or false, "
+        "max_bytes must be at least 1048576, and max_file_bytes must be at least 1024",
         error);
   }
   out->snapshots = std::move(s);

@@ -14,10 +14,11 @@ inline constexpr std::string_view config_schema = R"({
   "type":"object","additionalProperties":false,
   "properties":{
     "path":{"type":"string","minLength":1,
-            "description":"One folder, named \"work\"; the default is the current folder"},
-    "write":{"type":"boolean","default":false,"description":"With path: tools may change files"},
+            "description":"One folder, named \"work\"; the default is the working directory"},
+    "write":{"type":"boolean","default":false,
+             "description":"With path: allow tools to change files"},
     "write_bytes":{"type":"integer","minimum":0,"default":1073741824,
-                   "description":"With path: limit for bytes written by tools, per start"},
+                   "description":"With path: maximum number of bytes that tools write per start"},
     "workspaces":{"type":"array","minItems":1,"maxItems":32,"items":{
       "type":"object","additionalProperties":false,"required":["name","path"],
       "properties":{"name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"},
@@ -26,15 +27,15 @@ inline constexpr std::string_view config_schema = R"({
                     "write_bytes":{"type":"integer","minimum":0,"default":1073741824}}}},
     "snapshots":{"type":"object","additionalProperties":false,"required":["path"],"properties":{
       "path":{"type":"string","minLength":1,
-              "description":"Folder for snapshots, outside of the workspaces"},
+              "description":"Folder for snapshots, outside the workspaces"},
       "interval_s":{"type":"integer","minimum":0,"maximum":86400,"default":300,
-                    "description":"Interval of automatic snapshots; 0: disabled"},
+                    "description":"Interval of automatic snapshots, in seconds; 0 disables them"},
       "before_changes":{"type":"boolean","default":false,
                         "description":"Take an automatic snapshot before each destructive call"},
       "max_bytes":{"type":"integer","minimum":1048576,"default":4294967296,
-                   "description":"Limit for all snapshots of one workspace"},
+                   "description":"Maximum size of all snapshots of one workspace, in bytes"},
       "max_file_bytes":{"type":"integer","minimum":1024,"default":268435456,
-                        "description":"Larger files are skipped and reported"}}}
+                        "description":"Limit in bytes; larger files are skipped and reported"}}}
   }})";
 
 struct WorkspaceConfig {

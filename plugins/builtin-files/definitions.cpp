@@ -21,8 +21,8 @@ constexpr std::string_view entry_schema =
 Definition file_read_definition() {
   return {"file_read",
           "Read a file",
-          "Returns lines of a text file unchanged. Up to 1 MiB per call; if the file continues, "
-          "the result contains the next offset.",
+          "Returns lines of a text file unchanged. Up to 1 MiB per call; if more of the file "
+          "remains, the result contains the next offset.",
           Effect::reads,
           string(path_schema) +
               R"(,"offset":{"type":"integer","minimum":1,"default":1,)"
@@ -44,8 +44,8 @@ Definition file_read_definition() {
 Definition dir_list_definition() {
   return {"dir_list",
           "List a folder",
-          "Lists the entries of a folder: name, type, size, modification time. Up to "
-          "2000 entries, sorted by name.",
+          "Lists the entries of a folder: name, type, size and modification time. Up to 2000 "
+          "entries, sorted by name.",
           Effect::reads,
           string(folder_schema),
           "",
@@ -59,8 +59,8 @@ Definition dir_list_definition() {
 Definition dir_tree_definition() {
   return {"dir_tree",
           "Show a folder tree",
-          "Shows a folder with its subfolders and files, down to a given depth. Symbolic links are "
-          "skipped, and .git is not entered.",
+          "Shows a folder with its subfolders and files, down to a given depth. Symbolic links and "
+          "the contents of .git are skipped.",
           Effect::reads,
           string(folder_schema) +
               R"(,"depth":{"type":"integer","minimum":1,"maximum":32,"default":3},)"
@@ -90,12 +90,13 @@ Definition file_info_definition() {
 Definition file_search_definition() {
   return {"file_search",
           "Search files",
-          "Finds files by name, or lines by content, or both, below a folder. Symbolic links and "
-          ".git are not entered; content is searched in text files up to 4 MiB.",
+          "Finds files by name, lines by content, or both, in a folder and its subfolders. "
+          "Symbolic links and .git are not searched; content is searched in text files up to 4 "
+          "MiB.",
           Effect::reads,
           string(folder_schema) +
               R"(,"glob":{"type":"string",)"
-              R"("description":"File name pattern: *.py, or with folders src/**/*.h"},)"
+              R"("description":"File name pattern such as *.py or, with folders, src/**/*.h"},)"
               R"("content":{"type":"string","maxLength":4096,)"
               R"("description":"Text that a line must contain"},)"
               R"("regex":{"type":"boolean","default":false,)"
@@ -108,13 +109,13 @@ Definition file_search_definition() {
           R"("type":"array","items":{"type":"object","required":["path"],"properties":{)"
           R"("path":{"type":"string"},"line":{"type":"integer"},"text":{"type":"string"}}}},)"
           R"("complete":{"type":"boolean"},"reason":{"type":"string",)"
-          R"("description":"Why the search ended early"}}})"};
+          R"("description":"Why the search stopped early"}}})"};
 }
 
 Definition file_write_definition() {
   return {"file_write",
           "Write a file",
-          "Writes a whole file atomically: readers see the old content or the new one. Missing "
+          "Writes a whole file atomically: readers see either the old or the new content. Missing "
           "folders are created. To change part of a file, use file_edit.",
           Effect::settles,
           string(path_schema) +
@@ -122,7 +123,7 @@ Definition file_write_definition() {
               R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
               R"("description":"Encoding of content"},)"
               R"("create_only":{"type":"boolean","default":false,)"
-              R"("description":"Fail if the file exists"},)"
+              R"("description":"Fail if the file already exists"},)"
               R"("parents":{"type":"boolean","default":true,)"
               R"("description":"Create missing folders"})",
           R"("path","content")",
@@ -133,8 +134,8 @@ Definition file_write_definition() {
 Definition file_edit_definition() {
   return {"file_edit",
           "Edit a file",
-          "Replaces text in a file; old_text must match exactly and occur once unless all "
-          "is set. Returns the diff; dry_run shows it without writing.",
+          "Replaces text in a file; old_text must match exactly and occur once unless all is set. "
+          "Returns the diff; dry_run returns the diff without writing.",
           Effect::changes,
           string(path_schema) +
               R"(,"old_text":{"type":"string","minLength":1,)"
@@ -153,8 +154,8 @@ Definition file_edit_definition() {
 Definition file_move_definition() {
   return {"file_move",
           "Move or rename a file",
-          "Moves a file or folder within its workspace atomically. An existing target is kept "
-          "unless overwrite is set.",
+          "Moves a file or folder within its workspace atomically. An existing target is replaced "
+          "only if overwrite is set.",
           Effect::changes,
           R"("from":{"type":"string","description":"Path relative to the workspace"},)"
           R"("to":{"type":"string","description":"New path"},)"

@@ -34,7 +34,7 @@ std::string move_problem(int error, const std::string &from, const std::string &
       return shown(from) + " cannot be moved into itself";
     case EISDIR:
     case ENOTDIR:
-      return "a file cannot replace a folder, nor a folder a file: " + shown(to);
+      return "cannot replace a folder with a file, or a file with a folder: " + shown(to);
     case EXDEV:
       return shown(to) + " is on another file system; copy it and delete the original";
     default:
@@ -87,7 +87,8 @@ std::string delete_tree(const Call &call, const Place &place, const std::string 
   if (!removed.problem.empty()) {
     if (removed.files > 0) call.note("deleted", path + "/...", 0);
     return tool_kit::error_result(removed.problem + "; " + std::to_string(removed.files) +
-                                  " files and folders below " + shown(path) + " were deleted");
+                                  " files and folders below " + shown(path) +
+                                  " were already deleted");
   }
   if (removed.files == 0) return tool_kit::error_result("there is no " + shown(path));
   return deleted(call, path, removed.files, 0);

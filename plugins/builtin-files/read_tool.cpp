@@ -66,8 +66,7 @@ bool take(Lines *lines, std::string_view chunk) {
 
 std::string not_text(const std::string &path, std::int64_t size) {
   return tool_kit::error_result("\"" + path + "\" is not a text file (" + std::to_string(size) +
-                                " bytes); read it with encoding \"base64\", or look at it with "
-                                "file_info");
+                                " bytes); read it with encoding \"base64\", or use file_info");
 }
 
 std::string numbered(std::string_view text, std::uint64_t line) {
@@ -100,7 +99,7 @@ std::string lines_result(const Page &page, Lines *lines) {
   if (lines->more) {
     const std::uint64_t next = lines->cut ? lines->line + 1 : lines->line;
     std::string note = "Lines " + std::to_string(lines->first) + " to " + std::to_string(next - 1) +
-                       "; the file continues: next offset " + std::to_string(next) + ".";
+                       "; more of the file remains: next offset " + std::to_string(next) + ".";
     if (lines->cut) note += " The line is longer than 1 MiB and was truncated.";
     out += ",{\"type\":\"text\",\"text\":" + bh::json::quoted(note) + "}";
     structured += ",\"next_offset\":" + std::to_string(next);

@@ -145,7 +145,7 @@ class Rollback {
 
 std::string Watcher::open(const std::vector<Workspace> &workspaces) {
   inotify_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!inotify_.valid()) return std::string("inotify: ") + bh::error_name(errno);
+  if (!inotify_.valid()) return std::string("cannot use inotify: ") + bh::error_name(errno);
   for (const Workspace &workspace : workspaces) {
     const Opened root = workspace.open(".", O_PATH | O_DIRECTORY);
     if (!root.fd.valid()) return root.problem;

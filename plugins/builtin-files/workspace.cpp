@@ -184,7 +184,7 @@ Place Workspace::place(std::string_view path, bool make_folders, Links links) co
   const std::size_t slash = path.rfind('/');
   out.name = path.substr(slash == path.npos ? 0 : slash + 1);
   if (out.name == ".") {
-    out.problem = shown(path) + " is the workspace or a folder that cannot be named";
+    out.problem = shown(path) + " is the workspace itself or does not end with a file name";
   } else if (out.name.size() > max_name) {
     out.problem = shown(path) + " has a name of more than 255 bytes";
   } else if (is_temporary_name(out.name)) {

@@ -139,7 +139,7 @@ TEST_CASE("special files and files outside the workspace are not written") {
   CHECK(has(write("secret"), "symbolic link"));
   CHECK(has(write("link"), "symbolic link"));
   CHECK(has(write("fifo"), "not a regular file"));
-  CHECK(has(write("."), "cannot be named"));
+  CHECK(has(write("."), "is the workspace itself"));
   CHECK(has(write(""), "path is empty"));
   CHECK(has(write(std::string(256, 'n')), "255 bytes"));
   CHECK(has(write(builtin_files::temporary_name("x")), "reserved for temporary files"));
@@ -228,7 +228,7 @@ TEST_CASE("file_edit replaces exactly one occurrence of the given text") {
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"","new_text":"b"})"),
             "old_text"));
   CHECK(has(error_of(files, "file_edit", R"({"path":".","old_text":"a","new_text":"b"})"),
-            "cannot be named"));
+            "is the workspace itself"));
 }
 
 TEST_CASE("file_edit rejects a result that is too large to edit again") {
@@ -273,7 +273,7 @@ TEST_CASE("file_delete deletes files, links and empty folders, and trees only if
   CHECK(files.call("file_delete", R"({"path":"f"})").text() == "Deleted f.\n");
   CHECK_FALSE(files.call("file_delete", R"({"path":"empty/"})").is_error());
   CHECK(has(error_of(files, "file_delete", R"({"path":"d"})"), "set recursive"));
-  CHECK(has(error_of(files, "file_delete", R"({"path":"."})"), "cannot be named"));
+  CHECK(has(error_of(files, "file_delete", R"({"path":"."})"), "is the workspace itself"));
   CHECK(has(error_of(files, "file_delete", R"({"path":"none"})"), "there is no"));
   CHECK(has(error_of(files, "file_delete", R"({"path":"none","recursive":true})"), "there is no"));
   const Answer all = files.call("file_delete", R"({"path":"d","recursive":true})");

@@ -101,7 +101,7 @@ TEST_CASE("a fresh page is not requested again") {
             .find("Matches found: 1") != std::string::npos);
   CHECK(web.asked.size() == 1);
   REQUIRE(web.events.size() == 3);
-  CHECK(web.events[1].find("answered from the cache") != std::string::npos);
+  CHECK(web.events[1].find("served from the cache") != std::string::npos);
   // Binary content is also rejected if it comes from the cache.
   web.pages["http://a.test/png"] = {
       .type = "image/png", .body = "x", .headers = {{"Cache-Control", "max-age=100"}}};

@@ -96,7 +96,7 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   if (wrong.empty()) wrong = read_addresses(root, &out->addresses);
   if (wrong.empty()) wrong = read_bounds(root, out);
   if (wrong.empty() && !read_list(root, "methods", &out->methods, read_method)) {
-    wrong = "methods must be an array of get, post, put, patch, delete, head";
+    wrong = "methods must be an array with values from get, post, put, patch, delete and head";
   }
   return wrong.empty() ? BH_OK : bh::fail(error, BH_E_INVALID, wrong);
 }

@@ -20,7 +20,7 @@ inline constexpr std::string_view config_schema = R"({
     "block":{"type":"array","maxItems":10000,"items":{"type":"string","minLength":1},
       "description":"Blocked domains; takes precedence over allow"},
     "default":{"type":"string","enum":["allow","deny"],
-      "description":"For domains in neither list; the default is deny if allow is given, else allow"},
+      "description":"For domains in neither list; the default is deny if allow is given, otherwise allow"},
     "allow_private":{"type":"boolean",
       "description":"Also fetch from private, loopback and link-local addresses"},
     "allow_addresses":{"type":"array","maxItems":1000,"items":{"type":"string","minLength":1},

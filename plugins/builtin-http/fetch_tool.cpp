@@ -15,11 +15,11 @@ namespace {
 std::string fetch_definition() {
   return R"json({
   "name":"fetch_http","title":"Fetch a web page",
-  "description":"Fetches a web page as text. If it is truncated, Remaining has the next start_index.",
+  "description":"Fetches a web page as text. If the text is truncated, the Remaining line contains the next start_index.",
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
     "url":{"type":"string","description":"The page, with http:// or https://"},
     "format":{"type":"string","enum":["markdown","content","raw"],"default":"markdown",
-      "description":"markdown, content (plain text) or raw (the server's bytes)"},
+      "description":"markdown, content (plain text) or raw (the bytes that the server sent)"},
     )json" +
          paging_schema("text") + R"json(}},
   "outputSchema":)json" +

@@ -70,7 +70,7 @@ TEST_CASE("each type of failure has its own error") {
   CHECK(error_of(web.url("http://a.test/png")).find("image/png") != std::string::npos);
   CHECK(error_of(web.url("http://a.test/nul")).find("binary content") == 0);
   CHECK(error_of(web.url("http://a.test/404")) ==
-        "the request failed: the server answered with status 404");
+        "the request failed: the server responded with status 404");
   CHECK(error_of(web.url("http://a.test/cut")) == "the request failed: the connection broke");
   CHECK(error_of(web.url("http://none.test/")) == "the request failed: no such host");
   CHECK(error_of(web.fetch(R"("url":"http://a.test/","format":"pdf")")).find("one of") !=

@@ -105,7 +105,7 @@ bool Fetcher::use_cache(std::uint64_t now) {
   location_.clear();
   asked_ns_ = now;
   response_ = {};
-  note("allowed", "answered from the cache");
+  note("allowed", "served from the cache");
   use_kept();
   return true;
 }
@@ -151,11 +151,11 @@ void Fetcher::follow() {
   Url next;
   std::string problem;
   if (!resolve_url(request_.url, location_, &next, &problem)) {
-    return end_later("the request failed: a redirect is not followed: " + problem);
+    return end_later("the request failed: a redirect was not followed: " + problem);
   }
   if (next.origin() != request_.url.origin()) request_.headers.clear();
   request_.url = std::move(next);
-  if (judge("a redirect is not followed: ")) send();
+  if (judge("a redirect was not followed: ")) send();
 }
 
 // ---- handling the response ---------------------------------------------------------------------
@@ -195,7 +195,7 @@ bool Fetcher::read_redirect() {
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {
-    return "the request failed: the server answered with status " +
+    return "the request failed: the server responded with status " +
            std::to_string(response_.status);
   }
   const std::string type = request_.any_type ? "" : binary_type(response_.header("content-type"));

@@ -16,7 +16,7 @@ std::string headers_definition() {
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
     "url":{"type":"string","description":"The URL, with http:// or https://"},
     "method":{"type":"string","enum":["HEAD","GET"],"default":"HEAD",
-      "description":"GET if the server answers HEAD differently; the body is not read"},
+      "description":"Use GET if the server responds differently to HEAD; the body is not read"},
     )json" +
          paging_schema("result") + R"json(}},
   "outputSchema":)json" +

@@ -11,7 +11,7 @@ bool read_headers(std::string_view arguments, std::vector<Header> *out, std::str
                          root["headers"].IsObject();
   if (!is_object || root["headers"].MemberCount() > max_request_headers) {
     *problem = "the argument \"headers\" must be an object with at most " +
-               std::to_string(max_request_headers) + " texts";
+               std::to_string(max_request_headers) + " strings";
     return false;
   }
   for (const auto &member : root["headers"].GetObject()) {

@@ -284,7 +284,7 @@ void Connection::readable() {
 void Connection::ended(int error) {
   if (reader_.ends_with_connection() && error == 0) return complete();
   std::string text = error == 0 ? "the server closed the connection" : bh::error_name(error);
-  text += received_ ? " in the middle of its answer" : " before it answered";
+  text += received_ ? " in the middle of its response" : " before it responded";
   if (account_ > 0) {
     text += "; the request was not sent completely";
   } else {
@@ -312,7 +312,7 @@ void Connection::consume(std::string_view in) {
       case Result::invalid:
         return protocol_error(reader_.why());
       case Result::head_too_large:
-        return fail(BH_E_LIMIT, "the answer's head is longer than " +
+        return fail(BH_E_LIMIT, "the response head is longer than " +
                                     std::to_string(client_.limits_.header_bytes) + " bytes");
     }
   }
@@ -323,7 +323,7 @@ void Connection::consume(std::string_view in) {
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
-    return protocol_error("a content encoding that was not requested"), false;
+    return protocol_error("it has a content encoding that was not requested"), false;
   }
   keep_alive_ = head.keep_alive;
   keep_alive_s_ = head.keep_alive_s;
@@ -382,7 +382,7 @@ void Connection::fail(bh_status code, const std::string &text) {
 }
 
 void Connection::protocol_error(const char *why) {
-  fail(BH_E_PROTOCOL, std::string("the answer is not valid HTTP: ") + why);
+  fail(BH_E_PROTOCOL, std::string("the response is not valid HTTP: ") + why);
 }
 
 void Connection::cancel() {

@@ -91,7 +91,7 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
   const auto headers = doc.FindMember("headers");
   if (headers == doc.MemberEnd() || headers->value.IsNull()) return BH_OK;
   if (!headers->value.IsObject() || headers->value.MemberCount() > headers_max) {
-    return refuse(error, "headers is not an object of at most 100 strings");
+    return refuse(error, "headers must be an object with at most 100 strings");
   }
   for (const auto &member : headers->value.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());

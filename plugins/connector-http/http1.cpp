@@ -42,7 +42,8 @@ class Http1Route final : public HttpRoute {
     }
     if (origin_.open >= client_.limits_.connections_max) {
       return bh::fail(error, BH_E_LIMIT,
-                      origin_.key + ": " + std::to_string(origin_.open) + " connections are open");
+                      origin_.key + ": " + std::to_string(origin_.open) +
+                          " connections are already open, the maximum");
     }
     auto connection = std::make_unique<Connection>(client_, origin_, connect_timeout_ms_);
     client_.all_.push_back(connection.get());

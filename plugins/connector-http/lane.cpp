@@ -119,7 +119,7 @@ bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_e
   switch (wire_) {
     case Wire::down:
     case Wire::closed:
-      return bh::fail(error, BH_E_UNAVAILABLE, "the session has ended");
+      return bh::fail(error, BH_E_UNAVAILABLE, "the session is closed");
     case Wire::seeking:
       return enqueue(message, std::move(headers), error);
     case Wire::http_sse:
@@ -241,15 +241,18 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
     return wire_ != Wire::closed && wire_ != Wire::down;
   });
   if (!whole)
-    fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL, "the answer's batch is malformed"));
+    fail_exchange(exchange,
+                  bh::make_error(BH_E_PROTOCOL, "the batch in the response is malformed"));
 }
 
 void Lane::deliver_answer(std::uint64_t exchange, std::string_view message) {
   deliver(exchange, message);
   if (holds_response(message)) return;
-  fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL,
-                                         "the answer contains neither a result nor an error; the "
-                                         "request may have run"));
+  fail_exchange(
+      exchange,
+      bh::make_error(
+          BH_E_PROTOCOL,
+          "the response contains neither a result nor an error; the request may have run"));
 }
 
 void Lane::remove(Post &post) noexcept {
@@ -309,8 +312,8 @@ void Lane::post_refused(Post &post) {
   if (post.repeat_later()) return;
   if (post.resuming()) {  // the server accepted the request before the stream was interrupted
     post_failed(post, bh::make_error(BH_E_IO,
-                                     "the event stream ended before the answer and the server "
-                                     "does not resume it (" +
+                                     "the event stream ended before the response, and the server "
+                                     "does not resume the stream (" +
                                          status + "); the request may have run"));
     if (lost) session_lost(nullptr, expired);
     return;

@@ -25,8 +25,8 @@ bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_erro
     if (!may_be_set(name)) {
       return bh::fail(error, BH_E_INVALID,
                       "header \"" + std::string(name.substr(0, 100)) +
-                          "\" cannot be set by a message: only names that begin with Mcp- can, "
-                          "except Mcp-Session-Id");
+                          "\" cannot be set by a message: only headers whose names begin with Mcp- "
+                          "can, except Mcp-Session-Id");
     }
     out->revision = out->revision || equal_ignoring_case(name, "mcp-protocol-version");
     out->lines.append(name).append(": ").append(bh::view(header.value)).append("\r\n");

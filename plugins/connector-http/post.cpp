@@ -85,8 +85,8 @@ bool Post::success_head(const ResponseHead &head) {
     return ends || done_with();
   }
   if (head.status == 204 || (head.status == 202 && !lane_->listens())) {
-    return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no answer (HTTP " +
-                                     std::to_string(head.status) + "); it may have run");
+    return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no response (HTTP " +
+                                     std::to_string(head.status) + "); the request may have run");
   }
   // 202 is invalid for a request, but some servers then respond on the lane's event stream.
   if (head.status == 202) {
@@ -102,10 +102,12 @@ bool Post::success_head(const ResponseHead &head) {
     }
     return true;
   }
-  if (resuming_) return refuse(BH_E_PROTOCOL, "resuming did not return an event stream");
+  if (resuming_)
+    return refuse(BH_E_PROTOCOL,
+                  "the server did not return an event stream when the stream was resumed");
   if (!head.content_type.empty() && !is_media_type(head.content_type, "application/json")) {
     return refuse(BH_E_PROTOCOL,
-                  "the answer is neither application/json nor text/event-stream; check the url");
+                  "the response is neither application/json nor text/event-stream; check the url");
   }
   mode_ = Mode::json;
   return reserve_for(head);
@@ -115,9 +117,9 @@ bool Post::reserve_for(const ResponseHead &head) {
   body_ = context_.spare.take();
   if (head.framing != Framing::length) return true;
   if (head.content_length > context_.settings.message_bytes) {
-    return refuse(BH_E_LIMIT, "the answer of " + std::to_string(head.content_length) +
+    return refuse(BH_E_LIMIT, "the response of " + std::to_string(head.content_length) +
                                   " bytes exceeds the limit of " +
-                                  std::to_string(context_.settings.message_bytes));
+                                  std::to_string(context_.settings.message_bytes) + " bytes");
   }
   expected_ = head.content_length;
   return true;
@@ -155,10 +157,10 @@ bool Post::on_body(std::string_view piece) {
       return feed(piece);
     case Mode::json:
       if (body_.size() + piece.size() > context_.settings.message_bytes) {
-        return refuse(BH_E_LIMIT, "the answer exceeds the limit of " +
+        return refuse(BH_E_LIMIT, "the response exceeds the limit of " +
                                       std::to_string(context_.settings.message_bytes) + " bytes");
       }
-      return body_.append(piece) || refuse(BH_E_LIMIT, "no memory for the answer");
+      return body_.append(piece) || refuse(BH_E_LIMIT, "out of memory for the response");
     case Mode::error: {
       const std::size_t room = context_.settings.error_body_bytes;
       if (body_.size() < room) body_.append(piece.substr(0, room - body_.size()));
@@ -229,7 +231,7 @@ void Post::on_done(const bh_error *error) {
 
 void Post::deliver_body() {
   if (body_.size() == 0) {
-    return finish_failed(bh::make_error(BH_E_PROTOCOL, "the answer is empty"));
+    return finish_failed(bh::make_error(BH_E_PROTOCOL, "the response is empty"));
   }
   BodyBuffer body = std::move(body_);
   Lane &lane = *lane_;
@@ -309,7 +311,7 @@ void Post::stream_over(const bh_error *error) {
                                        bh::callback<&Post::resume>(this));
     return;
   }
-  std::string text = "the event stream ended before the answer; the request may have run";
+  std::string text = "the event stream ended before the response; the request may have run";
   if (error != nullptr) text = std::string(bh::text(*error)) + " (event stream)";
   finish_failed(bh::make_error(BH_E_IO, text));
 }

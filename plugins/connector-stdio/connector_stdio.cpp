@@ -54,7 +54,8 @@ void ConnectorStdio::stop() noexcept {
   for (const auto &lane : lanes_) lane->kill(SIGKILL);
   const std::uint64_t deadline = bh::monotonic_ns() + stop_wait_ms * 1'000'000;
   for (const auto &lane : lanes_) {
-    if (!lane->reap(deadline)) host_.log(BH_LOG_ERROR, "a child process did not end after SIGKILL");
+    if (!lane->reap(deadline))
+      host_.log(BH_LOG_ERROR, "a child process did not exit after SIGKILL");
   }
   to_flush_.clear();
   to_finish_.clear();

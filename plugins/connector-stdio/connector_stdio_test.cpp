@@ -100,7 +100,7 @@ TEST_CASE("if a child prints other text instead of messages, the error contains 
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].first == BH_E_TIMEOUT);
     CHECK(up.lanes[1].downs[0].second ==
-          "server \"weather\" did not answer within 1 s; it printed \"usage: server PORT\" to "
+          "server \"weather\" did not respond within 1 s; it printed \"usage: server PORT\" to "
           "standard output, which must carry only MCP messages");
   }
   SECTION("unless the child has also sent a message") {

@@ -215,7 +215,7 @@ bh_status parse_definition(std::string_view server, std::string_view json, Defin
     return invalid(server, "\"args\" must be an array of strings", error);
   read_base_environment(out);
   if (!read_env(root, out)) {
-    return invalid(server, "\"env\" must be an object of variable names and strings", error);
+    return invalid(server, "\"env\" must be an object that maps variable names to strings", error);
   }
   if (!read_text(root, "cwd", &out->cwd)) return invalid(server, "\"cwd\" must be a string", error);
   if (!read_text(root, "stderr_file", &out->stderr_file)) {

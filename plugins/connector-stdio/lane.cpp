@@ -230,7 +230,7 @@ void Lane::on_noise(std::string_view line) {
 void Lane::on_banner_timer() {
   banner_timer_ = 0;
   if (has_sent_message_) return;
-  report_down(BH_E_TIMEOUT, quoted() + " did not answer within " +
+  report_down(BH_E_TIMEOUT, quoted() + " did not respond within " +
                                 std::to_string(connect_timeout_ms_ / 1'000) + " s" +
                                 describe_banner());
 }
@@ -368,7 +368,7 @@ std::string Lane::describe_exit() const {
     text += " was killed by signal " + std::to_string(end_.status);
     if (name != nullptr) text += std::string(" (SIG") + name + ")";
   } else {
-    text += " has ended";
+    text += " has exited";
   }
   return text + describe_banner();
 }

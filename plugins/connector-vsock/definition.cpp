@@ -47,7 +47,7 @@ class Reader {
     if (!text(name, out)) return false;
     if (out->empty() || out->size() >= sizeof(sockaddr_un::sun_path) ||
         out->find('\0') != std::string::npos) {
-      return refuse(name, "must be the path of a socket, 1 to 107 bytes");
+      return refuse(name, "must be the path of a socket, 1 to 107 bytes long");
     }
     return true;
   }

@@ -314,7 +314,7 @@ void Lane::on_frame(const Frame &frame) {
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
   if (payload.n > 0) return shared_.up->message(shared_.host.ctx(), handle_, exchange, payload);
-  const bh_error nothing = bh::make_error(BH_E_CANCELLED, "the endpoint sent an empty answer");
+  const bh_error nothing = bh::make_error(BH_E_CANCELLED, "the endpoint sent an empty response");
   shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &nothing);
 }
 
@@ -328,7 +328,7 @@ void Lane::bad_frame(std::uint32_t stream) {
   if (at == exchanges_.end()) return;
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
-  const bh_error error = bh::make_error(BH_E_PROTOCOL, "invalid answer frame: " + why);
+  const bh_error error = bh::make_error(BH_E_PROTOCOL, "invalid response frame: " + why);
   shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &error);
 }
 

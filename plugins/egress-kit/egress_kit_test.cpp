@@ -252,9 +252,9 @@ TEST_CASE("over a socket, an incomplete response is an error without a body") {
     return w.got->problem;
   };
   CHECK(problem("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", true) ==
-        "closed before a complete response");
+        "the connection was closed before the response was complete");
   CHECK(problem("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", false) == "timed out");
-  CHECK(problem("", true) == "closed before a complete response");
+  CHECK(problem("", true) == "the connection was closed before the response was complete");
   CHECK(problem("", false) == "timed out");
   CHECK(problem("SSH-2.0-x\r\n\r\n", true).starts_with("invalid HTTP response"));
   CHECK(

@@ -33,7 +33,7 @@ std::string bad_url(std::string_view url, bool by_socket) {
     return "url: malformed";
   }
   if (url.find('#') != std::string_view::npos) {
-    return "url: contains '#', and the text after it is never sent; remove it";
+    return "url: contains a fragment ('#'), which is never sent; remove it";
   }
   if (parts->has_credentials) {
     return "url: contains a user name; put credentials in headers";
@@ -80,7 +80,7 @@ std::string read_headers(const rapidjson::Value &value, Endpoint *out) {
 std::string read_socket(const rapidjson::Value &value, Endpoint *out) {
   const std::string_view path = value.IsString() ? text_of(value) : std::string_view();
   if (!path.starts_with('/') || path.size() >= sizeof(sockaddr_un::sun_path) || has_control(path)) {
-    return "socket: must be the absolute path of a Unix socket, at most 107 bytes";
+    return "socket: must be the absolute path of a Unix socket, at most 107 bytes long";
   }
   out->socket = path;
   return {};

@@ -81,7 +81,10 @@ bool SocketPost::read() {
     return finish(bh::error_name(errno)), false;
   }
   if (n == 0) {
-    return finish(reader_.ends_with_connection() ? "" : "closed before a complete response"), false;
+    return finish(reader_.ends_with_connection()
+                      ? ""
+                      : "the connection was closed before the response was complete"),
+           false;
   }
   return consume({bytes, static_cast<std::size_t>(n)});
 }

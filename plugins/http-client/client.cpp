@@ -37,7 +37,7 @@ CURL *Client::acquire_handle() {
 bh_status Client::start(const bh_http_request &request, const bh_http_handler *handler, void *user,
                         bh_http_id *out, bh_error *error) {
   if (transfers_.size() >= requests_max) {
-    return bh::fail(error, BH_E_LIMIT, "1024 HTTP requests are in flight");
+    return bh::fail(error, BH_E_LIMIT, "1024 HTTP requests are already in flight, the maximum");
   }
   CURL *easy = acquire_handle();
   if (easy == nullptr) return bh::fail(error, BH_E_LIMIT, "out of memory for an HTTP request");

@@ -376,11 +376,12 @@ bool Transfer::redirect_is_safe() {
   curl_easy_getinfo(easy_, CURLINFO_EFFECTIVE_URL, &now);
   const UrlPtr from = now == nullptr ? nullptr : parse(now);
   const UrlPtr to(from == nullptr ? nullptr : curl_url_dup(from.get()));
-  if (to == nullptr) return stop_with(BH_E_PROTOCOL, "a redirect without a valid target");
+  if (to == nullptr)
+    return stop_with(BH_E_PROTOCOL, "the server sent a redirect without a valid target");
   for (const Header &h : head_) {
     if (!bh::equal_ignoring_case(h.name, "location")) continue;
     if (curl_url_set(to.get(), CURLUPART_URL, h.value.c_str(), 0) != CURLUE_OK) {
-      return stop_with(BH_E_PROTOCOL, "a redirect to a malformed URL");
+      return stop_with(BH_E_PROTOCOL, "the server sent a redirect to a malformed URL");
     }
   }
   if (origin_of(from.get()) == origin_of(to.get())) return true;

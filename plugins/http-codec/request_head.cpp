@@ -169,7 +169,7 @@ bool HeadParser::read_field(std::string_view name, std::string_view value,
 }
 
 bool HeadParser::keep(Field field, std::string_view value, std::uint32_t at) noexcept {
-  if (head_.has(field)) return refuse(400, "a field that is allowed only once occurs twice");
+  if (head_.has(field)) return refuse(400, "a header field that is allowed only once is repeated");
   head_.seen = static_cast<std::uint8_t>(head_.seen | 1u << static_cast<unsigned>(field));
   head_.fields[static_cast<std::size_t>(field)] = {at, static_cast<std::uint32_t>(value.size())};
   return true;

@@ -50,7 +50,7 @@ std::string_view text(Fault fault) noexcept {
     case Fault::reserved_flags:
       return "a reserved flag is set";
     case Fault::stream_zero:
-      return "stream 0 is for notifications";
+      return "stream 0 is reserved for notifications";
     case Fault::notification_stream:
       return "a notification has a stream other than 0";
     case Fault::name_too_long:

@@ -64,7 +64,7 @@ std::string read_rewrite(const Value &object, bool response, Answer *out) {
 
 std::string read_verdict(const Value &object, bool response, Answer *out) {
   const Value *decision = find(object, "decision");
-  if (decision == nullptr || !decision->IsString()) return "the member decision is missing";
+  if (decision == nullptr || !decision->IsString()) return "the member \"decision\" is missing";
   const std::string_view name = text_of(*decision);
   if (name == "allow") {
     out->verdict = BH_VERDICT_ALLOW;

@@ -117,7 +117,7 @@ class PolicyHttp {
     }
     if (problem.empty()) {
       problem = read_answer(config_.style, question, got.body, &answer);
-      if (!problem.empty()) problem = "invalid answer: " + problem;
+      if (!problem.empty()) problem = "invalid response: " + problem;
     }
     note(problem);
     if (!problem.empty()) {

@@ -95,15 +95,17 @@ struct Reader {
   }
 
   void enabled(std::string_view key, const rapidjson::Value &value) {
-    if (!value.IsObject()) return fail(key, "must be a table of booleans by server name");
+    if (!value.IsObject()) return fail(key, "must be a table that maps server names to booleans");
     for (const auto &each : value.GetObject()) {
-      if (!each.value.IsBool()) return fail(key, "must be a table of booleans by server name");
+      if (!each.value.IsBool())
+        return fail(key, "must be a table that maps server names to booleans");
       lists.enabled_.insert_or_assign(std::string(text_of(each.name)), each.value.GetBool());
     }
   }
 
   void tools(std::string_view key, const rapidjson::Value &value) {
-    if (!value.IsObject()) return fail(key, "must be a table of permissions by server__tool");
+    if (!value.IsObject())
+      return fail(key, "must be a table that maps server__tool names to permissions");
     for (const auto &each : value.GetObject()) {
       const std::string name(text_of(each.name));
       const auto permission = permission_of(each.value);

@@ -53,7 +53,7 @@ class Parser {
 
   std::expected<MatchCondition, std::string> run() {
     if (text_.size() > kMaxText)
-      return std::unexpected("1: a condition must have at most 16384 bytes");
+      return std::unexpected("1: a condition must be at most 16384 bytes long");
     std::string cel = any(0);
     space();
     if (!fault_ && at_ < text_.size()) fail("expected &&, || or the end");

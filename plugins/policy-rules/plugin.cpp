@@ -113,7 +113,7 @@ class PolicyRules {
         return bh::fail(error, BH_E_UNSUPPORTED, "the host has no thread pool for large messages");
       return large_.ask(event, call, result, error);
     }
-    reason_ = "rules read this message, and it has more than " +
+    reason_ = "rules must evaluate this message, but it is larger than " +
               std::to_string(rules_->bytes_at_once()) + " bytes (large_messages = \"refuse\")";
     Verdict verdict;
     verdict.kind = BH_VERDICT_BLOCK;

@@ -132,8 +132,8 @@ class SecurityReader : RuleReader {
     } else if (text == "block") {
       rule_.action = Action::block;
     } else if (input && (text == "rewrite" || text == "ask")) {
-      fault("decision",
-            "on = \"" + std::string(to_string(rule_.event)) + "\" can only be allowed or blocked");
+      fault("decision", "a message with on = \"" + std::string(to_string(rule_.event)) +
+                            "\" can only be allowed or blocked");
     } else if (text == "rewrite") {
       rule_.action = Action::rewrite;
     } else if (text == "ask" && response) {
@@ -145,8 +145,8 @@ class SecurityReader : RuleReader {
       rule_.warned = true;
     } else if (text == "warn") {
       fault("decision",
-            "\"warn\" is not a decision: use \"allow\", \"ask\", \"block\" or \"rewrite\" "
-            "(with legacy = true in [security] it allows the call with a warning)");
+            "\"warn\" is not a decision: use \"allow\", \"ask\", \"block\" or \"rewrite\" (with "
+            "legacy = true in [security], it allows the call with a warning)");
     } else {
       fault("decision", "must be \"allow\", \"ask\", \"block\" or \"rewrite\"");
     }

@@ -213,7 +213,7 @@ std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_
   const std::string_view pattern = quoted.substr(1, quoted.size() - 2);
   if (pattern.empty() || pattern.size() > kMaxPattern || value.size() > kMaxValue) {
     return std::unexpected(
-        "the regular expression must have 1 to 4096 bytes, and the value at most 65536");
+        "the regular expression must be 1 to 4096 bytes long, and the value at most 65536 bytes");
   }
   auto path = field_of(event, trimmed(target.substr(0, sign)));
   if (!path) return std::unexpected(std::move(path.error()));

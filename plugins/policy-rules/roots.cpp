@@ -100,9 +100,8 @@ std::optional<std::string> refused(Event event, std::string_view name) {
   for (const std::string_view internal : {"event", "subject"}) {
     if (begins(name, internal)) {
       return std::string(internal) +
-             ".* is internal; rules name mcp.request.*, mcp.response.*, "
-             "mcp.tool.*, mcp.completion.*, mcp.input.*, mcp.notification.*, client.*, session.* "
-             "and time";
+             ".* is internal; rules can use mcp.request.*, mcp.response.*, mcp.tool.*, "
+             "mcp.completion.*, mcp.input.*, mcp.notification.*, client.*, session.* and time";
     }
   }
   if (declares(event, name)) return std::nullopt;

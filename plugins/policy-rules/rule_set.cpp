@@ -61,8 +61,8 @@ std::string named(const Rule &rule) {
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
   out->push_back(named(rule) +
-                 " compares mcp.request.uri, which is not normalized: other spellings of the "
-                 "same URI do not match; use mcp.request.uri_normalized");
+                 " compares mcp.request.uri, which is not normalized: equivalent forms of the same "
+                 "URI do not match; use mcp.request.uri_normalized");
 }
 
 // Warns about a rule that compares a normalized URI with a constant that is not normalized.
@@ -87,7 +87,7 @@ void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;
   for (const auto &read : rule.condition->unguarded(environment(rule.event), may_be_absent)) {
     out->push_back(named(rule) + " reads " + read.member +
-                   " without has(): a message that lacks it is rejected "
+                   " without has(): a message without this member is rejected "
                    "(security.mcp.evaluation_error). Add `" +
                    read.test + "`");
   }

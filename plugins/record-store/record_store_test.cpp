@@ -245,7 +245,7 @@ TEST_CASE("the first tampered row is reported") {
   }
   SECTION("deleted") {
     tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 5");
-    CHECK(has(broken(), "row seq 6 is missing: mcp_calls id 6 (seq 7) comes next"));
+    CHECK(has(broken(), "row seq 6 is missing: the next row is mcp_calls id 6 (seq 7)"));
   }
   SECTION("deleted and renumbered") {
     tamper(folder, 1,
@@ -264,12 +264,12 @@ TEST_CASE("the first tampered row is reported") {
   }
   SECTION("the last rows of a file with successors") {
     tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 10");
-    CHECK(has(broken(), "calls-1-000002.db: does not follow the file before it"));
+    CHECK(has(broken(), "calls-1-000002.db: does not continue the preceding file"));
   }
   SECTION("a file is missing") {
     make_file(folder, 3, 1, &head);
     std::filesystem::remove(folder.path + "/" + segment_name(1, 2));
-    CHECK(has(broken(), "file number 2 before it is missing"));
+    CHECK(has(broken(), "the preceding file, number 2, is missing"));
   }
   SECTION("a file was renamed") {
     std::filesystem::rename(folder.path + "/" + segment_name(1, 2),

@@ -89,7 +89,7 @@ class Walk {
     }
     if (checkpoint_ < checkpoints_.size()) {
       return broken("row seq " + std::to_string(checkpoints_[checkpoint_].seq) +
-                    " is missing: a checkpoint was signed for it, and the file ends at seq " +
+                    " is missing: a checkpoint was signed for it, but the file ends at seq " +
                     std::to_string(head_.seq));
     }
     cursors_.clear();
@@ -212,10 +212,11 @@ class Walk {
       report_.first_seq = start.seq + 1;
       if (start.seq != 0) before_first(file, start);
     } else if (file.number != *last_number_ + 1) {
-      return broken("file number " + std::to_string(*last_number_ + 1) + " before it is missing");
+      return broken("the preceding file, number " + std::to_string(*last_number_ + 1) +
+                    ", is missing");
     } else if (start.seq != head_.seq || start.hash != head_.hash) {
-      return broken("does not follow the file before it: that one ends at seq " +
-                    std::to_string(head_.seq) + ", and this one begins after seq " +
+      return broken("does not continue the preceding file: that file ends at seq " +
+                    std::to_string(head_.seq) + ", but this file begins after seq " +
                     std::to_string(start.seq) +
                     (start.seq == head_.seq ? " with a different hash" : ""));
     }
@@ -297,12 +298,12 @@ class Walk {
   bool check(const Cursor &row) {
     const std::uint64_t expected = head_.seq + 1;
     if (row.seq > expected) {
-      return broken("row seq " + std::to_string(expected) + " is missing: " + where(row) +
-                    " comes next");
+      return broken("row seq " + std::to_string(expected) + " is missing: the next row is " +
+                    where(row));
     }
     if (row.seq < expected) return broken(where(row) + " has a duplicate seq");
     if (row.rows.blob(row.columns - 2) != bytes_of(head_.hash)) {
-      return broken(where(row) + " does not follow the row before it: one of the two was changed");
+      return broken(where(row) + " does not match the preceding row: one of the two was changed");
     }
     hash_.begin(row.table);
     for (int i = 0; i < row.columns - 1; ++i) hash_.column(row.rows.get(), i);
@@ -331,8 +332,8 @@ class Walk {
     if (dropped_file_.empty() || !report_.broken.empty()) return;
     name_ = dropped_file_;
     broken(
-        "is missing, and so are all files before it: no `dropped` mark records that retention "
-        "removed it");
+        "is missing, as are all files before it, and no `dropped` mark records that retention "
+        "removed this file");
   }
 
   void note_mark(const Cursor &row) {

@@ -75,7 +75,7 @@ void StreamListener::accept_batch() {
 void StreamListener::pause(int error) {
   if (!warned_) {
     host_.log(BH_LOG_WARN, "accepting no connections for one second: " + bh::error_name(error) +
-                               " (raise the limit of open files)");
+                               " (raise the limit on open files)");
   }
   warned_ = true;
   host_.modify(watch_, 0);

@@ -92,7 +92,7 @@ class TelemetrySqlite {
       return bh::fail(error, BH_E_IO, problem);
     }
     if (sign_ == nullptr)
-      host_.log(BH_LOG_WARN, "the host does not sign checkpoints: none are written");
+      host_.log(BH_LOG_WARN, "the host does not sign checkpoints, so none are written");
     count();
     return BH_OK;
   }

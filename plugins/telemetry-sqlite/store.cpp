@@ -213,7 +213,7 @@ std::string Store::leave(int schema) {
   close();
   open_code_ = another_schema;
   no_room_ = false;
-  return "written by schema " + std::to_string(schema) + ", and this version writes " +
+  return "uses schema version " + std::to_string(schema) + ", but this program writes version " +
          std::to_string(record_store::schema_version);
 }
 

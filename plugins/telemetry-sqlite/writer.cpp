@@ -264,19 +264,20 @@ bool Writer::note_gap(const Row &row, bool replayed) {
     const bool back = row.number != 0 && row.number + another_process < expected;
     if (back && !replayed && !store_->is_remembered(row)) {
       return store_->mark(
-          "gap", "the gateway was restarted and its clock was set back: numbers continue at " +
-                     std::to_string(row.number) + " instead of " + std::to_string(expected) +
-                     "; the number of missing records is unknown");
+          "gap",
+          "the gateway was restarted and its clock was set back: record numbers continue at " +
+              std::to_string(row.number) + " instead of " + std::to_string(expected) +
+              "; the number of missing records is unknown");
     }
     next_number_ = std::max(next_number_, expected);
     return true;
   }
   if (row.number - expected >= another_process) {
-    return store_->mark("gap",
-                        "the gateway was restarted, or dropped records: numbers continue at " +
-                            std::to_string(row.number) + " instead of " + std::to_string(expected) +
-                            "; the number of missing records is unknown because each start takes "
-                            "its first number from the clock");
+    return store_->mark(
+        "gap", "the gateway was restarted, or dropped records: record numbers continue at " +
+                   std::to_string(row.number) + " instead of " + std::to_string(expected) +
+                   "; the number of missing records is unknown because each start takes "
+                   "its first number from the clock");
   }
   return store_->mark("gap", "records " + std::to_string(expected) + " to " +
                                  std::to_string(row.number - 1) +
@@ -365,7 +366,7 @@ void Writer::maintain(bool ending) {
     } else {
       sign_not_before_ = Clock::now() + ms(sign_again_ms);
       if (!std::exchange(sign_failed_, true)) {
-        log_(BH_LOG_WARN, "a checkpoint could not be signed; it is retried");
+        log_(BH_LOG_WARN, "a checkpoint could not be signed; signing will be retried");
       }
     }
   }

@@ -178,7 +178,8 @@ TEST_CASE(
   w.stop();
   CHECK(w.kinds() == "start,gap,gap,end");
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id")
-            .find("its clock was set back: numbers continue at 1000000000 ") != std::string::npos);
+            .find("its clock was set back: record numbers continue at 1000000000 ") !=
+        std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
   // Repeated rows do not cause a gap.
@@ -715,7 +716,7 @@ TEST_CASE("a file of another schema version is left unchanged, and a new file fo
     CHECK(previous() == 12);
     CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "5");
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
-    CHECK(w.logged.at(0).find("written by schema 1") != std::string::npos);
+    CHECK(w.logged.at(0).find("uses schema version 1") != std::string::npos);
   }
   SECTION("seq skips ahead if the file is unreadable") {
     run("ALTER TABLE mcp_calls RENAME TO requests");

@@ -95,7 +95,8 @@ Arguments::Arguments(std::string_view json) {
                    : type == '[' ? Type::texts
                                  : Type::other;
     if (!twice) arguments_.push_back({name, t, std::string(text), texts});
-    if (twice) wrong("the argument " + bh::in_quotes(name, max_shown) + " is given twice");
+    if (twice)
+      wrong("the argument " + bh::in_quotes(name, max_shown) + " is specified more than once");
     return !twice && arguments_.size() <= 64;
   };
   Collector collector(add);

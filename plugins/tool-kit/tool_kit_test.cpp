@@ -62,7 +62,8 @@ TEST_CASE("argument errors are reported") {
   CHECK(problem(R"({"on":1})") == "the argument \"on\" must be true or false");
   CHECK(problem(R"({"how":"c"})") == "the argument \"how\" must be one of: a, b");
   CHECK(problem(R"({"other":1})") == "unknown argument \"other\"");
-  CHECK(problem(R"({"path":"a","path":"b"})") == "the argument \"path\" is given twice");
+  CHECK(problem(R"({"path":"a","path":"b"})") ==
+        "the argument \"path\" is specified more than once");
 }
 
 TEST_CASE("results are valid JSON") {

@@ -32,7 +32,7 @@ void TransportAggregator::open_session() {
   bh_error error = bh::make_error();
   if (up_->session_open(host_.ctx(), &peer, &session_, &error) != BH_OK) {
     session_ = 0;
-    return host_.log(BH_LOG_ERROR, "no session: " + std::string(bh::text(error)));
+    return host_.log(BH_LOG_ERROR, "cannot open a session: " + std::string(bh::text(error)));
   }
   deliver(next_stream_++, std::string(initialize));
 }
@@ -89,7 +89,7 @@ void TransportAggregator::handle(std::string_view text) {
   if (request.method == Method::shutdown) return shut_down(request.id);
   if (open_requests() >= max_open) {
     return fail(request.id, "more than " + std::to_string(max_open) +
-                                " requests are pending; this one was not run");
+                                " requests are pending; this request was not run");
   }
   if (request.method == Method::refresh) return replace(request.id, request.servers, false);
   if (phase_ == Phase::connecting || !initialized_) return wait(request.id, text);
@@ -222,7 +222,7 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   if (at == open_.end()) return;
   const std::uint64_t id = at->second.id;
   open_.erase(at);
-  fail(id, "the aggregator's session has ended");
+  fail(id, "the aggregator's session is closed");
 }
 
 // Replies may be sent out of order. Clients match them by ID.
@@ -254,7 +254,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
   } else if (why.starts_with('"')) {
     queue(reply(id, "error", why));
   } else {
-    fail(id, "the request ended without an answer");
+    fail(id, "the request ended without a response");
   }
   return BH_OK;
 }

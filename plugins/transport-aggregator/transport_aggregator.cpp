@@ -91,9 +91,10 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
       !read_number(root, "out_fd", &out_) || !read_codec(root, &wanted_codec_) ||
       !read_names(root, "slow_commands", &slow_.commands) ||
       !read_number(root, "slow_connect_ms", &slow_.connect_ms)) {
-    return bh::fail(error, BH_E_INVALID,
-                    "in_fd and out_fd must be descriptor numbers, codec one of auto, ndjson and "
-                    "msgpack, slow_commands an array of strings, slow_connect_ms a number");
+    return bh::fail(
+        error, BH_E_INVALID,
+        "in_fd and out_fd must be descriptor numbers, codec must be auto, ndjson or msgpack, "
+        "slow_commands must be an array of strings, and slow_connect_ms must be a number");
   }
   return BH_OK;
 }
@@ -106,7 +107,8 @@ bh_status TransportAggregator::start(bh_error *error) {
   if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
+    if (!own_out_)
+      return bh::fail(error, BH_E_IO, "cannot duplicate the descriptor: " + bh::error_name(errno));
   }
   buffer_ = std::make_unique<char[]>(read_size);
   cutter_ = FrameCutter(wanted_codec_);
@@ -189,7 +191,8 @@ bool TransportAggregator::process_messages() {
         return true;
       case FrameCutter::Next::broken:
         host_.log(BH_LOG_ERROR,
-                  "a message declares more than 16 MiB: the rest of the input cannot be read");
+                  "a message declares a length of more than 16 MiB, so the rest of the input "
+                  "cannot be read");
         return false;
     }
   }
@@ -211,10 +214,10 @@ void TransportAggregator::input_ended() {
 void TransportAggregator::drain_over() {
   drain_timer_ = 0;
   if (open_requests() > 0) {
-    host_.log(BH_LOG_WARN, "the input has ended; " + std::to_string(open_requests()) +
+    host_.log(BH_LOG_WARN, "the input was closed; " + std::to_string(open_requests()) +
                                " requests in flight are abandoned");
   }
-  fail_all("the aggregator's input has ended");
+  fail_all("the aggregator's input was closed");
   end();
 }
 

@@ -276,7 +276,7 @@ TEST_CASE("A06 a length above the limit ends the input, and in-flight requests a
   f.client_says(R"({"id":3,"method":"call_tool","params":{"name":"a__t"}})");
   f.client_writes(std::string("\x01\x00\x00\x01", 4));
   f.host.turn(0);
-  CHECK(f.host.logged("a message declares more than 16 MiB"));
+  CHECK(f.host.logged("a message declares a length of more than 16 MiB"));
   CHECK(f.finished == 0);
   REQUIRE(f.delivered.size() == 1);
   f.answer(f.delivered[0].first, ",\"result\":{}}");
@@ -423,8 +423,8 @@ TEST_CASE("A14 after the end of input, in-flight requests fail after a time limi
   f.client_says(R"({"id":2,"method":"refresh","params":{"servers":[]}})");
   f.close_client_input();
   REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
-  CHECK(f.replies() == Texts{R"({"id":1,"error":"the aggregator's input has ended"})",
-                             R"({"id":2,"error":"the aggregator's input has ended"})"});
+  CHECK(f.replies() == Texts{R"({"id":1,"error":"the aggregator's input was closed"})",
+                             R"({"id":2,"error":"the aggregator's input was closed"})"});
 }
 
 TEST_CASE("A21 garbage between two requests is skipped and logged once") {

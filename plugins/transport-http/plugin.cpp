@@ -51,7 +51,7 @@ class TransportHttp {
   }
 
   bh_status listen(bh_error *error) {
-    if (!server_) return bh::fail(error, BH_E_INVALID, "listen before start");
+    if (!server_) return bh::fail(error, BH_E_INVALID, "listen was called before start");
     return server_->listen(token_, error);
   }
 
@@ -102,7 +102,7 @@ class TransportHttp {
                                     &n) == BH_OK &&
                        n > 0;
     token_ = known ? std::string(buffer.data(), n) : make_token();
-    if (token_.empty()) return bh::fail(error, BH_E_IO, "getrandom failed: cannot create a token");
+    if (token_.empty()) return bh::fail(error, BH_E_IO, "cannot create a token: getrandom failed");
     if (!known) {
       const bh_status s = secrets->put(host_.ctx(), bh::str(secret_name), bh::str(token_));
       if (s != BH_OK) return bh::fail(error, s, "the host could not store the new bearer token");

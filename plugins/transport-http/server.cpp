@@ -27,11 +27,10 @@ void give_up(Connection &c) {
   if (c.streaming()) {
     end_events(c);
   } else {
-    respond_error(
-        c, 503, -32000,
-        "Too many connections are waiting for answers: this one was closed for a new client, and "
-        "its call may have run. Send fewer concurrent calls",
-        "Retry-After: 5\r\n");
+    respond_error(c, 503, -32000,
+                  "Too many connections are waiting for responses: this connection was closed to "
+                  "admit a new client, and its call may have run. Send fewer concurrent calls",
+                  "Retry-After: 5\r\n");
   }
   c.attached = at;  // lost() needs it
   c.doom();
@@ -245,8 +244,8 @@ void Server::end_streams(Session &session, std::uint32_t how) {
       end_events(*stream.connection);
     } else if (how == BH_SESSION_EVICTED) {
       respond_error(*stream.connection, 503, -32000,
-                    "Too many sessions are open: this call was ended for a new client's session "
-                    "and may have run. The session is restored with its next request",
+                    "Too many sessions are open: this call was ended to admit a new client's "
+                    "session, and may have run. The session is restored at its next request",
                     "Retry-After: 5\r\n");
     } else {
       respond_error(*stream.connection, 404, -32001, "Session not found");

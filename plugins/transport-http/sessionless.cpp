@@ -11,7 +11,7 @@ namespace transport_http {
 bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   const McpHeaders headers(feed.head_text());
   if (headers.too_many()) {
-    respond_error(c, 431, -32000, "The request has too many or too large Mcp- headers");
+    respond_error(c, 431, -32000, "The request has too many Mcp- headers, or they are too large");
     return true;
   }
   const std::uint64_t number = next_sessionless_++;

@@ -137,7 +137,8 @@ bool Server::admit_peer(Connection &c, const RequestFeed &feed) {
   if (!head.has(Field::origin)) {
     if (Guard::fetch_site_allowed(feed.text(Field::fetch_site))) return true;
     respond_error(c, 403, error_code,
-                  "Forbidden: a web page sent this request without an Origin (Sec-Fetch-Site)");
+                  "Forbidden: the Sec-Fetch-Site header shows that a web page sent this request, "
+                  "but the Origin header is missing");
     return false;
   }
   const std::string_view origin = feed.text(Field::origin);

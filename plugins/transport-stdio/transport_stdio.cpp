@@ -81,7 +81,8 @@ bh_status TransportStdio::start(bh_error *error) {
   if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
+    if (!own_out_)
+      return bh::fail(error, BH_E_IO, "cannot duplicate the descriptor: " + bh::error_name(errno));
   }
   scratch_ = std::make_unique<stdio_lines::Scratch>();
   reader_ = stdio_lines::LineReader(up_->limits->message_bytes);
@@ -308,7 +309,7 @@ void TransportStdio::on_stall_timer() {
   const bool patient = flow_ != nullptr && input_open_;
   const std::uint64_t idle = patient ? 0 : (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client on standard output does not read; its session is closed");
+    host_.log(BH_LOG_WARN, "the client does not read standard output; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(limit - idle,

@@ -151,7 +151,8 @@ void check(const Config &config, Reader *reader) {
   if (!config.local_token.empty() &&
       (!mcp_frame::is_metadata_prefix(config.local_token) || !config.listen.starts_with("unix:"))) {
     reader->fault(
-        "local_token must have 1 to 32 characters from A-Z, 0-9 and _, with listen = \"unix:...\"");
+        "local_token must have 1 to 32 characters from A-Z, 0-9 and _, and requires listen = "
+        "\"unix:...\"");
   }
   Address unused;
   if (!config.listen.empty() && !parse_listen(config.listen, &unused)) {
@@ -161,10 +162,11 @@ void check(const Config &config, Reader *reader) {
   }
   const bool vsock = config.listen.starts_with("vsock:");
   if (config.allow_cids && !vsock) {
-    reader->fault("allow_cids is for listen = \"vsock:...\"; use allow_uids for Unix sockets");
+    reader->fault(
+        "allow_cids can be used only with listen = \"vsock:...\"; use allow_uids for Unix sockets");
   }
   if (config.allow_uids && (vsock || config.listen.empty())) {
-    reader->fault("allow_uids is for listen = \"unix:...\" or \"hybrid:...\"");
+    reader->fault("allow_uids can be used only with listen = \"unix:...\" or \"hybrid:...\"");
   }
   if (!config.dial.empty() && !parse_dial(config.dial, &unused)) {
     reader->fault("dial must have the form hybrid:/path/of/the/monitor.sock:5002");

@@ -203,7 +203,7 @@ bool Connection::check(std::uint64_t now_ns) {
       sniffing ? owner_.config.sniff_timeout_ms : owner_.config.write_timeout_ms;
   if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
   if (!sniffing && owner_.stalled.due(now_ns)) {
-    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; the connection is closed" +
+    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its responses; the connection is closed" +
                                      owner_.stalled.suppressed());
   }
   doom(sniffing ? owner_.counters.sniff_timeout : owner_.counters.too_slow);
@@ -516,7 +516,7 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   const std::string id = id_of(parts);
   const std::string text =
       R"({"jsonrpc":"2.0",)" + (id.empty() ? "" : "\"id\":" + id + ",") +
-      R"("error":{"code":-32603,"message":"the answer is larger than a frame can carry: )" +
+      R"("error":{"code":-32603,"message":"the response exceeds the maximum frame size of )" +
       std::to_string(max_total_ >> 20) + R"( MiB"}})";
   const bh_str part = bh::str(text);
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;

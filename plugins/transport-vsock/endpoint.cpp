@@ -94,7 +94,7 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   }
   if (connections_of(id) >= config.max_connections_per_peer) {
     return refuse(fd, counters.too_many, too_many_of_peer_,
-                  name + " has " + std::to_string(config.max_connections_per_peer) +
+                  name + " already has " + std::to_string(config.max_connections_per_peer) +
                       " connections; raise max_connections_per_peer to allow more");
   }
   add(fd, std::move(name), id, {});
@@ -130,8 +130,8 @@ void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
   counters.add(counters.connections);
   if (connections_.size() + splices_.size() + handing_off_.size() >= config.max_connections) {
     refuse(fd, counters.too_many, too_many_,
-           "there are " + std::to_string(config.max_connections) +
-               " connections of all guests; raise max_connections to allow more");
+           "all guests together have " + std::to_string(config.max_connections) +
+               " connections; raise max_connections to allow more");
     if (from_dialer) dialer_.connection_ended();
     return;
   }
@@ -289,7 +289,7 @@ void Endpoint::on_service_reached(void *arg) {
 void Endpoint::on_splice_ended(void *arg, Splice &splice) {
   auto &self = *static_cast<Endpoint *>(arg);
   if (const int error = splice.unreached(); error != 0) {
-    self.handoff_failed("connect: " + bh::error_name(error));
+    self.handoff_failed("cannot connect: " + bh::error_name(error));
   }
   auto &splices = self.splices_;
   const std::size_t i = splice.index;

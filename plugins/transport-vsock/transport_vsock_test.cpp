@@ -869,7 +869,7 @@ TEST_CASE("configuration: all address forms are parsed, and one error contains a
     bh_error fault = bh::make_error();
     transport_vsock::Config parsed;
     CHECK(transport_vsock::parse_config(wrong, &parsed, &fault) == BH_E_INVALID);
-    CHECK(bh::text(fault).find("is for listen") != std::string_view::npos);
+    CHECK(bh::text(fault).find("only with listen") != std::string_view::npos);
   }
   for (const char *wrong :
        {R"({"listen":"vsock:5002","local_token":"A"})", R"({"local_token":"A"})",

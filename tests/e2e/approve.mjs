@@ -235,11 +235,11 @@ test('F10 the prompt shows the definition verbatim and masked, with a warning, a
     '"PLAIN" = ***',
     '"LONG" = pla***',
     '"DATABASE" = pos***',
-    'these variables can change what is run or loaded: "NODE_OPTIONS";',
+    'these variables can change which code is run: "NODE_OPTIONS";',
     '"TAKEN" = "${AWS_SECRET_ACCESS_KEY}"',
     'in a sandbox that hides credentials',
     'tools      unknown',
-    'Approve "weather"? It has not been started. [y/N]',
+    'Approve "weather"? The server has not been started yet. [y/N]',
     '"true\\u001b[2K\\u000d", "\\u202egnp"',
   ]) {
     assert.ok(no.text.includes(part), `${part}\n${no.text}`);

@@ -295,7 +295,7 @@ test('import shows servers of other projects with their project and does not wri
   const done = runProgram(t, ['import', '--write', written, '--no-warm'], { env: { HOME: home } });
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /\.claude\.json of \/p\/one\s+proj\s+x/);
-  assert.match(done.stdout, /other projects are not written.*run import in the project's folder/);
+  assert.match(done.stdout, /other projects are not imported.*run `bulkhead import` in the\nfolder of each project/);
   assert.doesNotMatch(readFileSync(written, 'utf8'), /proj/);
   const { configs } = JSON.parse(runProgram(t, ['import', '--json'], { env: { HOME: home } }).stdout);
   assert.deepEqual(configs.map((config) => [config.project, config.servers]), [['/p/one', ['proj']]]);

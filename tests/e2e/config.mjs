@@ -86,13 +86,13 @@ for (const args of [[], ['--single-process']]) {
     const { collisions } = await statusOf(gateway);
     for (const [noun, prefix, member] of [['tool', '', 'name'], ['prompt', '', 'name'], ['resource', 'mem://', 'uri'], ['resource template', 'mem://{id}', 'uriTemplate']]) {
       for (const name of ['a\\u001b[31mred', 'b\\u000ac', 'd\\u007f', 'e\\u009b', 'f\\u202egnp', 'o\\u200bk', 'o\\ufe0fk', 'ok\\udb40\\udc41']) {
-        const line = `${noun} "${prefix}${name}" of server "evil" is not offered: control or invisible characters in its ${member}`;
+        const line = `${noun} "${prefix}${name}" of server "evil" is not offered: its ${member} contains control or invisible characters`;
         assert.ok(collisions.includes(line), `${line}\n${collisions.join('\n')}`);
       }
     }
     assert.equal(collisions.length, 4 * names.length);
     const log = () => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
-    await until('the log names the first of each kind', () => log().match(/evil.*is not offered: control or invisible characters.*\(8 such\)/g)?.length === 4);
+    await until('the log names the first of each kind', () => log().match(/evil.*is not offered: its .* contains control or invisible characters \(8 in total\)/g)?.length === 4);
     assert.ok(!log().includes('\u001b'));
     const listed = runProgram(t, ['tools', '--config', gateway.config]);
     assert.match(listed.stderr, /not offered: tool "b\\u000ac" of server "evil"/);

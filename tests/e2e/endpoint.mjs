@@ -124,7 +124,7 @@ for (const args of [[], ['--single-process']]) {
       const error = await client.tool(`${server}__slow`).then(() => assert.fail('answered'), (caught) => caught);
       assert.ok(performance.now() - started >= ms - 5, `${server}: not before its time`);
       assert.equal(error.code, -32000);
-      assert.equal(error.message, `-32000 server "${server}" did not answer tools/call "slow" within ${ms} ms`);
+      assert.equal(error.message, `-32000 server "${server}" did not respond to tools/call "slow" within ${ms} ms`);
       order.push(server);
       assert.equal((await client.tool(`${server}__quick`)).content[0].text, 'fake/quick', 'the server keeps answering');
     }));

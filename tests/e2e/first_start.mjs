@@ -91,7 +91,7 @@ both('stdio names servers without stored lists in its instructions, and lists ot
     return [client, (await client.initialize()).instructions ?? ''];
   };
   const [first, said] = await begin();
-  assert.match(said, /^Started for the first time, and possibly still being downloaded: slow\. Their tools are listed as soon as they are ready/);
+  assert.match(said, /^Servers that are starting for the first time and may still be downloading: slow\. Their tools are listed as soon as they are ready/);
   await server.go(true);
   await until('it is listed', async () => (await first.toolNames()).includes('slow__a'));
   await until('its list is on disk', () => existsSync(join(state, 'lists/slow')));

@@ -308,7 +308,7 @@ test('B38 a wrong byte, revision, hash or status is rejected with a specific rea
   signed.publish('2026.0131.4', grace);
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by an earlier catalogue.*\[revoked\]/);
   signed.publish('2026.0131.6', grace, { status: 'deprecated' });
-  assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
+  assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current revision is 2026\.0201\.1/);
   // The profile is signed with a different key, or not signed.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');

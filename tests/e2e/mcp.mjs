@@ -127,7 +127,7 @@ test("logs shows a server's last lines, follows rotated files and escapes contro
   home.refused(1, /is remote \(it has a URL\)/, 'logs', 'web');
   home.refused(2, /no server is named "onn"; did you mean "one"/, 'logs', 'onn');
   home.refused(2, /no server is named "\.\.\/x"/, 'logs', '../x');
-  assert.match(home.ok('logs', 'one').stderr, /has written nothing/);
+  assert.match(home.ok('logs', 'one').stderr, /has not written anything to its standard error/);
   const folder = join(home.dir, '.local/state/bulkhead/log/servers');
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'one.log');

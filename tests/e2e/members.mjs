@@ -259,7 +259,7 @@ both('unknown_params drops or rejects, and a reload changes it', async (t, args)
   assert.deepEqual(reloaded.settings, ['gateway.unknown_params']);
   for (const [method, params] of requests) {
     const before = got(log, method).length;
-    await assert.rejects(client.request(method, params), { code: -32602, message: `-32602 ${method} has no params "cmd", "level" (gateway.unknown_params = "refuse")` });
+    await assert.rejects(client.request(method, params), { code: -32602, message: `-32602 ${method} does not accept these params: "cmd", "level" (gateway.unknown_params = "refuse")` });
     assert.equal(got(log, method).length, before, method);
   }
   for (const [method, params] of Object.entries(requestsWith(uri, ',"_meta":{"x":1}'))) await client.request(method, params);

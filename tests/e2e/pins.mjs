@@ -52,7 +52,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.deepEqual(await client.toolNames(), ['s__b']);
   const refused = await call(client, 's__a');
   assert.equal(refused.error?.code, -32600, show(refused));
-  assert.match(refused.error.message, /tool-pin.*differs from the approved one/);
+  assert.match(refused.error.message, /tool-pin.*differs from the approved definition/);
   assert.ok((await call(client, 's__b')).result);
   await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
   const changed = report(gateway).pins.find((pin) => pin.tool === 'a');
@@ -237,7 +237,7 @@ both('watch, the default, rejects nothing and reports changes to rules and the l
   assert.match((await call(client, 's__a')).error?.message, /unpinned/);
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
-  assert.match(log, /tool "a" differs from its approved definition: it was [0-9a-f]{32} and is [0-9a-f]{32}/);
+  assert.match(log, /tool "a" differs from its approved definition: the hash was [0-9a-f]{32} and is now [0-9a-f]{32}/);
   // In mode off, definitions are not compared, so no pins are stored.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
@@ -271,7 +271,7 @@ both('enforce does not start with unreadable pins; watch reports them and contin
   write(gateway, profileOf({ mode: 'enforce' }, [['a', 'reads']]));
   const refused = pins(gateway);
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
+  assert.match(refused.err, /enforce.*pins\.json has an invalid entry/);
 });
 
 test('pins show prints a change of the schema or annotations; approve accepts the printed hash', async (t) => {

@@ -136,7 +136,7 @@ test('B11 after a lost connection, every pending request fails, none is repeated
   assert.deepEqual(methods(requests(endpoint)), ['tools/call', 'tools/list', 'prompts/get', 'ping']);
   assert.equal(requests(endpoint).at(-1).stream, 1, 'streams begin anew');
   assert.match(relay.stderr, /was lost \(connection closed.*\), 3 requests failed; reconnecting/);
-  assert.match(relay.stderr, /connected to unix:.* again after/);
+  assert.match(relay.stderr, /reconnected to unix:.* after/);
   assert.equal(relay.stderr.trim().split('\n').length, 2);
 });
 
@@ -158,7 +158,7 @@ test('a short outage delays requests, and a long outage fails them', async (t) =
   relay.request(3, 'tools/call');
   assert.equal((await relay.line(1000)).id, 3);
   await endpoint.start();
-  await until('connected', () => relay.stderr.split('again after').length === 3);
+  await until('connected', () => relay.stderr.split('reconnected to').length === 3);
   relay.request(4, 'ping');
   assert.equal((await relay.line()).result.method, 'ping');
 });
@@ -275,7 +275,7 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   for (let n = 0; n < 11; ++n) {
     const { error, result } = await answerTo(n, 'refused', { n });
     if (n === nobodys) assert.equal(result.what, 'stream 0 without flag');
-    else assert.match(error.message, connectionLost.has(n) ? /refused: connection closed/ : /invalid answer frame/, `refusal ${n}`);
+    else assert.match(error.message, connectionLost.has(n) ? /refused: connection closed/ : /invalid response frame/, `refusal ${n}`);
     assert.equal((await answerTo(`after_${n}`, 'ping')).result.method, 'ping');
   }
   assert.equal(relay.lines.length, 22, 'one line for each request');
@@ -476,7 +476,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
       methodOf(frame) === 'tools/list' ? peer.answer(frame, { jsonrpc: '2.0', id: 3, error: { code: -32603, message: 'no' } }) : good(frame, peer),
     'a call to an unknown tool was not rejected': (frame, peer) =>
       methodOf(frame) === 'tools/call' ? peer.answer(frame, { jsonrpc: '2.0', id: 7, result: { content: [] } }) : good(frame, peer),
-    'invalid JSON was answered with .*-32600': (frame, peer) =>
+    'the response to invalid JSON was .*-32600': (frame, peer) =>
       frame.payload.startsWith('{oops') ? peer.answer(frame, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'no' } }) : good(frame, peer),
   };
   for (const [what, how] of Object.entries(faults)) {
@@ -518,7 +518,7 @@ test('doctor performs the handshake of a hybrid socket and reports which side di
     socket.write('OK 1073741824\n');
     socket.pipe(inner).pipe(socket);
   });
-  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process is listening on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process is listening on that port/], [other, /the reply to CONNECT 5007 was HTTP/]]) {
     const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
     assert.equal(code, 1, out);
     assert.match(out, /^FAIL {2}no connection to hybrid:/);
@@ -535,7 +535,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   const closes = await monitor(t, 'closes', (socket) => socket.destroy());
   const lost = await doctorOf(t, ['--unix', closes]);
   assert.equal(lost.code, 1);
-  assert.match(lost.out, /FAIL {2}initialize got no answer from the endpoint: .*connection closed/);
+  assert.match(lost.out, /FAIL {2}initialize received no response from the endpoint: .*connection closed/);
   assert.match(lost.out, /comes from the relay[^]*allow_uids/);
   assert.doesNotMatch(lost.out, /policy rejects/);
   const endpoint = await new FrameEndpoint(t.path('refuses'), (frame, peer) => {

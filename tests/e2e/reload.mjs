@@ -181,7 +181,7 @@ both('two instances of a plugin keep their directories, regardless of their orde
   const check = async (name) => {
     const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
     if (result instanceof Error) {
-      if (/did not answer/.test(result.message)) wrong.push(`${name}: ${result.message}`);
+      if (/did not respond to/.test(result.message)) wrong.push(`${name}: ${result.message}`);
       return false;
     }
     if (!show(result).includes(`this is ${name}`)) wrong.push(`${name}: ${show(result)}`);

@@ -76,7 +76,7 @@ for (const [what, change] of Object.entries({
   },
   'another folder, with a server that starts there': {
     profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true,
-    differs: /its configuration differs: working folder; it was started in \/.*, where these servers run unless "cwd" is set: a, b\n/,
+    differs: /its configuration differs: working directory; it was started in \/.*, where these servers run unless "cwd" is set: a, b\n/,
   },
   'another value of a variable that selects a proxy': {
     profile: (t) => ({ mcpServers: servers(t) }), name: 'NO_PROXY',
@@ -114,7 +114,7 @@ test('doctor says whether commands in this folder and shell use the running gate
   assert.match(joined.text, new RegExp(`use the servers of the gateway with pid ${gateway.child.pid}$`));
   const [elsewhere] = await doctor({ cwd: t.dir });
   assert.equal(elsewhere.result, 'warn');
-  assert.match(elsewhere.text, /start servers of their own: .*working folder; it was started in .*: a, b$/);
+  assert.match(elsewhere.text, /start servers of their own: .*working directory; it was started in .*: a, b$/);
   const [proxied] = await doctor({ env: { NO_PROXY: 'example.com' } });
   assert.match(proxied.text, /environment variable NO_PROXY$/);
   const [spoken] = await doctor({ env: { LANG: 'xx_XX' } });

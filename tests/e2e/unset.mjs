@@ -158,7 +158,7 @@ for (const [group, section] of Object.entries(needed)) {
     for (const words of [['pins'], ['profile', 'show'], ['plugin', 'list'], ...(group === 'policies' ? [['policy', 'check']] : [])]) {
       const done = cli(...words);
       assert.equal(done.code, 0, `${words}: ${show(done)}`);
-      if (words[0] === 'profile') assert.match(done.stderr, new RegExp(`${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*The gateway does not start without it`));
+      if (words[0] === 'profile') assert.match(done.stderr, new RegExp(`${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*The gateway does not start without this variable`));
     }
     for (const words of [['calls'], ['timeline'], ['audit', 'verify']]) {
       const done = cli(...words);

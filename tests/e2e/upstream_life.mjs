@@ -138,7 +138,7 @@ for (const args of [[], ['--single-process']]) {
     assert.equal((await soon).content[0].text, 'fake/soon');
     const error = await never;
     assert.equal(error.code, -32603, show(error));
-    assert.match(error.message, /the gateway is stopping; server "s" may have run this$/);
+    assert.match(error.message, /the gateway is stopping; server "s" may have run the request$/);
     assert.deepEqual(await gateway.exited, { code: 0, signal: null });
   });
 }

@@ -171,7 +171,7 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
       assert.ok(!seen, 'a credential beside the file');
       assert.deepEqual(made, []);
       assert.match(read(`${home}/.config/tool.json`), /^tool\nchanged\n$/);
-      assert.match(gateway.stderr(), /new\.json does not exist, and its folder is not granted instead/);
+      assert.match(gateway.stderr(), /new\.json does not exist, and its folder was not made accessible instead/);
       const doctor = runProgram(t, ['doctor', '--config', gateway.config], { env: { HOME: home } }).stdout;
       assert.match(doctor, /^warn  the sandbox of server evil: it can change the file .*tool\.json, but not replace it/m);
     }

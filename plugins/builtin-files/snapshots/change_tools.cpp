@@ -117,7 +117,7 @@ Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoi
                          const std::string &path) {
   const auto wanted = checkpoint_slot(checkpoint);
   if (!checkpoint.empty() && !wanted) {
-    return {{}, shown(checkpoint) + " is not a checkpoint name such as cp-10"};
+    return {{}, shown(checkpoint) + " is not a snapshot name such as cp-10"};
   }
   for (const Head &head : store.heads()) {
     if (wanted && head.slot != *wanted) continue;
@@ -127,8 +127,8 @@ Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoi
   }
   if (wanted) return {{}, "there is no snapshot " + checkpoint + "; see snapshots_list"};
   return {{},
-          "no snapshot has " + shown(path) +
-              "; to delete files newer than the snapshots, specify a checkpoint"};
+          "no snapshot contains " + shown(path) +
+              "; to delete files that are newer than a snapshot, specify \"checkpoint\""};
 }
 
 std::string reverted(const Reverted &done, const std::string &path, const Manifest &snapshot) {
@@ -187,7 +187,7 @@ std::string snapshots_history(const Call &call) {
   if (list.empty()) {
     return error_result(!place.problem.empty() && now.entries.empty()
                             ? place.problem
-                            : "no snapshot has " + shown(path));
+                            : "no snapshot contains " + shown(path));
   }
   const std::string size =
       now.entries.empty() ? "null" : std::to_string(now.entries.front().signature.size);
@@ -217,15 +217,15 @@ std::string snapshots_revert(const Call &call) {
   const Outcome<Manifest> snapshot = chosen(store, checkpoint, path);
   if (!snapshot.good()) return error_result(snapshot.problem);
   const Reverted done = revert(call, &store, snapshot.value, path);
-  const std::string so_far = " (" + std::to_string(done.restored) + " paths were restored, " +
-                             std::to_string(done.deleted) + " deleted before that)";
+  const std::string so_far = " (" + std::to_string(done.restored) + " paths were restored and " +
+                             std::to_string(done.deleted) + " deleted before the failure)";
   if (!done.problem.empty()) {
     return error_result(done.problem + (done.restored + done.deleted > 0 ? so_far : ""));
   }
   if (done.restored + done.deleted == 0) {
     return error_result(holds(snapshot.value, path)
                             ? shown(path) + " is already current"
-                            : "there is no " + shown(path) + ", neither now nor in " +
+                            : shown(path) + " exists neither in the workspace nor in " +
                                   checkpoint_name(snapshot.value.head.slot));
   }
   return reverted(done, path, snapshot.value);

@@ -142,7 +142,8 @@ Objects::Put Objects::put(int file, std::uint64_t max_bytes, const std::function
     return put_large(file, max_bytes, stop);
   }
   bytes.resize(static_cast<std::size_t>(n));
-  if (bytes.size() > max_bytes) return {.problem = "a file grew too large"};
+  if (bytes.size() > max_bytes)
+    return {.problem = "a file became too large while it was being read"};
   return put_small(bytes);
 }
 
@@ -179,7 +180,7 @@ Objects::Put Objects::put_large(int file, std::uint64_t max_bytes,
   // If the live file was cloned, hashes the clone, because the live file may change.
   out.problem = for_each_chunk(cloned ? fd.get() : file, stop, [&](std::string_view chunk) {
     size += chunk.size();
-    if (size > max_bytes) return std::string("a file grew too large");
+    if (size > max_bytes) return std::string("a file became too large while it was being read");
     hasher.add(chunk);
     return cloned || write_or_skip(fd.get(), chunk) ? std::string() : store_problem(errno);
   });

@@ -21,8 +21,8 @@ constexpr std::string_view ops_schema = R"("op":{"enum":["created","modified","d
 Definition create_definition() {
   return {"snapshots_create",
           "Take a snapshot",
-          "Takes a named snapshot of the whole workspace for later reverts. There are 12 slots "
-          "for such snapshots; none is overwritten.",
+          "Takes a named snapshot of the whole workspace, to which files can be reverted later. "
+          "There are 12 slots for named snapshots; none is overwritten.",
           Effect::adds,
           string(name_schema),
           "\"name\"",
@@ -106,12 +106,13 @@ Definition history_definition() {
 Definition revert_definition() {
   return {"snapshots_revert",
           "Revert to a snapshot",
-          "Restores a file or a whole folder from a snapshot: contents and permissions. "
-          "Files newer than a given checkpoint are deleted.",
+          "Restores the contents and permissions of a file or folder from a snapshot. If "
+          "checkpoint is given, files that are newer than that snapshot are deleted.",
           Effect::settles,
-          R"("path":{"type":"string","description":"Relative to the workspace; \".\": all of it"},)"
+          R"("path":{"type":"string",)"
+          R"("description":"Path relative to the workspace; \".\" is the whole workspace"},)"
           R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$",)"
-          R"("description":"Default: the newest snapshot that has the path"})",
+          R"("description":"Snapshot name; default: the newest snapshot that contains the path"})",
           "\"path\"",
           R"({"type":"object","required":["reverted","path","action","checkpoint"],"properties":{)"
           R"("reverted":{"type":"boolean"},"path":{"type":"string"},)"

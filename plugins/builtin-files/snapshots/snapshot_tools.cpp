@@ -123,10 +123,10 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
 // ---- snapshots_compact -----------------------------------------------------------------------
 
 std::string compact_problem(const std::vector<std::string> &names, std::vector<unsigned> *slots) {
-  if (names.size() > all_slots) return "specify at most 22 checkpoints";
+  if (names.size() > all_slots) return "specify at most 22 snapshots";
   for (const std::string &name : names) {
     const auto slot = checkpoint_slot(name);
-    if (!slot) return shown(name) + " is not a checkpoint name such as cp-10";
+    if (!slot) return shown(name) + " is not a snapshot name such as cp-10";
     slots->push_back(*slot);
   }
   return {};
@@ -190,7 +190,7 @@ std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t le
       bh::character_boundary(text, std::min<std::uint64_t>(begin + length, text.size()));
   std::string out(text.substr(begin, end - begin));
   if (end < text.size()) {
-    out += "\n(" + std::to_string(text.size() - end) + " bytes follow: start_index " +
+    out += "\n(" + std::to_string(text.size() - end) + " more bytes: continue with start_index " +
            std::to_string(end) + ")";
   }
   return out;
@@ -234,7 +234,7 @@ std::string snapshots_delete(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   const auto slot = checkpoint_slot(checkpoint);
-  if (!slot) return error_result(shown(checkpoint) + " is not a checkpoint name such as cp-10");
+  if (!slot) return error_result(shown(checkpoint) + " is not a snapshot name such as cp-10");
   std::string problem;
   const auto held = store.lock(call, &problem);
   if (problem.empty()) problem = store.remove(call, *slot);

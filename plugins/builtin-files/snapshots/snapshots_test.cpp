@@ -123,7 +123,8 @@ TEST_CASE("D10 twelve manual snapshots are taken without overwriting any") {
     tree.file("f", std::to_string(i));
     CHECK(files.create("n" + std::to_string(i)) == "cp-" + std::to_string(i));
   }
-  CHECK(has(files.error("create", R"({"name":"more"})"), "all 12 manual snapshots are in use"));
+  CHECK(
+      has(files.error("create", R"({"name":"more"})"), "all 12 manual snapshot slots are in use"));
   const Answer list = files.json("list", R"({"format":"json"})");
   CHECK(list.json()["snapshots"].Size() == 12);
   CHECK(list.json()["manual_available"].GetInt() == 0);
@@ -134,7 +135,7 @@ TEST_CASE("D10 twelve manual snapshots are taken without overwriting any") {
   CHECK(contents(tree) == 11);
   CHECK(files.create("again") == "cp-15");
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-3"})"), "there is no snapshot cp-3"));
-  CHECK(has(files.error("delete", R"({"checkpoint":"cp-010"})"), "not a checkpoint"));
+  CHECK(has(files.error("delete", R"({"checkpoint":"cp-010"})"), "not a snapshot name"));
   CHECK(has(files.error("create", R"({"name":"a b"})"), "letters"));
   CHECK(has(files.error("create", "{}"), "letters"));
   CHECK(
@@ -228,7 +229,7 @@ TEST_CASE("D12 revert restores contents, modes and links, and deletes new files"
   CHECK(action("./deleted") == "restored");
   CHECK(action("mode") == "restored");
   CHECK(action("link") == "restored");
-  CHECK(has(files.error("revert", R"({"path":"later"})"), "specify a checkpoint"));
+  CHECK(has(files.error("revert", R"({"path":"later"})"), "specify \"checkpoint\""));
   CHECK(action("later", "cp-10") == "deleted");
   CHECK(tree.read("modified") == "old");
   CHECK(tree.read("deleted") == "back");
@@ -314,7 +315,7 @@ TEST_CASE("D13 the history of a file lists its versions") {
   CHECK(files.json("history", R"({"path":"f"})").json()["current_size"].IsNull());
   CHECK(history("other").ends_with("none:new "));
   CHECK(files.json("history", R"({"path":"other"})").json()["current_size"].GetInt() == 1);
-  CHECK(has(files.error("history", R"({"path":"nowhere"})"), "no snapshot has"));
+  CHECK(has(files.error("history", R"({"path":"nowhere"})"), "no snapshot contains"));
 }
 
 TEST_CASE("D14 compact keeps the newest content and uses one slot") {

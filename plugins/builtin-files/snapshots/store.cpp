@@ -274,9 +274,10 @@ std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
 std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   if (entry->signature.size > config_.max_file_bytes) return {};
   if (!make_room(entry->signature.size)) {
-    return "the snapshots of this workspace would need more than max_bytes (" +
+    return "the snapshots of this workspace would exceed max_bytes (" +
            std::to_string(config_.max_bytes) +
-           ", in the profile); delete or compact some. No snapshot was taken";
+           " bytes, set in the profile), so no snapshot was taken; delete or compact some "
+           "snapshots";
   }
   const Place place = workspace_.place(entry->path, false, Links::refuse);
   if (!place.folder.valid()) return {};
@@ -319,7 +320,7 @@ std::string SnapshotStore::commit(const Manifest &manifest, unsigned slot, Over 
   making_ = &manifest.entries;
   const bool has_room = make_room(bytes.size());
   making_ = nullptr;
-  if (!has_room) return "the snapshots would need more than max_bytes";
+  if (!has_room) return "the snapshots would exceed max_bytes";
   const Place place = place_in(folder_, checkpoint_name(slot));
   const std::uint64_t before = file_size(folder_.get(), place.name);
   std::string problem;
@@ -367,7 +368,7 @@ Outcome<Head> SnapshotStore::create(const Call &call, const std::string &name) {
   std::string problem;
   if (!acquire(&problem)) return {{}, problem};
   const std::string full = "all " + std::to_string(manual_slots) +
-                           " manual snapshots are in use; delete or compact some";
+                           " manual snapshot slots are in use; delete or compact some snapshots";
   const auto slot = free_slot(auto_slots, all_slots);
   if (!slot) return {{}, full};
   Outcome<Manifest> taken = take(call);
@@ -441,7 +442,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     if (std::find(found.begin(), found.end(), slot) != found.end()) continue;
     return {{}, "there is no snapshot " + checkpoint_name(slot) + "; see snapshots_list"};
   }
-  if (out.value.sources.size() < 2) return {{}, "specify at least two different checkpoints"};
+  if (out.value.sources.size() < 2) return {{}, "specify at least two different snapshots"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
   // Uses a free slot, or overwrites a manual source.
@@ -449,7 +450,8 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });
   if (!free && own == out.value.sources.end()) {
-    return {{}, "all manual snapshots are in use; delete one, or compact manual ones"};
+    return {{},
+            "all manual snapshot slots are in use; delete a snapshot, or compact manual snapshots"};
   }
   made.head.slot = free ? *free : *own;
   out.problem = commit(made, made.head.slot, free ? Over::nothing : Over::files);
