@@ -101,23 +101,25 @@ class Host {
   // called on the reactor thread, from on_status or a posted function, but never inside a plugin or
   // client callback.
   virtual Result<ApplyReport> apply(Profile next) = 0;
-  // Also replaces changed servers and tools plugins in other processes. Policies and telemetry
-  // plugins are not moved between processes.
+  // Does the same, but also replaces changed servers and tools plugins in other processes. Policies
+  // and telemetry plugins are not moved between processes.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // Returns true if everything that apply() removed has stopped, including child processes.
   virtual bool drained() const = 0;
-  // Connects the host to a compartment's process through the socket `trunk`. Called each time the
-  // process has been started. Until then, the compartment's servers are "connecting".
+  // Connects the host to a compartment's process through the socket `trunk`. Must be called each
+  // time the process has been started. Until then, the compartment's servers are "connecting".
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
-  // Called if the compartment's process will not be restarted. Its servers fail with `reason`.
+  // Must be called if the compartment's process will not be restarted. Its servers then fail with
+  // `reason`.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
   // Sets the BH_TELEMETRY_... needs that the previous process of a telemetry compartment reported.
-  // They apply until the current process has reported its own. Called on the reactor thread.
+  // They apply until the current process has reported its own. Must be called on the reactor
+  // thread.
   virtual void telemetry_wants(const std::string &compartment, std::uint32_t needs) = 0;
 
   // Returns the pending approval requests, oldest first. If `watch_ms` is not 0, the caller is an
-  // approval interface that polls at least every `watch_ms` (at most 60,000). During this time, new
-  // calls that require approval wait; without an approval interface they are rejected.
+  // approval interface that polls at least every `watch_ms` (at most 60,000). For that time, new
+  // calls that require approval wait; without an approval interface, they are rejected.
   virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
   // Approves or denies a pending approval request. Returns BH_E_NOT_FOUND if the request is not
   // pending, and BH_E_INVALID if the scope is unknown. This function and approvals() must be called

@@ -35,7 +35,7 @@ inline std::string remote_name(std::string_view group, const std::string &id) {
 }
 
 struct HostOptions {
-  // Receives every log line. Called on any thread. May be empty.
+  // Receives every log line. Can be called on any thread. May be empty.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
   // Called on the reactor thread after a server's state or number of tools has changed.
@@ -49,8 +49,8 @@ struct HostOptions {
   // Plugin files, keyed by the plugin's name in the profile. They were opened and verified before
   // this process gave up access to them. They take precedence over the plugin folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // The profile's servers and plugins that run in other processes, by remote_name(). Each process
-  // is connected with Host::attach().
+  // The profile's servers and plugins that run in other processes, keyed by remote_name(). Each
+  // process is connected with Host::attach().
   std::map<std::string, RemoteUse> remote;
   // Called on the reactor thread if a compartment's process is unresponsive or has violated the
   // protocol.
@@ -59,16 +59,16 @@ struct HostOptions {
   // already been logged. Runs on the reactor thread inside the router, so it must only store the
   // outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Text that is appended to the error if a call requires approval and there is no approver. Tells
-  // the user how to approve calls, for example with which command. May be empty.
+  // Text that is appended to the error if a call requires approval and there is no approver. It
+  // tells the user how to approve calls, for example which command to run. May be empty.
   std::string approval_hint;
   // Receives new and changed tool definitions (see profile/pins.hpp). A program that stores them
   // passes them in the next profile as `pinned`. Runs on the reactor thread inside the router, so
   // it must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // Called if a lazy server's list is new or has changed, and the profile sets the server's
-  // kept.definition. A program that stores the list passes it in the next profile as the server's
-  // `kept`, with its `definition`. Runs on the reactor thread inside the router, so it must only
+  // Called if the profile sets a lazy server's kept.definition, and the server's list is new or has
+  // changed. A program that stores the list passes it in the next profile as the server's `kept`,
+  // together with its `definition`. Runs on the reactor thread inside the router, so it must only
   // store the list.
   std::function<void(const ListNews &)> on_list;
   // The 32-byte key that seals client sessions. If it is the same in every run, a restarted process
@@ -84,7 +84,7 @@ struct HostOptions {
   // namespace. This process becomes a child subreaper and kills every orphan that leads a session,
   // so the program must not start such processes itself.
   bool adopt_orphans = false;
-  // Services that this process uses in another process.
+  // Services that another process provides to this process.
   HostServices services;
 };
 

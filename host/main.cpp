@@ -18,9 +18,9 @@ namespace bulkhead::program {
 namespace {
 
 // Makes the allocator keep up to kept_bytes of free memory. By default, the C library returns large
-// blocks and free memory at the end of the heap to the kernel. Every call allocates buffers, which
-// would then cause page faults again: for an argument of 100 KB, they take 40 % of the processor
-// time of a call.
+// blocks, and free memory at the end of the heap, to the kernel. Every call allocates buffers,
+// which would then cause page faults again. For an argument of 100 KB, these page faults take 40 %
+// of the processor time of a call.
 void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
@@ -37,7 +37,8 @@ int main(int argc, char **argv) {
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
   }
-  // The relay parses its own command line, which it shares with the small program for guests.
+  // The relay parses its own command line. It shares this parser with the small relay program for
+  // guests.
   if (argc > 1 && std::string_view(argv[1]) == "relay") {
     return bulkhead::relay::run("bulkhead relay", argc - 1, argv + 1);
   }

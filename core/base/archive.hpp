@@ -1,10 +1,11 @@
-// Serializes data that processes of this program exchange. The format has no member names and no
-// version, because all processes run the same executable. The sender may be compromised, so the
-// reader checks every length. After an error, the reader returns empty values.
+// Binary serialization of the data that the processes of this program exchange. The format contains
+// neither member names nor a version number, because all processes run the same executable. The
+// sender may be compromised, so the reader checks every length. After an error, every further read
+// yields an empty value.
 //
-// A type is made serializable by a function that passes all of its members to the archive:
+// To make a type serializable, define a function that passes all of its members to the archive:
 //
-// template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
+//   template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
 //
 // The structured binding ensures that no member is forgotten: if it does not name every member, the
 // code does not compile.

@@ -11,8 +11,9 @@
 namespace bulkhead {
 namespace {
 
-// Drops the pages of read-only segments. They can be read again from the library's file. Segments
-// that are write-protected only after relocation have PF_W set and are skipped.
+// Drops the pages of an object's read-only segments; the kernel reads them from the file again when
+// they are needed. Segments that become read-only only after relocation have PF_W set and are
+// skipped.
 int drop_clean_pages(dl_phdr_info *object, std::size_t /*size*/, void *arg) {
   const auto page = *static_cast<const std::uintptr_t *>(arg);
   bool relocated_text = false;
@@ -27,7 +28,7 @@ int drop_clean_pages(dl_phdr_info *object, std::size_t /*size*/, void *arg) {
     const auto &segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
-    // Drops only whole pages of this segment: the rest of the last page may belong to the next
+    // Drop only whole pages of this segment: the rest of the last page may belong to the next
     // segment.
     const std::uintptr_t end =
         (object->dlpi_addr + segment.p_vaddr + segment.p_filesz) & ~(page - 1);

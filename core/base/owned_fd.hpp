@@ -1,4 +1,4 @@
-// A file descriptor that its owner closes on destruction.
+// Owns a file descriptor and closes it on destruction.
 #pragma once
 
 #include <unistd.h>

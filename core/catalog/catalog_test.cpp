@@ -113,7 +113,7 @@ TEST_CASE("an alias does not shadow a tool of an unavailable server") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // A tool that a server may still list does not cause a collision message.
+  // If the server may still list the tool, no collision is reported.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
         "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
@@ -403,7 +403,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The name is cut inside the prefix for any length and any characters of the tool's name.
+  // The composed name is cut inside the prefix, whatever the tool's name is.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -416,7 +416,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  // Both servers' names have the same truncated prefix.
+  // Once truncated, this server's prefix is the same, so the name may belong to it too.
   CHECK(shorter.may_be_of("a-server-with-another-name", *cut));
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }

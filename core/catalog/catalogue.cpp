@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns a composed name as a JSON string token. The original token's escape sequences are
-// unchanged.
+// Returns a composed name as a JSON string token. The part that comes from the original name keeps
+// the escape sequences of the original token.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -31,8 +31,8 @@ bool is_named_after(std::string_view name, std::string_view server, const Naming
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// Returns the server (other than `own`) whose prefix this name has, or an empty view. The name is
-// reserved for that server.
+// Returns the server, other than `own`, for which this name is reserved because it has that
+// server's prefix. Returns an empty view if there is none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -101,8 +101,9 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Finds the names that several servers list, including items that a policy hides from these
-// clients: the policy must not change the server to which a name resolves.
+// Finds the names that do not resolve: names that several servers list, and names listed by a
+// server that is down. Items that a policy hides from these clients count too, because the policy
+// must not change which server a name resolves to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);

@@ -28,9 +28,10 @@ namespace bulkhead {
 struct CatalogueSource {
   std::string_view server;
   std::array<const ItemList *, item_kinds> lists{};  // null: no items of that kind
-  // False if the server is down. Its last items are then not listed, but their names stay reserved.
+  // False if the server is down. The items that it last sent are then not listed, but their names
+  // stay reserved.
   bool up = true;
-  // Returns false if the server has never sent a list, so that its names are unknown.
+  // Returns false if the server has never sent a list, so its names are unknown.
   bool known() const;
 };
 
@@ -47,8 +48,8 @@ std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
-  // The policy filter. Returns true if the item is listed. `raw` is the item as sent by the server.
-  // May be empty.
+  // The policy filter: returns true if the item is to be listed. `raw` is the item as sent by the
+  // server. If the function is empty, all items are listed.
   using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
                                   std::string_view raw)>;
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,

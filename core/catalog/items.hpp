@@ -43,9 +43,9 @@ struct ItemList {
     mcp::Range key;         // the range of the item's name in `bytes`, including the quotes
     DefinitionHash hash{};  // hash of the raw item
   };
-  // Names of the items that were skipped because of hidden characters (mcp::hidden_character), with
-  // these characters as \uXXXX. At most max_left_out different names of at most max_shown_name
-  // bytes.
+  // Names of the items that were skipped because of hidden characters (see mcp::hidden_character).
+  // Each hidden character is written as \uXXXX. Holds at most max_left_out distinct names, each at
+  // most max_shown_name bytes long.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;

@@ -61,8 +61,8 @@ bool Names::may_be_of(std::string_view server, std::string_view name) const {
   if (!naming_.prefix) return true;
   const std::string prefix = std::string(server) + naming_.separator;
   if (name.starts_with(prefix)) return true;
-  // A truncated name: compose() cuts at a character boundary, up to three bytes before the limit.
-  // The cut may be inside the prefix.
+  // The name may have been truncated. compose() cuts at a character boundary, which can be up to
+  // three bytes before the limit, and it may cut inside the prefix.
   constexpr std::size_t tail = hash_chars + 1, longest_cut = 3;
   if (name.size() < tail || name.size() + longest_cut < naming_.max_length) return false;
   return prefix.starts_with(name.substr(0, name.size() - tail));

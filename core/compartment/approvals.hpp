@@ -1,5 +1,5 @@
-// Requests about approvals, which another process sends to the endpoint. Processes between the two
-// forward the serialized requests without parsing them.
+// Requests to list and answer approvals. They are sent to the endpoint by another process; the
+// processes in between forward them without parsing them.
 #pragma once
 
 #include <cstdint>

@@ -29,10 +29,10 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Resource limits for a compartment that runs malicious code. They are far above normal use.
+// Resource limits, in case a compartment runs malicious code. They are far above normal use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
-// Environment variables that child programs, or a library that opens connections, may need.
+// Environment variables that child programs may need, or libraries that open connections.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
@@ -53,9 +53,9 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Makes the kernel kill this process when the supervisor exits. Must be called again after a change
-// of the user ID, because the kernel then clears this setting. Returns false if the supervisor has
-// already exited.
+// Makes the kernel kill this process when the supervisor exits. Must be called again whenever the
+// user ID has changed, because the kernel then clears this setting. Returns false if the supervisor
+// has already exited.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
@@ -426,8 +426,8 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // Only for a compartment that opens connections itself. A launcher passes these variables
-  // unchanged to the programs that it starts.
+  // Needed only by a compartment that opens connections itself. A compartment that starts programs
+  // passes the variables to them unchanged.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -442,7 +442,7 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // Control groups must be created before confinement. After it, not even root can create them in
+  // Control groups must be created before confinement. Afterwards, not even root can create them in
   // folders that other users own.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));

@@ -20,7 +20,7 @@ using MakeService = std::function<std::shared_ptr<void>(
 // Returns the exit code for the process; errors have already been reported to the supervisor.
 int run_compartment(const MakeService &make_service);
 
-// The HostOptions::approval_hint of a gateway with a service socket.
+// The value of HostOptions::approval_hint for a gateway that has a service socket.
 inline constexpr const char *approval_hint = "run `bulkhead approvals watch` in a terminal";
 
 }  // namespace bulkhead

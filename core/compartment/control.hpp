@@ -1,5 +1,6 @@
-// Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
-// socket, on which a compartment requests resources from the supervisor.
+// Defines the frames (link/channel.hpp) that the supervisor and a compartment exchange. They use
+// two sockets: a control socket, and a request socket on which the compartment requests resources
+// from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@ inline constexpr std::uint64_t max_answer_bytes = 4u << 20;
 inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
-  // Frames from the supervisor. Each comment lists the recipient (if only some compartments receive
-  // the frame), the use of the frame's fields, and the response.
+  // Frames from the supervisor. Each comment states which compartments receive the frame (if not
+  // all of them do), how the frame's fields are used, and what the response is.
   slice = 1,  // the first frame; payload: archived Slice
   trunk,      // has an fd; payload: the compartment at the other end; value: trunk number
   gave_up,    // endpoint only; payload: archived GaveUp
   // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...
-  // needs that the compartment's plugin reported last; payload: the compartment's name.
+  // needs that the compartment's plugin most recently reported; payload: the compartment's name.
   telemetry_wants,
   stop,           // orderly shutdown
   status_wanted,  // response: status
@@ -104,8 +105,8 @@ void archive(Ar &ar, Ready &v) {
   ar(in_force, missing, telemetry);
 }
 
-// A log line on log_fd. Its packet begins with log_mark. A packet that does not begin with log_mark
-// is text written to standard error.
+// A log line on log_fd. Its packet begins with log_mark. A packet without log_mark is plain text
+// that the process wrote to standard error.
 inline constexpr char log_mark = 1;
 inline constexpr std::size_t max_log_bytes = 8192;
 struct LogLine {

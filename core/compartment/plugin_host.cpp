@@ -200,7 +200,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
 
 const bh_http_service *PluginHost::http_service(void **self) {
   if (!services_loaded_ && !stopped_) {
-    // set before loading, so that a failure is not retried at each request
+    // set before loading, so that a failed load is not retried on every request
     services_loaded_ = true;
     for (const auto &part : parts_) {
       if (slice_.plugins[part->number].kind != PluginKind::service) continue;

@@ -32,7 +32,7 @@ class PluginHost {
 
   // Loads and starts the plugins. Returns an error if a required plugin cannot be started.
   Result<void> start();
-  // Returns the isolation features that the servers' sandboxes have lacked (see
+  // Returns the isolation features that the sandboxes of some servers lacked (see
   // Spawner::missing()). on_servers_missing is called when the list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;

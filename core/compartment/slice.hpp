@@ -72,7 +72,7 @@ struct Slice {
   std::map<std::string, RemoteUse> remote;  // endpoint: servers and plugins in other processes
   Profile profile;  // endpoint: the profile without credentials; others: only limits and folders
   std::vector<SlicePlugin> plugins;  // all except the endpoint
-  // all except the endpoint: server -> definition, with credentials
+  // all except the endpoint: the servers' definitions, including credentials; the key is the server
   std::map<std::string, std::string> definitions;
   SlicePrivileges privileges;
   SecretPrints prints;  // telemetry: the credentials to mask

@@ -17,8 +17,8 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the other paths with the same meaning. A policy's default verdict has two equivalent
-// paths, and rules have four.
+// Returns the other paths that have the same meaning as `path`. The default verdict of a policy can
+// be written under two paths, and rules under four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -90,7 +90,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Rejects a directive that would remove values that its own file defines, which must be a mistake.
+// Rejects a directive that would remove values defined in the same file, which must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -155,7 +155,8 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, which happens before directives are "
                            "applied: set it as a key in this file, and \"lock\" it");
-  // After kProfileErrors errors, count() does not change.
+  // count() stops increasing at kProfileErrors, so it may not reveal an invalid path or a misused
+  // "value". `whole` covers those cases.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -212,7 +213,7 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// Prevents other layers from replacing servers of the corporation.
+// Prevents other layers from replacing the corporation's servers.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back(
@@ -390,7 +391,7 @@ void CorpLayer::replace(Directive &directive, Node &root, std::vector<RuleLayer>
     member.value = directive.value;
   }
   if (there.empty() || !is_rule_section(directive.path.front())) return;
-  // The directive replaces rules: removes the old ones and adds the new ones to the corporation's
+  // The directive replaces rules: remove the old ones, and add the new ones to the corporation's
   // layer.
   for (RuleLayer &layer : *rules) {
     std::vector<Touch> old = find_members(layer.sections, directive.path);

@@ -1,6 +1,6 @@
-// Implements the corporation's layer, which constrains higher layers. It contains directives, and
-// servers and rules that no other layer can change (docs/corp.md). Internal to the profile
-// libraries.
+// Implements the corporation's layer, which constrains higher layers. The layer contains
+// directives, as well as servers and rules that no other layer can change (docs/corp.md). Internal
+// to the profile libraries.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class CorpLayer {
  public:
   explicit CorpLayer(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
 
-  // Takes the directives out of the canonical corp layer and records their holds.
+  // Extracts the directives from the canonical corp layer, and records the holds that they impose.
   void read_directives(Node &layer, std::uint16_t index);
 
   // Locks a section that [editable] in the corp layer sets to false. Must be called before
@@ -31,9 +31,10 @@ class CorpLayer {
   // read_directives().
   bool holds(const CorpPath &path) const;
 
-  // Checks a higher layer before it is merged over `below`. A locked or forbidden value is an error
-  // at its location. Instead, the value is dropped with a note if `tolerant` is set (see
-  // LayerStack::is_tolerant()) or if it belongs to a server that the corp layer also defines.
+  // Checks a higher layer before it is merged over `below`. A locked or forbidden value is normally
+  // reported as an error at its location. However, if `tolerant` is set (see
+  // LayerStack::is_tolerant()), or if the value belongs to a server that the corp layer also
+  // defines, the value is dropped with a note.
   void screen(Node &layer, const Node &below, bool tolerant);
 
   // Applies the directives that add, replace or remove values. Must be called after all layers have

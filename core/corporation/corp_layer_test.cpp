@@ -1,5 +1,4 @@
-// Tests the directives of the corporation's layer and the changes by higher layers that they
-// prevent.
+// Tests the directives of the corporation's layer, and that they prevent changes by higher layers.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -185,7 +184,7 @@ TEST_CASE("if adding servers is forbidden, so is adding tools plugins") {
               "p.toml:1:8: tools.evil: the corporation's profile locks mcpServers"));
     CHECK(has(all(bad({base, locked, file("[tools.files]\nplugin = \"/home/u/e.so\"\n")})),
               "tools.files: the corporation's profile locks mcpServers"));
-    // The lock does not prevent the configuration of existing tools plugins.
+    // The lock does not prevent existing tools plugins from being configured.
     CHECK(good({base, locked, file(files)}).tools.size() == 2);
     CHECK(names(good({base, locked})) == "ours");
   }
@@ -240,8 +239,7 @@ TEST_CASE("directives are applied before the keys that control how layers are re
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
                 "controls how layers are read"));
   }
-  // A locked key of this kind keeps its value, even if the format of a higher layer has a different
-  // default.
+  // A locked key keeps its value even if a higher layer is in a format with a different default.
   ProfileLayer found{"claude", "/home/u/.claude.json",
                      R"({"mcpServers": {"theirs": {"command": "a"}}})"};
   found.detected = true;
@@ -296,7 +294,7 @@ TEST_CASE("forbidden values are removed, and setting them is an error") {
   CHECK(has(all(bad({base, no, file("[mcpServers.shell]\ncommand = \"sh\"\n")})),
             "p.toml:1:13: mcpServers.shell: the corporation's profile forbids mcpServers.shell "
             "(/etc/b/corp.toml:1): no shells [forbidden]"));
-  // In a tolerant layer, the value is dropped and is not an error.
+  // In a tolerant layer, the value is dropped instead of causing an error.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
   CHECK(has(notes(given), "mcpServers.shell is skipped: the corporation's profile forbids"));
@@ -359,7 +357,7 @@ TEST_CASE("directives apply to the rules of all layers") {
 TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // Changes of existing entries are dropped.
+  // Changes to existing entries are dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
@@ -381,7 +379,7 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so only that "
               "profile can define policies [locked]"));
   }
-  // A change of a service that the policy uses is dropped, too.
+  // A change to a service that the policy uses is dropped, too.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
   const ProfileLayer base_http = {"builtin", "",
                                   base.text + "[services.http]\nplugin = \"http-client\"\n"};

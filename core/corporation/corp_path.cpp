@@ -18,7 +18,7 @@ bool same(std::string_view wanted, std::string_view name) {
   return is_any(wanted) || wanted == name;
 }
 
-// Returns true if a path component matches a key. Keys of servers may have aliases.
+// Returns true if a path component matches a key. Server keys may have aliases.
 bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
   if (same(path[depth], name)) return true;
   if (depth != 2 || path.front() != "mcpServers") return false;
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Replaces the aliases of sections, as canonical_layer() does.
+// Replaces section aliases with their canonical names, as canonical_layer() does.
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -63,8 +63,8 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// Returns true if this member of a table at `depth` replaces the same member of `below` as a whole
-// instead of being merged.
+// Returns true if this member of a table at `depth` replaces the same member of `below` as a whole,
+// instead of being merged with it.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
   const std::string &section = path.front();
@@ -77,7 +77,8 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // A rule replaces the entire rule with the same name, in all equivalent forms.
+  // A rule replaces the entire rule with the same name, whichever equivalent form each of them is
+  // written in.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
@@ -159,8 +160,8 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // The members of one table are adjacent and in table order. Erasing from the last to the first
-  // keeps the indexes of the others valid.
+  // The members of one table are adjacent and in table order, so erasing from the last to the first
+  // keeps the remaining indexes valid.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

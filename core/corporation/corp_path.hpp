@@ -16,9 +16,9 @@ using CorpPath = std::vector<std::string>;
 inline constexpr std::size_t kCorpPathBytes = 512;
 inline constexpr std::size_t kCorpPathParts = 16;
 
-// Parses names that are separated by dots. A name that contains dots or spaces is in double quotes.
-// "*" matches any name. Aliases of sections are replaced ("servers.x" becomes "mcpServers.x"). If
-// the text is not a valid path, returns nullopt and sets *why to the reason.
+// Parses names that are separated by dots. A name that contains dots or spaces must be in double
+// quotes. "*" matches any name. Section aliases are replaced ("servers.x" becomes "mcpServers.x").
+// If the text is not a valid path, returns nullopt and sets *why to the reason.
 std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why);
 
 std::string to_string(const CorpPath &path);
@@ -39,8 +39,8 @@ struct Touch {
 };
 
 // Returns the members through which `layer` changes the value at `path` when it is merged over
-// `below`. Each is either the member at `path` or a member that contains it and is replaced as a
-// whole (a server, or a plugin instance with a different plugin).
+// `below`. Each of them is either the member at `path`, or a member that contains `path` and
+// replaces the old value as a whole (a server, or a plugin instance with a different plugin).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
 // Returns the members whose path is exactly `path`.

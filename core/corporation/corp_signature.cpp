@@ -130,7 +130,7 @@ Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   if (!listed) return refuse(given.catalogue_file, listed.error().text, "signature");
   const auto payload = verify_minisign(given.payload, given.payload_signature, *keys);
   if (!payload) return refuse(given.payload_file, payload.error().text, "signature");
-  // Both signatures are valid, so the texts are authentic.
+  // Both signatures are valid, so both files are authentic.
   const auto catalogue = read_tree(given.catalogue, given.catalogue_file);
   if (!catalogue) return fail(BH_E_DENIED, catalogue.error().text);
   const auto profile = read_tree(given.payload, given.payload_file);

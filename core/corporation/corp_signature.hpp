@@ -30,9 +30,11 @@ struct CorpRevision {
 
 // Verifies that the catalogue and the payload are signed, that the hash, ID and revision of the
 // payload match its catalogue entry, and that the entry is not revoked. An error names the failed
-// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If both
-// signatures are valid, *seen is set to the catalogue entry for the payload's revision, even if a
-// later check rejects the payload. Otherwise, the ID of *seen is empty. `seen` may be null.
+// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]".
+//
+// If both signatures are valid, *seen is set to the catalogue entry for the payload's revision,
+// even if a later check rejects the payload. Otherwise, the ID in *seen is empty. `seen` may be
+// null.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

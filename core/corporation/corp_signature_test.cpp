@@ -1,4 +1,4 @@
-// Tests the checks of a signed corp profile. Each failed check has its own error.
+// Tests the verification of a signed corp profile. Each failed check has its own error.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
-// Verifies signatures in the format of minisign: an Ed25519 signature of the bytes ("Ed") or of
-// their BLAKE2b-512 hash ("ED", the current default), and a second signature of the first signature
-// and the trusted comment.
+// Verifies signatures in minisign's format. A signature file contains an Ed25519 signature of the
+// bytes ("Ed") or of their BLAKE2b-512 hash ("ED", the current default), and a second signature,
+// which covers the first signature and the trusted comment.
 //
 // Thread-safe. Callers must limit the size of the input.
 #pragma once

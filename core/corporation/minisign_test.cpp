@@ -11,8 +11,8 @@ using namespace bulkhead::test;
 
 namespace {
 
-// Signatures of kText that were made by minisign 0.11: minisign -G -W; minisign -S -t "a golden
-// file" (and -l).
+// Signatures of kText that were made by minisign 0.11 with `minisign -G -W` and `minisign -S -t "a
+// golden file"`, with and without -l.
 constexpr std::string_view kText = "hello, world\n";
 constexpr std::string_view kKey =
     "untrusted comment: minisign public key B74A6598CEDFE167\n"
@@ -93,7 +93,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed with a different key");
-  // A signature with the right key number but another key is rejected.
+  // A signature that has the right key ID but was made with another key is rejected.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -122,7 +122,7 @@ TEST_CASE("invalid keys are rejected") {
 }
 
 TEST_CASE("BLAKE3 digests are correct for all tree shapes") {
-  // Digests that b3sum computes for n bytes with the values 0, 1 ... 250, 0 ...
+  // Digests that b3sum computes for n bytes with the repeating values 0, 1 ... 250.
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -389,7 +389,8 @@ TEST_CASE("a remembered approval applies only to the server program for which it
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  // The call was meant for the previous program.
+  // The pending call was meant for the previous program, so an approval does not apply to later
+  // calls.
   if (!w.pending().empty()) {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);

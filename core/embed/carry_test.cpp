@@ -139,7 +139,7 @@ struct Life : World {
     REQUIRE(turn_until([&] { return host->settled(); }));
     host->run_until([] { return false; }, 5);
   }
-  // Returns a copy of the ledger, which a replacement process would receive.
+  // Returns a copy of the ledger, as a replacement process would receive it.
   OwnedFd leave() const {
     auto copy = Ledger::make();
     REQUIRE(copy);
@@ -216,7 +216,7 @@ TEST_CASE("a restored session resumes without a handshake, and its pending reque
   CHECK(test_transport.got[1].first == 6);
   CHECK(test_transport.count("tools/list_changed") == 1);
   CHECK(test_transport.count("prompts/list_changed") == 0);  // the client never listed prompts
-  // The gateway restores the subscriptions and the log level at the server.
+  // The gateway restores the subscriptions and the log level on the server.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);

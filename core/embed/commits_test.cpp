@@ -1,5 +1,5 @@
 // Tests a telemetry plugin that commits records: a message is forwarded only after its record is
-// committed. Also tests records other than those of calls.
+// committed. Also tests records that do not describe calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// How far this program's clocks are ahead of the system's clocks.
+// The number of nanoseconds by which this program's clocks are ahead of the system's clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -232,7 +232,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a plugin that requests only calls receives only calls, and no message waits") {
-  // Without BH_TELEMETRY_EVENTS, which would include intents.
+  // BH_TELEMETRY_EVENTS is not set; it would add records of intents.
   CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);
   w.start();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));

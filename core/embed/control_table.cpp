@@ -82,7 +82,7 @@ bh_status list_items(void *ctx, bh_session session, std::uint32_t kind, bh_buf *
   return bh::guarded(error, [&] {
     Part &part = part_of(ctx);
     std::string text;
-    // An ABI value is the ItemKind value plus one.
+    // In the ABI, the number of an item kind is the ItemKind value plus one.
     const bh_status status = part.host->core.route().clients.lists.items(
         session, part.end.get(), static_cast<ItemKind>(kind - 1), &text);
     if (status == BH_OK) *out = bh::buf(std::move(text));

@@ -148,7 +148,7 @@ TEST_CASE("control: changes to servers that a profile layer protects are rejecte
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // If a reload adds a hold, servers that it forbids are removed.
+  // If a reload adds a hold, the servers that the hold forbids are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);

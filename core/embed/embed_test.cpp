@@ -269,7 +269,7 @@ TEST_CASE(
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
   CHECK(w.up.lanes.size() == lanes + 2);
-  // A shared lane does not declare roots because the roots of clients differ.
+  // A shared lane does not declare roots, because its clients may have different roots.
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 

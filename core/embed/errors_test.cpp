@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results receives an error as an equivalent result
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Members of an error that a result cannot represent are added unchanged.
+  // Members of an error that have no counterpart in a result are added unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");

@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // Waits for a record of a rejection and returns the last one.
+  // Waits until a rejection has been recorded, and returns the last such record.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {

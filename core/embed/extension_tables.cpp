@@ -47,8 +47,8 @@ struct HostTables::Receiver {
     return route().clients.sessions.deliver_message(*part.end, message, out);
   }
   void stream_gone(bh_session session, std::uint64_t stream) const {
-    // If the protocol revision has sessions, closing a stream does not cancel the call, and the
-    // transport keeps or drops the response.
+    // In protocol revisions with sessions, closing a stream does not cancel the call; the transport
+    // keeps or drops the response.
     if (session == 0 && part.end != nullptr)
       route().clients.sessions.stream_gone(*part.end, stream);
   }

@@ -12,7 +12,7 @@ const bh_host_connector *connector_host() {
   return static_cast<const bh_host_connector *>(host->get_ext(host->ctx, BH_EXT_HOST_CONNECTOR));
 }
 
-// Responds in the next turn of the event loop, like a real connection.
+// Responds in the next iteration of the event loop, like a real connection.
 void answer_later(bh_lane lane, std::string text) {
   FakeUpstreams &u = FakeUpstreams::get();
   u.answers.push_back({lane, std::move(text)});

@@ -30,7 +30,7 @@ struct FakeUpstreams {
   std::map<std::string, std::string> tools;
   // Capabilities of each server; the default is {"tools":{}}.
   std::map<std::string, std::string> capabilities;
-  // The nextCursor of each page of tools, by server.
+  // The nextCursor of each page of tools, keyed by server.
   std::map<std::string, std::string> cursor;
   bool answer_initialize = true;
   bool hold_tools = false;  // if set, the test responds to tools/list itself
@@ -46,7 +46,7 @@ struct FakeUpstreams {
   // Sends a message from the server to the gateway.
   void send(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
   void fall(std::string_view server, const std::string &reason);
-  // Do the same as send() and fall(), but for one lane.
+  // Like send() and fall(), but for one lane.
   void send_on(bh_lane lane, const std::string &message);
   void lane_down(bh_lane lane, const bh_error &error);
 

@@ -24,7 +24,7 @@ struct FakeJudge {
     std::uint32_t flags = 0, event = 0;
     std::string method;
   };
-  // Returns the status and may set the verdict. The strings of the verdict must outlive the call.
+  // Returns the status and may set the verdict. The verdict's strings must outlive the call.
   std::function<bh_status(const Asked &, bh_verdict *)> judge;
   std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
   std::vector<Asked> asked;

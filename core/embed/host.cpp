@@ -144,7 +144,7 @@ PluginRuntimeOptions HostImpl::plugin_options() {
   return options;
 }
 
-// Creates the client stub of a plugin that runs in a compartment. Returns false if the plugin runs
+// Creates the client stub for a plugin that runs in a compartment. Returns false if the plugin runs
 // in this process. Each policy and telemetry plugin has its own compartment and therefore its own
 // trunk.
 bool HostImpl::make_stub(std::string_view group, Part &part) {

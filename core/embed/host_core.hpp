@@ -26,10 +26,10 @@ struct HostCore {
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
   // May only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // Returns true if sessions of earlier processes can be resumed. After this process has run for
-  // longer than the idle limit, all such sessions have expired.
+  // Returns true if sessions from earlier processes can still be resumed. Once this process has run
+  // for longer than the idle limit, all such sessions have expired.
   bool reopens_sessions() const noexcept;
-  // Returns true if everything that reloads removed has finished.
+  // Returns true if everything that was removed by reloads has finished and closed its connections.
   bool drained() const;
   // Reports a compartment whose process is unresponsive or has violated the link protocol.
   void report_unhealthy(const std::string &compartment) const;

@@ -1,4 +1,4 @@
-// Defines the host classes to which the extension tables forward calls of plugins. Owner: HostImpl.
+// Defines the host classes to which the extension tables forward plugin calls. Owner: HostImpl.
 #pragma once
 
 #include <functional>

@@ -187,7 +187,7 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Stops plugins that a reload has removed and that have no in-flight calls.
+// Stops the plugins that a reload has removed, once they have no in-flight calls.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
@@ -200,7 +200,7 @@ void HostPlugins::end_left() {
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // The parts are freed later because functions that these plugins have posted still use them.
+  // The parts must be freed later, because functions that these plugins have posted still use them.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();
@@ -210,7 +210,8 @@ void HostPlugins::forget_ended() {
   for (std::unique_ptr<Part> &part : ended_.front()) {
     const bool abandoned = part->instance != nullptr && part->instance->abandoned();
     part->instance.reset();
-    // A thread pool function of an abandoned instance may still use the part.
+    // If the instance was abandoned, one of its functions may still be running on the thread pool
+    // and using the part. The part is then never freed.
     if (abandoned) static_cast<void>(part.release());
   }
   ended_.pop_front();

@@ -34,10 +34,12 @@ class HostPlugins {
   Result<void> start(Part &part);
   // Returns the connector for servers of this type. Loads it on first use.
   Result<Part *> connector_for(const std::string &type);
-  // Returns the service that implements bh.host.http/1, or null. Sets *self to its plugin.
+  // Returns the service that implements bh.host.http/1, or null. Sets *self to the pointer that the
+  // service's functions expect.
   const bh_http_service *http_service(void **self);
 
-  // Updates the fingerprints with which plugins in this process mask the current profile's secrets.
+  // Updates the fingerprints that plugins in this process use to mask the secrets in the current
+  // profile.
   void use_prints();
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {

@@ -48,7 +48,7 @@ TEST_CASE("queued calls are limited in bytes, but an empty queue accepts any cal
   CHECK(c.has(R"(\"a\" is busy: 1 calls of 5)"));
   c.got.clear();
 
-  // Sending or cancelling calls makes room in the queue.
+  // Once queued calls are sent or cancelled, the queue has room for others.
   answer_last(w, "a");
   CHECK(w.up.last("a").size() > 5000);
   c.got.clear();

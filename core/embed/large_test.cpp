@@ -1,5 +1,6 @@
 // Tests messages that are too large to be checked for duplicate members immediately. They are
-// checked in a later turn, before a policy evaluates them or a response is sent.
+// checked in a later iteration of the event loop, before a policy evaluates them or a response is
+// sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -179,7 +180,7 @@ TEST_CASE("messages that wait for the check count towards the limit of data wait
 
 namespace {
 
-// Returns a verdict function that rewrites every text to `text`.
+// Returns a verdict function that rewrites the data of every request to `text`.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;

@@ -14,7 +14,7 @@ TEST_CASE("a local client may be destroyed inside its own callback while message
   c.call("2", "a__x");
   const std::string second = FakeUpstreams::id_of(w.up.last("a"));
   c.on_message = [&] { c.end.reset(); };
-  // Both responses arrive in the same turn.
+  // Both responses arrive in the same iteration of the event loop.
   w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.send("a", R"({"jsonrpc":"2.0","id":)" + second + R"(,"result":{}})");
   CHECK(c.got.size() == 1);

@@ -55,7 +55,7 @@ Result<void> Policies::use() {
   return {};
 }
 
-// Both the stack and the watch have copies of the limits.
+// The stack and the watch hold copies of the limits, so both are set up again.
 void Policies::use_limits() {
   stack_.watch_with(nullptr);
   watch_.reset();

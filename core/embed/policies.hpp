@@ -23,7 +23,8 @@ class Policies final : public link::PolicyEvents {
   // Connects the router's gate to the policy stack. Must be called once, after the router has been
   // created.
   void connect();
-  // Puts the policies that have started into effect. Must be called again when their needs change.
+  // Activates the policies whose plugins have started. Must be called again when the policies'
+  // needs change.
   Result<void> use();
   // Applies the limits of a new profile.
   void use_limits();
@@ -32,9 +33,10 @@ class Policies final : public link::PolicyEvents {
   void record(const std::vector<std::string> &changes) const;
 
   // Returns the new configurations of the policies that differ only in their configuration and can
-  // be reconfigured at run time. In *next, these policies keep their current configuration. Whether
-  // the plugin file has changed or is unknown does not matter here: the running code applies the
-  // new rules, and keep_fixed() reports the file.
+  // be reconfigured at run time. In *next, these policies keep their current configuration.
+  //
+  // A policy is returned even if its plugin file has changed or is unknown: the running code
+  // applies the new rules, and keep_fixed() reports the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
   // Reconfigures running policies. Returns true if the rules have changed. On error, all policies
   // keep their previous configuration.

@@ -110,7 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
   return conclude(request.exchange, std::move(progress));
 }
 
-// Validates rewritten text before later policies receive it.
+// Validates data that a policy has rewritten, before later policies receive it.
 PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
                                         const void *who) const {
   if (read_later_) return read_later_(exchange, std::move(rewrite), who);

@@ -31,7 +31,7 @@ class PolicyStack {
   struct Engine {
     const bh_policy *table = nullptr;
     void *self = nullptr;
-    // Set if the policy runs in this process, for hang detection.
+    // The policy's name, for hang detection. Null if the policy runs in another process.
     const std::string *name = nullptr;
     std::uint32_t needs = 0;  // set by use()
   };
@@ -40,15 +40,15 @@ class PolicyStack {
   // limits the total size of stored requests. May be called again with the same engines if their
   // needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // Must be called when the rules have changed. It affects requests that are being evaluated: when
-  // their next verdict arrives, calls and results are refused, and list items are evaluated again.
+  // Must be called when the rules have changed. Requests that are being evaluated are affected when
+  // their next verdict arrives: calls and results are refused, and list items are evaluated again.
   void rules_changed() noexcept;
   // Sets the watch that monitors policies, or null for no monitoring. `watch` must outlive the
   // stack.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
-  // Sets the function that validates large rewritten texts. The result must be passed to
-  // answered().
+  // Sets the function that validates large rewritten arguments and results. Its outcome must be
+  // passed to answered().
   void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
@@ -61,13 +61,13 @@ class PolicyStack {
   // if another policy's verdict is delayed or the request is not pending.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
-  // Must be called when the verdict is not needed or the call has finished.
+  // Must be called when the verdict is no longer needed or the call has finished.
   void forget(std::uint64_t number);
 
  private:
   friend struct PolicyStackFunctions;
 
-  // Bit n stands for engines_[n]; there is a bit for every policy of a profile.
+  // Bit n stands for engines_[n]. There are enough bits for all policies that a profile can have.
   using EngineBits = std::uint32_t;
   enum class Look : std::uint8_t { decide, observe, filter };
   // How far the evaluation of one request has progressed.
@@ -82,7 +82,7 @@ class PolicyStack {
     bool rewritten = false;  // so_far.replacement replaces the text
     bool stale = false;      // the rules have changed since the evaluation began
   };
-  // A request that waits for a delayed verdict, with the data that the remaining engines need.
+  // A request that is waiting for a delayed verdict, with the data that the remaining engines need.
   struct Kept {
     Progress progress;
     bh_policy_request request{};

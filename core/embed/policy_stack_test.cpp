@@ -1,4 +1,4 @@
-// Tests the combination of several policies that are asked one after the other.
+// Tests that several policies can be combined and are asked one after the other.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // The strings of the request are destroyed on return, like those of a message.
+  // The strings of the request are destroyed on return, as they are for a real message.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};

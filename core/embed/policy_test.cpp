@@ -155,7 +155,7 @@ TEST_CASE("a result waits for its verdict without delaying other calls") {
   const FakeJudge::Asked first = w.judge.last();
   CHECK(first.text == R"({"secret":1})");
   CHECK(c.got.empty());
-  // The result does not occupy the server's call slot.
+  // While a result waits for its verdict, it does not occupy the server's call slot.
   REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
   w.judge.judge = nullptr;
   w.answer(R"({"two":2})");
@@ -299,7 +299,7 @@ TEST_CASE("a list is sent once all its items have a verdict") {
     w.judge.filtered(asked[0].number, true);
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
-    // Verdicts under the previous rules.
+    // These verdicts were made under the previous rules, so they are ignored.
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
     CHECK(c.got.empty());

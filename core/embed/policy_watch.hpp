@@ -1,5 +1,5 @@
-// Detects a policy in this process that does not return. The policy blocks the reactor thread, so
-// the process cannot recover, and the handler terminates it.
+// Detects that a policy in this process does not return from a call. The policy then blocks the
+// reactor thread, so the process cannot recover, and the handler terminates it.
 //
 // A separate thread checks for hangs several times per time limit. The overhead is two stores per
 // request.
@@ -18,8 +18,8 @@ namespace bulkhead {
 
 class PolicyWatch {
  public:
-  // Called once, on the watch's thread, when a request has taken between limit_ms and 1.25 *
-  // limit_ms.
+  // Called once, on the watch's thread, when a request has been running for between limit_ms and
+  // 1.25 * limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
   // What the thread remembers from one check to the next.

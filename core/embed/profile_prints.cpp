@@ -47,7 +47,7 @@ void add_url(SecretPrints *prints, std::string_view url) {
   }
 }
 
-// Adds the command-line values that masked_args() masks.
+// Adds the command-line values that masked_args() would mask.
 void add_args(SecretPrints *prints, const std::vector<std::string> &args) {
   bool next = false;  // whether the previous argument was an option whose value is a credential
   for (const std::string &arg : args) {

@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns the fingerprints of headers, variables, arguments and URL parts that look like
-// credentials by name or form. `key` is 32 bytes long.
+// Returns the fingerprints of headers, variables, arguments and URL parts whose name or form
+// suggests a credential. `key` is 32 bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

@@ -64,8 +64,8 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
-  // If a plugin changes its servers, apply() receives the current profile, so the pins are the
-  // same.
+  // When a plugin changes its servers, apply() receives the current profile, so the pins cannot
+  // differ.
   const bool other_pins = !(profile.pins == next.pins) || profile.pinned != next.pinned;
   const bool other_waits = profile.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
@@ -123,8 +123,8 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Sets the policy mark of `next`. Policies that the report lists as needing a restart do not
-// change.
+// Sets the policy mark of `next`. The mark does not cover changes to policies that, according to
+// the report, need a restart.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;

@@ -92,7 +92,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // A different order of servers changes the order of the list but opens no connection.
+  // Reordering the servers changes the order of the list but opens no connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -213,7 +213,7 @@ TEST_CASE("reload: tool lists and limits change on the existing connection") {
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   const ApplyReport report = apply(w);
   CHECK(report.adjusted == Names{"a"});
-  // A call of a denied tool is rejected immediately and is not sent to the server.
+  // A call to a denied tool is rejected immediately and is not sent to the server.
   c.call("1", "a__y");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find("Tool not found") != std::string::npos);

@@ -25,10 +25,10 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects an upstream to the client stub of its compartment. Returns false if the upstream runs
-  // in this process.
+  // Connects an upstream to its compartment's client stub. Returns false if the upstream runs in
+  // this process.
   bool connect_upstream(Upstream &upstream, bool tools);
-  // Connects the process of a compartment after it was started or restarted; see Host::attach().
+  // Connects to a compartment's process after it was started or restarted; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);

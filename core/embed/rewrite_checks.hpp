@@ -1,4 +1,4 @@
-// Validates large rewritten arguments and results on the thread pool. A text must be valid JSON
+// Validates large rewritten arguments and results on the thread pool. They must be valid JSON
 // without duplicate members. Owner: the Host. Must be used on the reactor thread.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace bulkhead {
 
 class RewriteChecks {
  public:
-  // Maximum total size of the texts that are queued or being checked.
+  // Maximum total size of the data that is queued or being checked.
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
   // Called on the reactor thread, once for each check. Not called after the destructor has run.

@@ -22,15 +22,16 @@ class ServerChanges {
  public:
   ServerChanges(HostCore &core, ProfileReload &reload);
 
-  // See bh_host_control. The change is applied at the end of the turn because functions of the
-  // router or of plugins may be on the call stack.
+  // See bh_host_control. The change is applied at the end of the current iteration of the event
+  // loop, because functions of the router or of plugins may be on the call stack now.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
   // Returns the servers of the profile, followed by the plugins' servers whose names are not taken.
-  // Adds to `refused` the reason why each of the other servers is omitted.
+  // For each server that is omitted, adds the reason to `refused`.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Must be called when a pending change may be complete. Checks once, at the end of the turn.
+  // Must be called when a pending change may be complete. Several calls lead to a single check, at
+  // the end of the current iteration of the event loop.
   void check_later();
   // Drops all pending changes, without calling `done`, because the host is stopping.
   void drop();
@@ -40,7 +41,7 @@ class ServerChanges {
     const Part *part = nullptr;
     std::vector<ServerDef> servers;
   };
-  // A replace_servers() request that has not yet called `done`.
+  // A replace_servers() request whose `done` function has not been called yet.
   struct Change {
     ServerChanges *changes = nullptr;
     Part *part = nullptr;

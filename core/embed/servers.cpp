@@ -25,8 +25,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Creates a private folder because the logs may contain secrets. Without the folder, connectors
-// keep only the last lines of each server, in memory.
+// Creates a private folder because the logs may contain secrets. If there is no folder, connectors
+// keep only the last lines of each server's output, in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -40,7 +40,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds values to the definition that the connector needs but the profile does not contain.
+// Adds the values that the connector needs but that the profile does not contain.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

@@ -99,8 +99,8 @@ struct Delivered {
   std::uint32_t kind, flags;
 };
 
-// A gateway with this transport. With `commits`, responses wait until the test's telemetry plugin
-// commits their records.
+// A gateway with this transport. If `commits` is set, responses wait until the test's telemetry
+// plugin commits their records.
 struct WireWorld : World {
   FakeJudge &judge = FakeJudge::get();
   std::vector<std::string> log;
@@ -154,7 +154,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // Waits until n calls are recorded and can be committed.
+  // Waits until n calls have been recorded and can be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };
@@ -247,7 +247,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].stream == 2);
 
-  // send() for one message closes the stream of another message.
+  // While send() handles one message, it closes the stream of another.
   CHECK(w.deliver(3, discover).status == BH_OK);
   CHECK(w.deliver(4, discover).status == BH_OK);
   wire.gone_in_send = 4;
@@ -268,7 +268,7 @@ TEST_CASE("a message that would start a session is rejected") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // The same message is accepted in a session, with either function.
+  // Within a session, both delivery functions accept the same message.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);
@@ -286,7 +286,7 @@ TEST_CASE("a message that would start a session is rejected") {
   CHECK(has(wire.sent[1], "a__x"));
   CHECK(deliver_old(0) == BH_STALE);
   CHECK(deliver_old(session + 1) == BH_STALE);
-  // Cancels nothing because the message belongs to a session.
+  // This cancels nothing, because the message belongs to a session.
   wire.table()->stream_gone(wire.host->ctx, session, 2);
   CHECK(w.host->status().sessions == 1);
 }

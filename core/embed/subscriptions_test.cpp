@@ -26,8 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Returns the requests with this method that the newest connection to "a" received. With
-// `every_lane`, returns those that all connections to "a" received.
+// Returns the requests with this method that the newest connection to "a" has received. If
+// `every_lane` is set, returns those that all connections to "a" have received.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {

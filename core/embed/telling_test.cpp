@@ -21,7 +21,8 @@ std::size_t count(const Client &c, std::string_view what) {
                     [&](const std::string &m) { return m.find(what) != std::string::npos; }));
 }
 
-// Makes `c` connect many clients of every kind when it first receives `when`.
+// Makes `c` connect many clients, with various capabilities, when it first receives a message that
+// contains `when`.
 void bring_others(World &w, Client &c, std::string_view when,
                   std::vector<std::unique_ptr<Client>> &others) {
   c.on_message = [&w, &c, when, &others] {

@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // The parent profile would also have to be signed by the corporation.
+    // Its parent would also have to be signed by the corporation.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,
@@ -196,7 +196,7 @@ class Reader {
     }
   }
 
-  // Keeps only the rules of type "mcp". Rules of other types control the network of the other
+  // Keeps only the rules of type "mcp". Rules of other types control capsem's network, not this
   // program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};

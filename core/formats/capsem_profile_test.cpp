@@ -242,7 +242,7 @@ TEST_CASE("B39 programs cannot add servers if mcpServers is not editable") {
   CHECK(has(find_hold(holds, {"mcpServers", "new"})->says, "editable.mcpServers is false"));
   CHECK(find_hold(holds, {"limits"}) == nullptr);
   CHECK(names(good({base, user, file(github), project})) == "theirs github repo");
-  // If the corporation's layer locks mcpServers, the user's file cannot add servers, either.
+  // If the corporation's layer locks mcpServers, the user's file cannot add servers.
   ProfileLayer corp{"corp", "/c.toml", fixed + "[mcpServers.ours]\ncommand = \"x\"\n"};
   corp.corp = true;
   CHECK(names(good({base, corp, user})) == "ours");

@@ -175,7 +175,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
                                              bool folder) {
   std::vector<FoundConfig> out;
   for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
-    // If `cwd` is the home directory, the user's files are also found in `cwd`.
+    // If `cwd` is the home directory, the user's files are found there a second time.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
     if (!seen) profiles::search(candidate, cwd, &out);

@@ -12,7 +12,7 @@ namespace bulkhead {
 
 inline constexpr std::size_t kProfileChain = 8;  // maximum number of profiles in a chain
 
-// Finds the file of the profile with this ID. Returns BH_E_NOT_FOUND if there is none.
+// Finds the file of the profile that has this ID. Returns BH_E_NOT_FOUND if there is none.
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
 // Returns the layer and its ancestors, in the order that load_profile() expects: the most distant

@@ -19,8 +19,8 @@ namespace profiles {
 
 namespace {
 
-// Chooses a unique variable name for each credential: SERVER_KEY, or KEY if it starts with SERVER_.
-// Duplicates get a number as suffix.
+// Chooses a unique variable name for each credential: SERVER_KEY, or just KEY if KEY already starts
+// with SERVER_. Duplicates get a numeric suffix.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
@@ -98,8 +98,8 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // Returns true if the URL is a reference. To validate the server, its variables must then be set
-  // to a URL.
+  // Returns true if the URL is a reference. In that case, the server can be validated only if the
+  // referenced variables contain a URL.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -176,8 +176,8 @@ class ServerWriter {
     return true;
   }
 
-  // Drops type = "stdio". Some clients always write it and others never do, so the same server
-  // would look different.
+  // Returns true for type = "stdio", which is dropped. Some clients always write it and others
+  // never do, so identical servers would look different.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -210,7 +210,7 @@ class ServerWriter {
       keys_ += std::string(key) + " = " + text + '\n';
   }
 
-  // Returns the explanation of an editor variable that was not replaced.
+  // Returns a comment that explains why an editor variable was not replaced.
   static std::string explained(const Node &value) {
     const auto has = [&](std::string_view name) {
       return value.text.find(name) != std::string::npos ||
@@ -329,8 +329,8 @@ class ServerWriter {
     return out;
   }
 
-  // Replaces each part of a path or query that masked_url() would mask with a reference to a
-  // variable.
+  // Replaces parts of a path or query with references to variables. These are the parts that
+  // masked_url() would mask.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -496,7 +496,8 @@ class Importer {
   std::string out_, from_;
   std::vector<ImportedServer> servers_;
   Variables variables_;
-  // By server name. Detects whether two clients have the same server.
+  // The TOML text of each server, by server name. Used to detect that two clients have the same
+  // server.
   std::map<std::string, std::string> bodies_;
   std::vector<std::string> secret_lines_;
 };

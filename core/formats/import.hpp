@@ -9,7 +9,7 @@ namespace bulkhead {
 struct FoundConfig {
   std::string client;  // "Claude Code", "VS Code", "Codex" ...
   std::string file;
-  // The keys that lead to the servers, for example {"mcp", "servers"}.
+  // The keys that lead to the servers in the file, for example {"mcp", "servers"}.
   std::vector<std::string> section;
   std::vector<std::string> servers;  // the names of the servers
   std::string error;                 // why the file could not be used, for example invalid JSON

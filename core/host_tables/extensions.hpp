@@ -1,7 +1,7 @@
 // Class templates that generate the host's extension tables. Each function of a table finds the
 // receiver for the plugin's ctx and calls the receiver's member function. A function that the ABI
-// marks [any] may be called on any thread: outside the reactor thread, the call and copies of its
-// arguments are posted to the event loop.
+// marks [any] may be called on any thread. If it is not called on the reactor thread, the call is
+// posted to the event loop with copies of its arguments.
 //
 // A Receiver has `static R of(void *ctx)`, where R is a reference or a small value, and the members
 // that each table's comment lists. Every host has its own Receiver. There are no virtual functions,
@@ -28,8 +28,8 @@
 
 namespace bulkhead::host_tables {
 
-// Runs f(receiver) on the reactor thread in a later turn of the event loop. The Receiver must have
-// reactor() and owner(), which is the argument for Reactor::forget().
+// Runs f(receiver) on the reactor thread in a later iteration of the event loop. The Receiver must
+// have reactor() and owner(), which is the argument for Reactor::forget().
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -245,8 +245,8 @@ struct TelemetryTable {
   }
 };
 
-// The Receiver must have http_service(void **self) -> const bh_http_service *, and the static
-// member http_missing, the error message if there is no service.
+// The Receiver must have http_service(void **self) -> const bh_http_service *, and a static member
+// http_missing, which contains the error message for the case that there is no service.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

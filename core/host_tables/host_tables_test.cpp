@@ -133,7 +133,7 @@ TEST_CASE("tables: functions restricted to the reactor thread call the receiver 
   CHECK(session == 7);
   bh_delivery out{};
   CHECK(transport->deliver(&host, 7, 3, bh::str("{}"), &out) == BH_OK);
-  // Only deliver_message accepts session 0.
+  // deliver() does not accept session 0; only deliver_message() does.
   CHECK(transport->deliver(&host, 0, 3, bh::str("{}"), &out) == BH_STALE);
   transport->stream_gone(&host, 7, 3);
   transport->session_close(&host, 7, BH_SESSION_INPUT_ENDED);
@@ -170,7 +170,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
     tools->resource_updated(&host, bh::str(std::string("u:1")));
     return status;
   };
-  // The event with a detail above the ABI limit is dropped.
+  // The event whose detail exceeds the ABI limit is dropped.
   const Notes all{"complete 5 [1]", "progress half", "event 2",
                   "list " + std::to_string(BH_LIST_TOOLS), "updated u:1"};
   SECTION("on the loop's thread: at once, with the receiver's status") {

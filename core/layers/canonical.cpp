@@ -114,8 +114,8 @@ class Canonical {
     }
   }
 
-  // Drops keys of other programs from a JSON file with servers. A key that resembles a section name
-  // is reported as a typing error, unless the file is known to belong to a client.
+  // Drops other programs' keys from a JSON file that contains servers. A key that resembles a
+  // section name is reported as a typo, unless the file is known to belong to a client.
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
@@ -136,7 +136,7 @@ class Canonical {
     }
   }
 
-  // Drops the prompts of an editor. References to prompts are reported where they occur.
+  // Drops an editor's prompts ("inputs"). References to them are reported where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "expected an array");
@@ -207,7 +207,7 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
   }
 }
 
-// Returns true if the tables name different plugins, whose configuration keys differ.
+// Returns true if the tables name different plugins, which have different configuration keys.
 bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
   const Node *is = added.find("plugin");

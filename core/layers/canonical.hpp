@@ -14,7 +14,8 @@ namespace bulkhead::profiles {
 // nor a lenient layer, other programs' keys are dropped with one note.
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics);
 
-// Merges a canonical layer into `base`, the merged lower layers, by the rules of ProfileLayer.
+// Merges a canonical layer into `base`, which contains the merged lower layers. The rules for
+// merging are described at ProfileLayer.
 void merge_layer(Node &base, Node &&over);
 
 }  // namespace bulkhead::profiles

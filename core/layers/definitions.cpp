@@ -123,8 +123,8 @@ Result<DefinedServers> read_definitions(std::string_view json, const Profile &pr
     return fail(BH_E_INVALID, "cannot parse the definitions: " +
                                   (errors.empty() ? std::string("not JSON") : errors.front().what));
   }
-  // The text was inserted between the braces of an object. A malicious text could close the array
-  // and add members to the object.
+  // The text was inserted between the braces of an object, so malicious text could have closed the
+  // array and added members to the object.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {
     return fail(BH_E_INVALID, "the definitions must be a JSON array of objects");
   }

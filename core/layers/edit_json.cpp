@@ -25,7 +25,7 @@ std::size_t skip_string(std::string_view text, std::size_t i) {
   return std::min(i + 1, text.size());
 }
 
-// Returns the first position from `i` that is neither white space nor part of a comment.
+// Returns the first position at or after `i` that is neither white space nor part of a comment.
 std::size_t skip_space(std::string_view text, std::size_t i) {
   for (;;) {
     i = std::min(text.find_first_not_of(blanks, i), text.size());

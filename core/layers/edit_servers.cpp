@@ -40,8 +40,8 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// Returns the file's content as JSON without this server, with sorted sections. Two files that
-// differ only in this server have the same result.
+// Returns the file's content as JSON, without this server and with its sections sorted. Two files
+// that differ only in this server yield the same result.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -55,7 +55,7 @@ std::string json_without(Node root, std::string_view name) {
     });
   }
   // The order of sections is not compared: in TOML, removing a section's first table can move the
-  // section behind another one.
+  // section after another one.
   std::sort(root.members.begin(), root.members.end(),
             [](const Member &a, const Member &b) { return a.name < b.name; });
   std::string out;

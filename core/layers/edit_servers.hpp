@@ -32,8 +32,8 @@ Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
 // Adds the server that `toml` defines in tables [mcpServers.NAME], and returns the new text. The
-// server is converted to the file's format; its comments are kept only in a TOML file. Errors are
-// those of file_with_server().
+// server is converted to the file's format; its comments are kept only in a TOML file. Returns the
+// same errors as file_with_server().
 Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
                                      const std::string &toml);
 
@@ -43,7 +43,7 @@ Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view 
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
 // Enables or disables the server and returns the new text, which is unchanged if the server is
-// already in that state. Errors are those of file_without_server().
+// already in that state. Returns the same errors as file_without_server().
 Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
                                        bool disabled);
 

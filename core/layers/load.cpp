@@ -22,8 +22,8 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   if (!stack.merge()) return diagnostics.take_errors();
   Profile profile;
   for (const ProfileLayer &layer : layers) {
-    // Servers cannot read profile files, which may contain credentials. A project file stays
-    // readable: it belongs to the repository that the servers work on.
+    // Servers must not be able to read profile files, which may contain credentials. A project file
+    // stays readable: it belongs to the repository that the servers work on.
     if (!layer.file.empty() && !layer.project && !layer.detected)
       profile.own_paths.push_back(layer.file);
   }

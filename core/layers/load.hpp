@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns the profile, or all errors (at most kProfileErrors). If `holds` is not null, the parts of
-// the profile that its layers protect from later changes are stored there.
+// Returns the profile, or all errors (at most kProfileErrors). If `holds` is not null, it receives
+// the parts of the profile that its layers protect from later changes.
 std::variant<Profile, std::vector<ProfileError>> load_profile(
     const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment,
     std::vector<ProfileHold> *holds = nullptr);

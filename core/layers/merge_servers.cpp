@@ -15,7 +15,7 @@ namespace {
 
 using State = MergedServer::State;
 
-// Returns the servers of a layer. Its text must have been parsed successfully before.
+// Returns the servers of a layer. The layer's text must already have been parsed successfully.
 Node servers_in(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
   Diagnostics diagnostics(layers);

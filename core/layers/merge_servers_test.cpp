@@ -1,4 +1,4 @@
-// Tests importing servers of MCP clients into a profile that already has servers.
+// Tests importing servers from MCP clients into a profile that already has servers.
 #include "layers/merge_servers.hpp"
 
 #include <catch2/catch.hpp>

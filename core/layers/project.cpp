@@ -106,7 +106,7 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    // Returns false if the key is shown among the other keys.
+    // Returns false if the key is to be shown among the other keys (see add_other()).
     bool (EntryReader::*read)(const Node &value);
   };
 
@@ -166,7 +166,7 @@ class EntryReader {
     return false;
   }
 
-  // Adds a key without a reader, or a key whose value has the wrong type.
+  // Adds a key that has no reader, or whose reader returned false.
   void add_other(const Member &member, std::string_view key) {
     // Sandbox keys and names of environment variables are never masked.
     const bool plain = key.starts_with("sandbox");

@@ -16,10 +16,12 @@
 
 namespace bulkhead {
 
-// A definition whose serialized form is longer is rejected, because it is too long to review.
+// Maximum size of a definition's serialized form. A longer definition is rejected because it is too
+// long to review.
 inline constexpr std::size_t kProjectEntryBytes = 64u << 10;
 
-// Limits the approved servers of a file and, separately, its unapproved servers.
+// Maximum number of approved servers in a file. The unapproved servers are counted separately and
+// have the same limit.
 inline constexpr std::size_t kProjectServers = 100;
 
 // One server as written in the project file: references are not expanded, and nothing is validated.

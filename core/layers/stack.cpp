@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // Stops here after an error: checks of an incomplete tree would report misleading errors.
+  // Stop after an error: checking an incomplete tree would produce misleading errors.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -155,7 +155,7 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  // In a project file, screen_project() drops directives with all other sections.
+  // In a project file, screen_project() drops directives together with all other sections.
   if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
   if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
   if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);

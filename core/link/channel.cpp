@@ -22,8 +22,8 @@ constexpr std::size_t max_fds_waiting = 64;       // descriptors that arrived be
 constexpr std::size_t max_parts = 64;             // limit for one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// Returns true if the kernel ran out of a resource. This is not the peer's fault: the limit for
-// descriptors in flight, for example, applies to all processes of a user.
+// Returns true if the kernel ran out of a resource. This is not the peer's fault: the limit on
+// descriptors in flight, for example, is shared by all processes of a user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
@@ -191,8 +191,9 @@ void Channel::try_later() {
                                       }));
 }
 
-// Writes queued bytes up to the next frame with a descriptor, or that frame with its descriptor: a
-// descriptor must be attached to the first byte of its own frame.
+// Writes queued bytes, but stops before the next frame that has a descriptor. A descriptor must be
+// attached to the first byte of its own frame, so it is sent only if that byte is the next one to
+// be written.
 bool Channel::write_some() {
   std::size_t bytes = queued();
   int fd = -1;

@@ -1,7 +1,7 @@
-// One end of a socket pair between two processes. It carries frames in both directions. A frame may
-// have a file descriptor. Both processes run the same executable on the same machine, so frame
-// headers are in host byte order. Incoming frames are validated nevertheless, because the other
-// process may be compromised.
+// One end of a socket pair between two processes. It carries frames in both directions, and a file
+// descriptor can be attached to a frame. Both processes run the same executable on the same
+// machine, so frame headers are in host byte order. Incoming frames are validated nevertheless,
+// because the other process may be compromised.
 //
 // Owned by its creator. All functions must be called on the reactor thread.
 #pragma once
@@ -55,13 +55,14 @@ class Channel {
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
-  // Replaces the limit for incoming frames. Must be called in the same turn as the constructor.
+  // Replaces the limit for incoming frames. Must be called in the same iteration of the event loop
+  // as the constructor.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Queues a frame. At the end of a turn of the event loop, all queued frames are written with one
-  // system call. A large payload is written immediately. The caller keeps `fd` (-1: none); the peer
-  // receives a duplicate. Returns BH_E_LIMIT if the queue is full, and BH_STALE if the peer has
-  // closed the socket.
+  // Queues a frame. At the end of each iteration of the event loop, all queued frames are written
+  // with one system call. A large payload is written immediately. The caller keeps `fd` (-1: none);
+  // the peer receives a duplicate. Returns BH_E_LIMIT if the queue is full, and BH_STALE if the
+  // peer has closed the socket.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
   // Writes the queue immediately. Needed before the process exits.

@@ -203,8 +203,8 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// Closes all lanes that were sent to the process. Usually each lane's socket reports the loss. It
-// does not if the process continues to run after its trunk was closed.
+// Closes all lanes that were sent to the process. Usually each lane's socket reports the loss, but
+// not if the process continues to run after its trunk was closed.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -310,8 +310,8 @@ void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view p
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
-// Sends a call to the next process. The current process is being replaced and refused to start the
-// call.
+// Queues a call for the next process, because the current process is being replaced and refused to
+// start the call.
 void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;

@@ -48,7 +48,7 @@ class ClientStubEvents {
 
 class ClientStub {
  public:
-  // `compartment` is used in messages only. limits.message_bytes limits the size of a frame, and
+  // `compartment` is used only in messages. limits.message_bytes limits the size of a frame, and
   // limits.write_queue_bytes the size of a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
@@ -56,21 +56,21 @@ class ClientStub {
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects a process that has been started. The previous process may send the responses of its
-  // calls until its own trunk is closed.
+  // Connects to a process that has been started. The previous process may still send responses to
+  // its calls until its own trunk is closed.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Lanes and calls fail with `reason` until the next
-  // attach().
+  // Must be called if the process will not be restarted. Lanes and calls fail with `reason` until
+  // the next attach().
   void give_up(const std::string &reason);
 
-  // Returns the tables, and `self` of the plugin with this instance ID. They are valid while this
-  // object exists, even if the other process does not run the plugin. Messages to such a plugin are
-  // rejected.
+  // Return the function tables, and the `self` pointer of the plugin with this instance ID. They
+  // are valid while this object exists, even if the other process does not run the plugin. Messages
+  // to such a plugin are rejected.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // Returns `self` of a tools plugin that is new or was recreated. Its previous lists are discarded
-  // and requested again.
+  // Returns the `self` pointer of a tools plugin that is new or was recreated. The lists that the
+  // plugin sent previously are discarded and requested again.
   void *fresh_tools(const std::string &id);
   // Returns the reason why the plugin failed. Returns an empty string if it has not failed or its
   // state is unknown.
@@ -108,7 +108,7 @@ class ClientStub {
   ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
   // Trunks of processes that are about to exit, oldest first. These processes receive no new calls,
-  // but send the responses of their in-flight calls.
+  // but they still send responses to their in-flight calls.
   static constexpr std::size_t max_ending = 4;
   std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;

@@ -1,10 +1,12 @@
-// The frames of a link. A link forwards the tables of bh.connector/1 and bh.tools/1, or of one
-// bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* runs in the
-// router's process, the *server stub* in the plugins' process. They share one socket, the trunk. In
-// addition, the client stub creates a socket for each lane, so that a large message delays only its
-// own server.
+// The frames of a link. A link forwards calls to plugins in another process: calls through the
+// tables of bh.connector/1 and bh.tools/1, or through the table of a single bh.policy/1 or
+// bh.telemetry/1 plugin.
 //
-// Each frame's comment lists the use of the header's fields and of the payload.
+// The *client stub* runs in the router's process, the *server stub* in the plugins' process. They
+// share one socket, the trunk. In addition, the client stub creates a socket for each lane, so that
+// a large message delays only its own server.
+//
+// The comment at each frame describes how the header's fields and the payload are used.
 #pragma once
 
 #include <cstddef>

@@ -301,7 +301,7 @@ TEST_CASE("client stub: texts and queued requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // 1 MiB each
-  // These texts exceed the size limit for messages.
+  // These requests exceed the size limit for messages.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -793,7 +793,7 @@ TEST_CASE("telemetry: a plugin that requests only calls receives only calls") {
     records[i].kind = i == 0 ? BH_RECORD_APPROVAL : BH_RECORD_CALL;
     pointers[i] = &records[i];
   }
-  // Sent before the plugin's needs are known.
+  // These records are sent before the plugin's needs are known.
   CHECK(TelemetryClientStub::table().batch(&client, pointers, 2) == 2);
   Book book;
   ServedPlugin plugin;

@@ -93,7 +93,8 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later turn, because the router is calling a table function now.
+    // Reported in a later iteration of the event loop, because the router is calling a table
+    // function now.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });
@@ -206,7 +207,7 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    // the policy does not need the request; it was queued before its needs were known
+    // the request was queued before the policy's needs were known, and the policy does not need it
     if (!judges(one.event)) {
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};

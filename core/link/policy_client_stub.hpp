@@ -42,12 +42,13 @@ class PolicyClientStub {
   PolicyClientStub(const PolicyClientStub &) = delete;
   PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
-  // Connects a process that has been started.
+  // Connects to a process that has been started.
   void attach(OwnedFd trunk);
-  // Called if the process will not be restarted. Requests are rejected with `reason` until the next
-  // attach().
+  // Must be called if the process will not be restarted. Requests are rejected with `reason` until
+  // the next attach().
   void give_up(std::string reason);
-  // Called when the router stops waiting for a request. `late` is true if the request timed out.
+  // Must be called when the router stops waiting for a request. `late` is true if the request timed
+  // out.
   void unanswered(std::uint64_t number, bool late);
 
   // Returns a table whose `self` is a PolicyClientStub.

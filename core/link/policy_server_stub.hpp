@@ -1,5 +1,5 @@
-// The server stub of a policy link: calls the plugin for each request of the client stub, and sends
-// immediate and asynchronous verdicts back.
+// The server stub of a policy link: calls the plugin for each request from the client stub, and
+// sends back its immediate and asynchronous verdicts.
 //
 // Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
@@ -27,8 +27,8 @@ class PolicyServerStub {
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // Connects a client stub that has been started. Requests from the previous client stub are
-  // discarded. `on_lost` is called once if the trunk is closed before it is replaced.
+  // Connects to a new client stub. Requests from the previous client stub are discarded. `on_lost`
+  // is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
   // Called through the plugin's host table. `number` identifies the request. Must not be called
@@ -60,7 +60,7 @@ class PolicyServerStub {
   // decision for the previous endpoint from being used for the current one: a restarted endpoint
   // reuses request numbers.
   std::uint64_t link_ = 0;
-  // requests that the plugin has not decided; true: filter
+  // requests that the plugin has not decided yet; the value is true for a filter request
   std::unordered_map<std::uint64_t, bool> open_;
 };
 

@@ -10,8 +10,8 @@
 namespace bulkhead::link {
 namespace {
 
-// Returns an error message. During a reload, the client stub may refer to a plugin of the next or
-// the previous process.
+// Returns the error message for a plugin that this process does not run. During a reload, the
+// client stub may refer to a plugin of the next or the previous process.
 std::string absent(const std::string &id) {
   return "this compartment is not running plugin \"" + id + "\"";
 }
@@ -367,7 +367,7 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   trunk_->send(frame, uri);
 }
 
-// Records a subscribe or unsubscribe request. Returns false if the limit for subscriptions has been
+// Records a subscribe or unsubscribe request. Returns false if the subscription limit has been
 // reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
@@ -393,8 +393,8 @@ void ServerStub::end_subscriptions() {
   }
 }
 
-// Starts a call or reports why not. The client stub waits for every call, so no call may be
-// dropped.
+// Starts a call or reports why it cannot be started. The client stub waits for a response to every
+// call, so no call may be dropped.
 void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   if (draining_ && trunk_ != nullptr) {
     Frame later;
@@ -417,8 +417,9 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   trunk_->send(refused, bh::text(error));
 }
 
-// Called if the plugin's call function has reported that the call is complete. A result that was
-// reported on another thread was posted before, and is handled before the function posted here.
+// Called if the plugin's call function has reported that the call is complete. If the result was
+// reported on another thread, it has already been posted and is handled before the function posted
+// here.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

@@ -1,5 +1,5 @@
-// The server stub of a link: converts the client stub's frames to calls of plugin functions, and
-// the plugins' calls to frames.
+// The server stub of a link: translates the client stub's frames into calls of plugin functions,
+// and the plugins' calls into frames.
 //
 // Owned by the compartment. All functions must be called on the reactor thread. Tools plugins may
 // complete calls on any thread.
@@ -41,19 +41,20 @@ struct ServedPlugin {
 
 class ServerStub {
  public:
-  // Limits for a compromised client stub. A correct client stub stays far below them.
+  // Limits that protect against a compromised client stub. A correct client stub stays far below
+  // them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // `definitions` maps a server to the definition in its bh_lane_info. It is never sent to the
-  // client stub. `limits`, `plugins` and `definitions` must outlive this object.
+  // `definitions` maps each server to the definition in its bh_lane_info. The definitions are never
+  // sent to the client stub. `limits`, `plugins` and `definitions` must outlive this object.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects a client stub that has been started. Closes the lanes and cancels the calls of the
-  // previous client stub. `on_lost` is called once if the trunk is closed before it is replaced.
+  // Connects to a new client stub. Closes the lanes and cancels the calls of the previous client
+  // stub. `on_lost` is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   void close_lanes();  // asynchronous; lanes() returns the number of lanes that are open
   std::size_t lanes() const noexcept { return lanes_.size(); }

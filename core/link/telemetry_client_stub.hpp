@@ -40,14 +40,14 @@ class TelemetryClientStub {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   // Larger batches are split into several frames.
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  // If records are unacknowledged, and none has been acknowledged for this time, the process is
-  // reported as unresponsive.
+  // If there are unacknowledged records and none of them is acknowledged for this long, the process
+  // is reported as unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
   // The time during which a plugin with unknown needs is assumed to commit. See the constructor.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
-  // As long as its needs are unknown, a required plugin is assumed to commit. Any other plugin is
+  // A required plugin is assumed to commit as long as its needs are unknown. Any other plugin is
   // assumed to commit only for needs_timeout_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
@@ -61,8 +61,8 @@ class TelemetryClientStub {
   // already reported its needs.
   void expect(std::uint32_t needs);
 
-  // Called if an earlier endpoint was killed. Records below `number` are then offered again, and
-  // the other process may have accepted them already.
+  // Must be called if an earlier endpoint was killed. Records below `number` are then offered
+  // again, and the other process may have accepted them already.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
   // Returns the number below which all records have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
@@ -75,7 +75,7 @@ class TelemetryClientStub {
   // Returns true if there are no unacknowledged records, or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // Returns the counters that the plugin sent last.
+  // Returns the counters that the plugin sent most recently.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }

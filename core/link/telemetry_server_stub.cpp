@@ -96,13 +96,13 @@ std::uint32_t TelemetryServerStub::needs() const {
   return asks ? table->needs(plugin_.self) : 0;
 }
 
-// Sends the counters, and then sends them every counters_ms if they have changed.
+// Sends the counters now, and again every counters_ms if they have changed.
 void TelemetryServerStub::send_counters() {
   counters_timer_ =
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // Shows that the process is responsive even if its disk is slow.
+                             // This shows that the process is responsive even if its disk is slow.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();

@@ -36,11 +36,11 @@ class TelemetryServerStub {
   TelemetryServerStub(const TelemetryServerStub &) = delete;
   TelemetryServerStub &operator=(const TelemetryServerStub &) = delete;
 
-  // Connects a client stub (see PolicyServerStub::attach()). A restarted client stub sends
+  // Connects to a new client stub (see PolicyServerStub::attach()). A restarted client stub sends
   // unacknowledged records again.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  // Called through the plugin's host table (see bh_host_telemetry). Records of a plugin that
-  // commits are acknowledged only after they have been committed.
+  // Called through the plugin's host table (see bh_host_telemetry). If the plugin commits, records
+  // are acknowledged only after they have been committed.
   void committed(std::uint64_t below);
   // Returns BH_TELEMETRY_... bits, or 0 if the plugin has failed.
   std::uint32_t needs() const;
@@ -75,8 +75,8 @@ class TelemetryServerStub {
   std::vector<bh_record> records_;   // the records of the frame that is being offered
   // Records below taken_ have been accepted, and records below committed_ have been committed.
   std::uint64_t taken_ = 0, committed_ = 0;
-  // The values of taken_ and committed_ for previous endpoints, and the number below which the
-  // current endpoint sends records of previous endpoints again.
+  // The highest values that taken_ and committed_ had for previous endpoints. Records below
+  // earlier_below_ come from previous endpoints, and the current endpoint may send them again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;

@@ -1,4 +1,4 @@
-// The payloads of frames that contain several values.
+// The types of frame payloads that consist of several values.
 #pragma once
 
 #include <array>

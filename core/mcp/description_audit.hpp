@@ -1,4 +1,4 @@
-// Searches tool definitions for texts that try to manipulate the model that reads them.
+// Searches tool definitions for text that tries to manipulate the model that reads it.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,19 @@ namespace bulkhead::mcp {
 // in characters; longer descriptions are reported
 inline constexpr std::size_t kLongDescription = 1000;
 
-// Returns the IDs of the findings in a fixed order, without duplicates. Phrases are searched after
-// removal of hidden characters, ignoring case and the amount of white space:
-// "you-are-now", "ignore-previous", "ignore-instructions", "system-prefix", "role-system",
-// "override-instructions", "act-as-if", "pretend", "new-instructions", "forget", "system-tag",
-// "inst-open", "inst-close", "sys-tag"
+// Returns the IDs of the findings in a fixed order, without duplicates.
+//
+// The following findings stand for phrases. Hidden characters are removed before the search, and
+// case and the amount of white space are ignored: "you-are-now", "ignore-previous",
+// "ignore-instructions", "system-prefix", "role-system", "override-instructions", "act-as-if",
+// "pretend", "new-instructions", "forget", "system-tag", "inst-open", "inst-close", "sys-tag".
+//
 // Two findings concern the whole text: "long" (more than kLongDescription characters) and
-// "hidden-characters". The result is only a hint for users: a malicious text with other phrases is
-// not detected.
+// "hidden-characters". The result is only a hint for users: malicious text that uses other phrases
+// is not detected.
 std::vector<std::string_view> audit_text(std::string_view text);
 
-// Checks every string in a tool's definition (validated JSON) like audit_text(): names,
+// Checks every string in a tool's definition (validated JSON) as audit_text() does: names,
 // descriptions, and strings in its schemas. "long" is reported only for the tool's own description.
 std::vector<std::string_view> audit_tool(std::string_view tool_json);
 

@@ -1,6 +1,6 @@
 // Overloads of for_each_element(), for_each_item() and for_each_member() (scan.hpp) for lambdas and
-// other callables. The callable returns void, or a bool that is false to stop. It must not throw.
-// These functions do not allocate.
+// other callables. The callable returns void or bool, and returning false stops the iteration. It
+// must not throw. These functions do not allocate.
 #pragma once
 
 #include <string_view>

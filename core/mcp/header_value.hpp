@@ -1,8 +1,8 @@
 // Encodes text as HTTP header values (Mcp-Name and Mcp-Param-* of revision 2026-07-28).
 //
 // Printable ASCII without leading or trailing white space is not encoded. Other text, empty text,
-// and text that looks encoded becomes =?base64?...?=, which contains the base64 form of its UTF-8
-// (RFC 4648, section 4, with padding). The markers are case-sensitive.
+// and text that looks encoded are written as =?base64?...?=, which contains the base64 form of the
+// UTF-8 bytes (RFC 4648, section 4, with padding). The markers are case-sensitive.
 //
 // Thread-safe.
 #pragma once
@@ -21,10 +21,10 @@ struct HeaderText {
   const char *problem = nullptr;
 };
 
-// Decodes a header value without surrounding spaces and tabs. The result points into `value` or, if
-// the value was encoded, into *scratch. It is valid UTF-8. A value is malformed if it contains a
-// character other than printable ASCII or a tab, base64 in a non-canonical form, or bytes that are
-// not UTF-8.
+// Decodes a header value from which surrounding spaces and tabs have been removed. The result is
+// valid UTF-8. It points into `value` or, if the value was encoded, into *scratch. A value is
+// malformed if it contains a character other than printable ASCII or a tab, base64 in a
+// non-canonical form, or bytes that are not UTF-8.
 HeaderText decode_header_value(std::string_view value, std::string *scratch);
 
 // Removes the spaces and tabs that HTTP permits around a value.

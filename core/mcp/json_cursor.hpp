@@ -106,7 +106,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   return fail_at(fault, "expected a comma or a closing bracket", p, end);
 }
 
-// Stores for each open level whether it is an object or an array.
+// Stores whether each open level is an object or an array.
 class LevelBits {
  public:
   void set(std::uint32_t level, bool object) noexcept {
@@ -126,7 +126,7 @@ class LevelBits {
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
 // A position in a text. Each function parses one element and advances the position. If a function
-// returns false, fault() has the reason, and the position is invalid.
+// returns false, fault() returns the reason, and the position is invalid.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept

@@ -1,5 +1,5 @@
-// Reads member names: unescapes them character by character, and computes a hash that is equal for
-// names that some decoders treat as equal.
+// Reads member names: unescapes them character by character, and computes their hashes. Names that
+// some decoders treat as equal have the same hash.
 #pragma once
 
 #include <bit>
@@ -157,7 +157,7 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
 
 // Returns the hash of a validated string token (without quotes). The function reads whole words, so
 // the memory must be readable up to `readable`. Sets *as_it_is to true if the token is ASCII
-// without escape sequences, so that its bytes are its text.
+// without escape sequences, which means that its bytes need no unescaping.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;

@@ -82,7 +82,7 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
     }
     p += __builtin_ctz(bits);
     if (*p == '"') return p + 1;
-    // Non-ASCII characters usually occur in runs.
+    // Non-ASCII characters usually occur in runs, so consume the whole run.
     do {
       p = step_special(p, end, fault);
       if (p == nullptr) return nullptr;
@@ -92,9 +92,10 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
 }
 
 // Validates UTF-8 as described by Keiser and Lemire in "Validating UTF-8 In Less Than One
-// Instruction Per Byte" (2021). Three tables are indexed by adjacent nibbles and return the errors
-// that each nibble allows. An error that all three tables return has occurred. In addition, bytes
-// that must be a second or third continuation are compared with the actual continuations.
+// Instruction Per Byte" (2021). Three tables are indexed by adjacent nibbles, and each returns the
+// errors that are possible for its nibble. An error has occurred if all three tables return it. In
+// addition, the positions that must hold a second or third continuation byte are compared with the
+// positions that actually do.
 namespace utf8_table {
 constexpr char too_short = 1;        // a lead byte without a continuation
 constexpr char too_long = 2;         // a continuation after ASCII
@@ -291,8 +292,8 @@ BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault 
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
 
-// Initially a function that selects the variant for this processor, so that strings can be parsed
-// during static initialization.
+// Initially points to a function that selects the variant for this processor, so that strings can
+// be parsed even during static initialization.
 std::atomic<StringEnd> chosen{&choose_and_run};
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {

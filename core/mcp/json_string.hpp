@@ -29,7 +29,7 @@ const char *string_end_long(const char *p, const char *end, Fault *fault) noexce
 
 #if BULKHEAD_SSE2
 // Returns a bit mask of the bytes among the 16 at p that are a quote, a backslash, or not plain
-// ASCII. One signed comparison detects bytes below 0x20 and bytes from 0x80.
+// ASCII. One signed comparison detects both bytes below 0x20 and bytes 0x80 and above.
 inline unsigned special_bits(const char *p) noexcept {
   const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));

@@ -1,4 +1,4 @@
-// Tests JSON text: the grammar, strings on each instruction set, equal results of two JSON
+// Tests JSON text: the grammar, strings on each instruction set, agreement with two other JSON
 // libraries, and the helper functions of scan.hpp.
 #include <catch2/catch.hpp>
 #include <vector>
@@ -129,7 +129,7 @@ TEST_CASE("strings: all variants return the same result") {
                                            "\""};
   for (int round = 0; round < 20000; ++round) {
     std::string text(random.below(40), 'x');
-    // The last pieces are invalid. Three of four texts contain none of them.
+    // The last pieces are invalid. Three out of four strings contain none of them.
     const std::uint32_t kinds = random.below(4) == 0 ? std::size(pieces) : 9;
     for (std::uint32_t n = random.below(30); n > 0; --n) {
       const char *piece = pieces[random.below(kinds)];

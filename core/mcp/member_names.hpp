@@ -1,4 +1,4 @@
-// Detects member names in an object that decoders could confuse.
+// Detects names of members of the same object that some decoders could confuse.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Checks and composes the HTTP headers that mirror values of a request's body (revision
+// Checks and composes the HTTP headers that mirror values from a request's body (revision
 // 2026-07-28): MCP-Protocol-Version, Mcp-Method and Mcp-Name. For Mcp-Param-*, see
 // param_headers.hpp.
 //
@@ -40,8 +40,8 @@ struct MirroredScratch {
   std::string revision, method, name;
 };
 
-// Reads the values of a scanned request. The value for Mcp-Name is params.name of tools/call and
-// prompts/get, params.uri of resources/read, and params.taskId of tasks/get, tasks/update and
+// Reads the values of a scanned request. The value for Mcp-Name is params.name for tools/call and
+// prompts/get, params.uri for resources/read, and params.taskId for tasks/get, tasks/update and
 // tasks/cancel. If a member is missing or not a string, its value is empty. The values point into
 // `message` and *scratch.
 MirroredValues mirrored_values(std::string_view message, const Scan &scan,
@@ -54,14 +54,13 @@ struct HeaderFault {
 };
 
 // Compares the headers of a request with its body. Returns the first fault in this order: revision,
-// method, name. A header whose value is missing in the body is not compared, because the caller
-// rejects requests without a revision, and requests that need params.name or params.uri but do not
-// have it.
+// method, name. A header is not compared if the body does not contain its value: the caller rejects
+// requests without a revision, and requests that need params.name or params.uri but do not have it.
 std::optional<HeaderFault> check_mirrored_headers(const MirroredValues &values,
                                                   std::span<const bh_header> headers);
 
 // Adds the headers to a request that the gateway sends. `values` must be those of the message that
-// is sent, with the server's own name.
+// is sent, in which names are the server's original names.
 void add_mirrored_headers(const MirroredValues &values, HeaderList *out);
 
 // ---- for param_headers.cpp ---------------------------------------------------------------------

@@ -94,7 +94,7 @@ TEST_CASE("mirrored headers: a missing, duplicate, unequal or malformed header i
   CHECK(with(2, "=?base64?ZnMucmVhZA?=").text.find("malformed") != std::string::npos);
   CHECK(with(2, "caf\xC3\xA9").text.find("malformed") != std::string::npos);
   CHECK(with(2, "=?base64?ZnMud3JpdGU=?=").text.find("params.name") != std::string::npos);
-  // Encoded values are accepted in Mcp-Name only.
+  // Encoded values are accepted only in Mcp-Name.
   CHECK(with(1, "=?base64?dG9vbHMvY2FsbA==?=").header == "Mcp-Method");
   CHECK(with(0, "=?base64?MjAyNi0wNy0yOA==?=").header == "MCP-Protocol-Version");
 }

@@ -1,5 +1,5 @@
-// Detects duplicate member names, even if they are escaped differently, in the open objects at a
-// position in a text.
+// Detects duplicate member names in JSON objects, even if the names are escaped differently. Keeps
+// the names of all objects that are open at the current position in the text.
 #pragma once
 
 #include <algorithm>

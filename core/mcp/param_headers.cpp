@@ -14,7 +14,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// One bit of Argument::seen per level. The depth limit of schemas ensures that paths are shorter.
+// The maximum length of a path, because Argument::seen has one bit per level. The depth limit for
+// schemas ensures that no path is longer.
 constexpr std::size_t max_path = 64;
 static_assert(bh::json::max_depth / 2 <= max_path);
 
@@ -67,7 +68,8 @@ class ArgumentWalk {
     return next_.begin < next_.end && depth_ < open_.size();
   }
 
-  // Returns the annotated arguments whose paths contain `name` as a member of the innermost object.
+  // Returns the annotated arguments whose paths go through the member `name` of the innermost
+  // object.
   Part params_with(std::string_view name) {
     const std::size_t index = depth_ - 1;  // index of the name in the paths
     Part part = open_[index];
@@ -116,7 +118,8 @@ bool is_number(const Argument &argument) noexcept {
   return argument.token[0] == '-' || bh::is_digit(argument.token[0]);
 }
 
-// Returns true for an integer that some JSON libraries round. Clients send no header for it.
+// Returns true for an integer that some JSON libraries round. Its header may be omitted, and the
+// gateway sends none.
 bool is_unsafe_integer(const Argument &argument) noexcept {
   if (!is_number(argument)) return false;
   const Decimal number(argument.token);

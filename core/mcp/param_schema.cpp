@@ -17,8 +17,8 @@ constexpr std::string_view annotation_key = "x-mcp-header";
 constexpr std::string_view header_prefix = "Mcp-Param-";
 constexpr std::size_t most_name_shown = 100;  // limit for names in error messages, in bytes
 
-// The kind of an open object or array in a schema. The *_in_path kinds are reached through
-// `properties` only.
+// The kind of an open object or array in a schema. The *_in_path kinds are for values that are
+// reached only through `properties`.
 enum class Place : std::uint8_t {
   schema_in_path,
   properties_in_path,

@@ -1,4 +1,4 @@
-// Generates random JSON texts for tests. A seed produces the same texts on every machine.
+// Generates random JSON for tests. A seed produces the same output on every machine.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@
 
 namespace bulkhead::mcp {
 
-// In the order of Scan::meta_revision, meta_capabilities, meta_client_info and meta_log_level.
+// Must be in the same order as Scan::meta_revision, meta_capabilities, meta_client_info and
+// meta_log_level.
 inline constexpr const char *request_meta_names[] = {
     "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities",
     "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel"};

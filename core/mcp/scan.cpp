@@ -96,9 +96,9 @@ constexpr ParamRule request_meta_rules[] = {{&Scan::meta_revision, string_type},
 static_assert(std::size(request_meta_rules) == std::size(request_meta_names) &&
               first_request_name + std::size(request_meta_rules) == first_trace_name);
 
-// A single scan. A function returns false if the text is not JSON; the cursor then has the reason.
-// If a message is invalid for another reason, refuse() is called and the scan continues, because
-// the message's ID may follow.
+// A single scan. Its functions return false if the text is not JSON; the cursor then provides the
+// reason. If a message is invalid for another reason, refuse() is called and the scan continues,
+// because the message's ID may follow.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept

@@ -89,8 +89,8 @@ struct Scan {
   Range params;       // object or array; may be missing
   Range result;
   Range error;
-  // The number of unknown members of the envelope. Known are jsonrpc, id, method and params in a
-  // request, and jsonrpc, id, and result or error in a response.
+  // The number of unknown members of the envelope. The known members are jsonrpc, id, method and
+  // params in a request, and jsonrpc, id, and result or error in a response.
   std::uint32_t unknown_members = 0;
 
   // Members of `params`, for all methods. A range is empty if the member is missing or has a
@@ -130,13 +130,13 @@ struct Scan {
   // only for requests that are forwarded to servers: tools/call, resources/read,
   // resources/subscribe, resources/unsubscribe, prompts/get and completion/complete.
   std::uint32_t unknown_params = 0;
-  // Set only for requests that are forwarded to servers. extra_params: params has a member other
-  // than _meta and those of name, arguments, uri, ref, argument and context that the method
-  // defines. extra_ref: `ref` has unknown members, or both a name and a URI.
+  // Set only for requests that are forwarded to servers. extra_params: `params` has a member other
+  // than _meta and the method's own members among name, arguments, uri, ref, argument and context.
+  // extra_ref: `ref` has unknown members, or both a name and a URI.
   bool extra_params = false;
   bool extra_ref = false;
 
-  // Members of `result` that were added or changed their meaning in revision 2026-07-28. Each range
+  // Members of `result` that are new in revision 2026-07-28 or have a new meaning in it. Each range
   // includes the member's name and value. Names with escape sequences are not recognized.
   Range result_type;          // resultType
   Range ttl_ms;               // ttlMs
@@ -156,7 +156,7 @@ struct ScanError {
   const char *what = "";     // the reason, as a static string
   std::uint32_t offset = 0;  // byte offset of the error
   // The request's ID. Empty if it could not be read, if the message is not JSON (-32700) or is a
-  // response, and if there are two IDs.
+  // response, or if there are two IDs.
   Range id;
   // The ID if it could be read, even from an invalid response. Used to find the request to which an
   // invalid response belongs; never sent in an error.
@@ -192,8 +192,7 @@ std::string unknown_param_names(std::string_view message, const Scan &scan);
 bool for_each_element(std::string_view batch, void *arg,
                       bool (*f)(void *arg, std::string_view element)) noexcept;
 
-// Validates JSON text by the same rules as scan(), without locating members. max_depth is at most
-// 1,024.
+// Validates JSON text as scan() does, but without locating members. max_depth is at most 1,024.
 bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
 
 // Returns true if an object at any depth of this validated JSON value has two members with the same
@@ -205,8 +204,8 @@ bool has_duplicate_members(std::string_view json);
 // U+FFFD.
 std::string_view unquote(std::string_view token, std::string *scratch);
 
-// Returns the value of a member of a validated JSON object. Members of nested objects are not
-// found. Returns an empty view if the member is missing.
+// Returns the value of a member of a validated JSON object, or an empty view if the member is
+// missing. Does not search nested objects.
 std::string_view member(std::string_view object, std::string_view key) noexcept;
 
 // Calls f for each element of a validated JSON array. Stops and returns false if f returns false.

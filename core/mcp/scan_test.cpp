@@ -1,4 +1,5 @@
-// Tests the message scanner: the located ranges, rejected messages, and unchanged bytes.
+// Tests the message scanner: the ranges that it locates, the messages that it rejects, and that it
+// leaves all bytes unchanged.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -185,7 +186,7 @@ TEST_CASE("the members of _meta that describe a request are located, each at mos
     std::string other = key;
     other[other.size() - 2] = static_cast<char>(other[other.size() - 2] - ('a' - 'A'));
     CHECK_FALSE(meta_of(other + ":{}").ok);
-    // A member with a wrong type counts as missing, but protocolVersion then still sets `modern`.
+    // A member of the wrong type counts as missing. protocolVersion sets `modern` even then.
     const auto wrong = meta_of(key + ":7");
     REQUIRE(wrong.ok);
     CHECK(wrong.scan.modern == (std::string_view(name) == "protocolVersion"));
@@ -411,7 +412,7 @@ TEST_CASE("ambiguous names are rejected") {
                   "en\":1}"),
       with_params(R"({"":1,"":2})"), with_params(R"({"a\/b":1,"A/B":2})"),
       with_params(R"({"\ud800":1,"\udfff":2})"),
-      // Known names in _meta and ref
+      // ambiguous forms of known names in _meta and ref
       with_params(R"({"_meta":{"progressToken":1,"progressToken":2}})"),
       with_params(R"({"_meta":{"ProgressToken":1}})"),
       with_params("{\"_meta\":{\"progressTo\xE2\x84\xAA"

@@ -8,12 +8,12 @@
 
 namespace bulkhead::mcp {
 
-// Size limit for a value; longer values are invalid. (The W3C specifications have the limits 8,192
-// bytes for baggage and 32 members for tracestate.)
+// Size limit for a value; longer values are invalid. (The limits in the W3C specifications are
+// 8,192 bytes for baggage and 32 members for tracestate.)
 inline constexpr std::size_t max_trace_bytes = 8192;
 inline constexpr std::size_t max_tracestate_members = 32;
 
-// The texts must be unescaped and without quotes.
+// `text` must be unescaped and without quotes.
 bool valid_traceparent(std::string_view text) noexcept;
 bool valid_tracestate(std::string_view text) noexcept;
 bool valid_baggage(std::string_view text) noexcept;

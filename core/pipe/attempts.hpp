@@ -22,14 +22,15 @@ class Attempts {
   // Returns true if the route must give up after this failure: no connection has ever been open,
   // and either start_ms has passed or the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
-  // Called after each failed attempt. The next attempt is made after retry_ms(). Returns the
-  // message to log, or an empty string.
+  // Must be called after each failed attempt. The next attempt is made after retry_ms(). Returns
+  // the message to log, or an empty string.
   std::string failed(std::uint64_t now_ns, const std::string &endpoint, const Error &error);
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
   // Returns the message to log, or an empty string.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Called after the connection was lost. Returns the delay before the next attempt: 0 if the
-  // connection lasted at least steady_ms, and otherwise a delay that increases with each attempt.
+  // Must be called after the connection was lost. Returns the delay before the next attempt: 0 if
+  // the connection lasted at least steady_ms, and otherwise a delay that increases with each
+  // attempt.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:

@@ -1,5 +1,5 @@
-// Stores unfinished messages: unanswered requests of the client, messages that wait for a
-// connection, and unanswered requests of the endpoint. Limited by RouteLimits. Owned by Route.
+// Stores unfinished messages: unanswered requests from the client, messages that wait for a
+// connection, and unanswered requests from the endpoint. Limited by RouteLimits. Owned by Route.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ class Backlog {
   // Returns false if the message would exceed max_waiting_bytes.
   bool keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   Waiting take_first();
-  // Moves the last queued message to the front of the queue. Used if a message that was taken from
-  // the front could not be sent and was queued again.
+  // Moves the last queued message to the front of the queue. Used if a message was taken from the
+  // front, could not be sent, and was queued again.
   void move_last_to_front();
   std::deque<Waiting> take_waiting();
   std::size_t waiting() const noexcept { return waiting_.size(); }
@@ -56,7 +56,7 @@ class Backlog {
   bool take_question(std::string_view id);
   void forget_questions() noexcept { questions_.clear(); }
 
-  // Returns true if there are no unanswered requests of the client and no queued messages.
+  // Returns true if there are no unanswered requests from the client and no queued messages.
   bool idle() const noexcept { return pending_.empty() && waiting_.empty(); }
   // Called after the client has disconnected.
   void clear();

@@ -16,8 +16,8 @@ class ClientHold {
   explicit ClientHold(const RouteLimits &limits) : limits_(limits) {}
 
   void set_lane_full(bool full) noexcept { lane_full_ = full; }
-  // Counts a response that the route itself created and the client has not read. Returns true for
-  // the first one.
+  // Counts a response that the route itself created and that the client has not read yet. Returns
+  // true for the first one.
   bool add_own_answer(std::size_t bytes) noexcept {
     return std::exchange(own_bytes_, own_bytes_ + bytes) == 0;
   }

@@ -24,19 +24,20 @@ class ClientState {
  public:
   explicit ClientState(const RouteLimits &limits) : limits_(limits) {}
 
-  // Stores a request that was sent for the client. `method` is the token of its method.
+  // Stores a request that was sent for the client. `method` is the method name as a JSON token.
   void on_sent(std::string_view method, std::string_view text);
   // Called when a new handshake starts a new session.
   void clear();
 
   // Sends the stored requests on a new connection with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // Returns true if the exchange is a repeated request. The client must not receive its response.
+  // Returns true if the exchange belongs to a repeated request. Its response must not be forwarded
+  // to the client.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
   // Sends list_changed to the client for each list that it has read.
   void announce_lists(Ends &ends) const;
-  // Called after the connection was lost. Repeated requests that are unanswered then receive no
-  // response.
+  // Must be called after the connection was lost. Repeated requests that are unanswered will not
+  // receive a response.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:

@@ -12,7 +12,7 @@ class LogBudget {
   static constexpr std::uint64_t interval_ns = 2'000'000'000;
 
   // Returns true if a line may be written. In that case, *left_out is set to the number of lines
-  // that were omitted since the last one.
+  // that were omitted since the last line was written.
   bool take(std::uint64_t now_ns, std::uint32_t *left_out) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     if (earned > 0) {

@@ -1,5 +1,5 @@
-// Hosts a pipe: one transport, one connector, and a Route between them. Both plugins are linked in.
-// There is no profile, policy or catalogue. The relay in a guest is a PipeHost.
+// Hosts a pipe: one transport, one connector, and a Route between them. Both plugins are linked
+// into the program. There is no profile, policy or catalogue. The relay in a guest is a PipeHost.
 //
 // Single-threaded, except request_stop().
 #pragma once
@@ -24,7 +24,7 @@ struct Options {
   std::string transport_config = "{}", connector_config = "{}";
   std::string endpoint;  // the endpoint's name in log messages
   // Returns the endpoint's definition for the connector, as a JSON object. Called for each
-  // connection attempt with the client's process name, which the transport reports.
+  // connection attempt. The argument is the client's process name, which the transport reports.
   std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
   std::uint64_t message_bytes = 16u << 20;  // limit for one message of the client
@@ -39,8 +39,8 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until request_stop() is called, the client has disconnected, or all requests of the client
-  // have been answered and the responses written. Returns an error if the host fails.
+  // Runs until request_stop() is called, the client has disconnected, or all requests from the
+  // client have been answered and the responses written. Returns an error if the host fails.
   Result<void> run();
   // May be called on any thread and in signal handlers.
   void request_stop() noexcept;

@@ -89,7 +89,7 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // The connection is closing and no part of this message was sent, so the message can be queued
+  // The connection is closing, but no part of this message was sent, so the message can be queued
   // for the next connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
@@ -154,9 +154,9 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Sends a response that the route created. The response counts toward max_own_bytes until the end
-// of the turn or, if the client does not read it, until the client does. The client is paused while
-// the limit is exceeded.
+// Sends the client a response that the route itself created. The response counts toward
+// max_own_bytes until the current iteration of the event loop ends or, if the client has unread
+// output, until the client has read it. The client is paused while the limit is exceeded.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {
     reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));
@@ -170,8 +170,8 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Responds with an error to all requests that were sent, in order of arrival. Unsent requests
-// remain queued.
+// Responds with an error to every request that has been sent, in order of arrival, and returns the
+// number of these requests. Unsent requests remain queued.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();
   for (const std::uint64_t exchange : sent) fail(exchange, reason);

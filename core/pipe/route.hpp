@@ -1,6 +1,6 @@
 // Implements route = "pipe": connects a transport's only client session to one lane of a connector,
-// and matches responses to requests. Of the MCP methods, it interprets only those that it repeats
-// on a new connection: the handshake, and the requests that set session state.
+// and matches responses to requests. It interprets only the MCP methods that must be repeated on a
+// new connection: the handshake, and the requests that set session state.
 //
 // If the connection is lost, the client receives error -32001 for each request that was sent and
 // not answered. These requests are never retried, because they may have been executed. Unsent
@@ -37,7 +37,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // `endpoint` is the endpoint's name in log messages.
+  // `endpoint` is the name that log messages use for the endpoint.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;
@@ -45,15 +45,15 @@ class Route {
 
   void start();
 
-  // Handles a message from the client. Returns true if the client receives exactly one response,
-  // now or later.
+  // Handles a message from the client. Returns true if the client has received or will receive
+  // exactly one response to it.
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();
   // `full` is true if the client has unread output, and false if it has read everything.
   void client_full(bool full);
 
-  // Events from the connector. Events of a lane that is not the current one are ignored.
+  // Events from the connector. Events for any lane other than the current one are ignored.
   void connected(bh_lane lane);
   void message(bh_lane lane, std::uint64_t exchange, std::string_view text);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);

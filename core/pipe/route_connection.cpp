@@ -1,4 +1,5 @@
-// Implements Route's connections: opens them, handles their loss, and shuts the route down.
+// The connection handling of Route: opens connections, handles their loss, and shuts the route
+// down.
 #include <utility>
 
 #include "pipe/route.hpp"
@@ -44,7 +45,7 @@ void Route::connected(bh_lane lane) {
 }
 
 void Route::send_waiting() {
-  // Messages are sent one at a time. If the connection is lost in this loop, the remaining messages
+  // Send the messages one at a time. If the connection is lost in this loop, the remaining messages
   // stay queued.
   while (backlog_.waiting() != 0 && !ended_ && wire_ == Wire::up) {
     const Backlog::Waiting message = backlog_.take_first();
@@ -61,8 +62,8 @@ void Route::lane_down(bh_lane lane, const Error &error) {
   attempt_failed(error);
 }
 
-// Requests that were sent receive an error and are not sent again, because they may have been
-// executed.
+// Handles the loss of an open connection. Requests that were already sent receive an error. They
+// are not sent again, because they may have been executed.
 void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
@@ -99,8 +100,8 @@ void Route::give_up(const Error &error) {
 
 // ---- shutdown --------------------------------------------------------------------------------
 
-// After the client's input has ended: closes the sending direction of the connection and waits for
-// responses.
+// Once the client's input has ended, closes the sending direction of the connection and waits for
+// the remaining responses.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

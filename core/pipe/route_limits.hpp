@@ -5,15 +5,15 @@
 
 namespace bulkhead::pipe {
 
-// Limits in milliseconds, messages and bytes; see docs/limits.md. The client is paused when
-// max_pending, half of max_pending_bytes, or half of max_waiting_bytes is reached. It is resumed
-// when usage is half of that. The other half of the bytes is for messages that arrive before the
-// pause takes effect; if a message does not fit, it is rejected.
+// Limits in milliseconds, messages and bytes; see docs/limits.md. The client is paused when usage
+// reaches max_pending, half of max_pending_bytes, or half of max_waiting_bytes. It is resumed when
+// usage has dropped to half of that threshold. The other half of each byte limit is reserved for
+// messages that arrive before the pause takes effect; a message that does not fit is rejected.
 struct RouteLimits {
   std::uint64_t first_retry_ms = 50, max_retry_ms = 500;
   std::uint64_t start_ms = 30'000;       // the program fails if there is no connection by then
   std::uint64_t outage_wait_ms = 5'000;  // maximum time that an unsent request waits
-  // after a connection of this duration, the first retry is immediate
+  // if a connection lasted at least this long, the first retry after its loss is immediate
   std::uint64_t steady_ms = 1'000;
   std::uint64_t linger_ms = 300;  // time between the last response and closing the connection
   // time to wait for responses after the client's input has ended

@@ -305,7 +305,7 @@ TEST_CASE("end of input: each response restarts the timeout") {
     const std::uint64_t answered = w.reactor->now_ns();
     w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
     w.until([&] { return w.ends.dones == 1; });
-    // no upper limit, because the machine may be slow
+    // There is no upper limit, because the machine may be slow.
     CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);
     return;
   }

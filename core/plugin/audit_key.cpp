@@ -36,8 +36,8 @@ std::unexpected<Error> failed(const std::string &path) {
   return fail(BH_E_IO, path + ": " + bh::error_name(errno));
 }
 
-// Locks the folder. Needed while the key is created or a list is written, because several gateways
-// may use the same folder.
+// Locks the folder. The lock must be held while the key is created or a list is written, because
+// several gateways may use the same folder.
 Result<OwnedFd> lock(const std::string &folder) {
   OwnedFd fd(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd || ::flock(fd.get(), LOCK_EX) != 0) return failed(folder + "/.lock");
@@ -69,7 +69,8 @@ std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
 }
 
-// Returns true if the name is a valid instance name. An instance's list has the same name.
+// Returns true if the name is a valid instance name. An instance's list is stored in a file with
+// the instance's name.
 bool is_list_name(std::string_view name) noexcept {
   return !name.empty() && name.front() != '.' && name.find('/') == name.npos;
 }
@@ -107,8 +108,8 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// Removes positions from a list. Keeps each chain's first position of each period, and its last
-// position.
+// Returns a shorter list. For each chain, only the first position in each period and the last
+// position of the chain are kept.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
   std::map<std::uint32_t, std::size_t> last;  // index of each chain's last position
@@ -128,7 +129,7 @@ std::string text_of(const std::vector<SignedPlace> &places) {
   return out;
 }
 
-// Rewrites the list so that it has at most half of the maximum size.
+// Shrinks the list to at most half of the maximum size.
 Result<void> thin_list(const std::string &folder, const std::string &path,
                        const std::vector<SignedPlace> &all) {
   std::string text = text_of(thinned(all, 3'600));

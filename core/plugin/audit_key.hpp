@@ -18,8 +18,8 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of an instance's list. In a full list, older lines are removed: only the first line
-// of each hour is kept or, if this is not sufficient, the first line of each day.
+// Maximum size of an instance's list. When a list is full, older lines are removed: only the first
+// line of each hour is kept or, if that is not enough, the first line of each day.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // limit per instance
 
@@ -33,11 +33,11 @@ void archive(Ar &ar, AuditSignature &v) {
   ar(unix_s, public_key, signature);
 }
 
-// Signs a statement. If the statement is about a chain ("chain C seq N head HASH"), it is also
-// added to the instance's list, and BH_E_DENIED is returned if its position is before the last
-// signed one. Returns BH_E_INVALID if the statement is too long, has characters other than
-// printable ASCII, or starts like a statement about a chain but is malformed. If the list cannot be
-// written, returns the error and signs nothing.
+// Signs a statement. A statement about a chain ("chain C seq N head HASH") is also added to the
+// instance's list. If its position is before the last signed position of the chain, it is rejected
+// with BH_E_DENIED. Returns BH_E_INVALID if the statement is too long, contains characters other
+// than printable ASCII, or starts like a statement about a chain but is malformed. If the list
+// cannot be written, returns the error and signs nothing.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 
@@ -48,10 +48,10 @@ struct SignedPlace {
   std::string head;  // 64 hexadecimal digits
 };
 std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without the line's end
-// Returns the instance's list, oldest line first, without incomplete lines. Returns an empty vector
-// if there is no list.
+// Returns the lines of the instance's list, oldest first. Incomplete lines are skipped. Returns an
+// empty vector if there is no list.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
-// Returns the names of instances that have a list.
+// Returns the names of the instances that have a list.
 std::vector<std::string> signed_instances(const std::string &state_dir);
 
 }  // namespace bulkhead

@@ -17,7 +17,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t max_config_bytes = 1u << 20;
-// The key of the profile's rules in a policy's configuration (profile/rule_sections.hpp).
+// The member of a policy's configuration that contains the profile's rules (see
+// profile/rule_sections.hpp).
 constexpr const char *rules_member = "profile_rules";
 constexpr std::size_t max_number_length = 64;
 constexpr std::size_t max_exponent_digits = 4;
@@ -25,9 +26,9 @@ constexpr std::size_t max_depth = 64;
 constexpr unsigned parse_flags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-// Returns null if RapidJSON may parse the text, and an error message otherwise. RapidJSON 1.1.0
-// computes exponents in an int, which may overflow (CVE-2024-38517). Its validator visits every
-// open level for each value, so deep nesting is slow.
+// Returns null if it is safe to parse the text with RapidJSON, and an error message otherwise.
+// RapidJSON 1.1.0 computes exponents in an int, which may overflow (CVE-2024-38517). For each
+// value, its validator visits every enclosing level, so deep nesting is slow.
 const char *beyond_bounds(std::string_view json) noexcept {
   bool in_string = false, exponent = false;
   // `length` and `digits` refer to the current number
@@ -89,8 +90,8 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
 
-// Returns true if the configuration has rules but the schema does not define them. The policy would
-// then ignore the rules without an error.
+// Returns true if the configuration contains rules but the schema does not define them. In this
+// case, the plugin would silently ignore the rules.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
          find(find(schema, "properties"), rules_member) == nullptr;
@@ -101,8 +102,8 @@ constexpr const char *rules_left_out =
     "or "
     "add it as another policy and set rules = false here";
 
-// Describes the allowed values after validation with `keyword` has failed. `rule` is the schema
-// that contains the keyword.
+// Describes what the schema allows, for the error message when `keyword` has failed. `rule` is the
+// schema that contains the keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "unknown key; known keys: " + known_members(rule);
@@ -142,8 +143,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds all errors, one at a time. After each error, the invalid member is removed from the
-// configuration. If the error is a missing member, the requirement is removed from the schema.
+// Finds all errors by validating repeatedly. After each error, the invalid member is removed from
+// the configuration or, if a member is missing, the requirement is removed from the schema.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
@@ -195,8 +196,8 @@ class FaultFinder {
     return text;
   }
 
-  // Removes the invalid member. Elements of arrays are not removed, because this would change the
-  // indexes of later elements.
+  // Removes the invalid member. If it is inside an array, the whole array is removed, because
+  // removing a single element would change the indexes of later elements.
   template <class Pointer>
   bool take_out(const Pointer &where) {
     std::size_t depth = 0, tokens = where.GetTokenCount();

@@ -1,5 +1,5 @@
-// Validates a plugin's configuration with the config_schema of the plugin's descriptor. Used on the
-// control thread.
+// Validates a plugin's configuration against the config_schema in the plugin's descriptor. Used on
+// the control thread.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace bulkhead {
 
-// Validates with JSON Schema draft 4. If the schema is empty, any object is valid. A configuration
-// with rules from the profile is rejected if the schema does not define the property
-// "profile_rules", because the plugin would ignore the rules. The error has the path and the
-// allowed values, but not the invalid value, which may be a credential. Returns BH_E_INVALID if the
-// configuration is invalid, and BH_E_ABI if the schema is invalid.
+// Validates a configuration against a JSON Schema (draft 4). If the schema is empty, any object is
+// valid. A configuration that contains rules from the profile is rejected if the schema does not
+// define the property "profile_rules", because the plugin would ignore the rules. The error message
+// contains the path and the allowed values, but not the invalid value, which may be a credential.
+// Returns BH_E_INVALID if the configuration is invalid, and BH_E_ABI if the schema is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
 // An error: its path ("guests[0].port"; empty for the whole object) and the allowed values.
 struct ConfigFault {
   std::string path, what;
 };
-// Returns up to 64 errors, but at most one in each array. If there are none, or if the schema is
-// invalid, returns an empty vector; check_config() reports an invalid schema.
+// Returns up to 64 errors, with at most one error per array. Returns an empty vector if there are
+// no errors or if the schema is invalid; check_config() reports an invalid schema.
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// The local addresses to which a plugin may connect through the host. They are announced before any
-// external data is read.
+// The local addresses to which a plugin may connect through the host. They must be announced before
+// any external data is read, so that such data cannot choose an address.
 #pragma once
 
 #include <set>

@@ -10,19 +10,21 @@
 
 namespace bulkhead {
 
-// The host's copy of a plugin's descriptor. If an older plugin does not have a member, it is empty.
+// The host's copy of a plugin's descriptor. Members that an older plugin does not provide are
+// empty.
 struct PluginDescription {
   std::string id, name, version, vendor, config_schema;
   std::vector<std::string> provides;
 };
 
 // Returns an error if the ABI's major version is different, or if the plugin requires a newer minor
-// version than `host_minor`. The error has both versions and tells the user what to do.
+// version than `host_minor`. The error message contains both versions and tells the user what to
+// do.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks sizes, versions, functions and all descriptors. Error messages begin with a verb ("is not
-// ..."), since the caller puts the plugin's name in front. Members that this host does not know are
-// ignored.
+// Checks the entry's sizes, versions and functions, and all descriptors. Error messages begin with
+// a verb ("is not ..."), because the caller prepends the plugin's name. Members that this host does
+// not know are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

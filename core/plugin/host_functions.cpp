@@ -86,7 +86,7 @@ std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept 
   return context.log && level >= context.log_level ? 1 : 0;
 }
 
-// If `wrong` is true, logs the invalid call and returns true.
+// Returns `wrong`. If it is true, logs that the plugin called the function incorrectly.
 bool HostFunctions::misused(const Instance &instance, bool wrong, const char *function) noexcept {
   return wrong && instance.report_misuse(function) != BH_OK;
 }

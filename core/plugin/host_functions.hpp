@@ -1,4 +1,4 @@
-// The functions of a plugin instance's bh_host, which all plugins may use.
+// Implements the functions of bh_host that all plugins may use.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"

@@ -26,7 +26,7 @@ bh_error empty_error() noexcept {
   return error;
 }
 
-// Calls a plugin function. Converts an exception to an error of the plugin.
+// Calls a plugin function. If it throws an exception, the exception is converted to an error.
 template <class F>
 bh_status call(bh_error *error, F &&f) noexcept {
   try {
@@ -93,8 +93,8 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
   return made;
 }
 
-// Copies the plugin's table. Missing functions of an older plugin are replaced with functions that
-// do nothing.
+// Copies the plugin's table. Functions that an older plugin does not provide are replaced with
+// functions that do nothing.
 Result<void> Instance::adopt(const bh_plugin *plugin) {
   bh_error none = empty_error();
   if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
@@ -117,7 +117,8 @@ Result<void> Instance::adopt(const bh_plugin *plugin) {
   return {};
 }
 
-// Changes the state if it is `from` and `may` is true. Otherwise returns an error.
+// Changes the state from `from` to `to`. Returns an error if the current state is not `from`, or if
+// `may` is false.
 Result<void> Instance::step(InstanceState from, InstanceState to, const char *name, bool may) {
   if (state_ == from && may) {
     state_ = to;

@@ -47,7 +47,7 @@ enum class InstanceState : std::uint8_t {
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// State that all instances of a host share. It must outlive them.
+// State that is shared by all instances of a host. It must outlive them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
@@ -55,18 +55,19 @@ struct HostContext {
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   HostServices services;
-  // Returns an instance's table for an extension, or null. Called for extensions that are not
-  // common to all plugins (transport, connector ...). The ctx of the table's functions is the ctx
-  // of the instance's bh_host.
+  // Returns the host's table for an extension, or null. Called for extensions that are not
+  // available to all plugins (transport, connector ...). The ctx that is passed to the table's
+  // functions is the ctx of the instance's bh_host.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
-  // Returns true if the instance may request signatures (bh.host.sign/1). If empty, no instance
-  // may.
+  // Returns true if the instance may request signatures (bh.host.sign/1). If this function is
+  // empty, no instance may request them.
   std::function<bool(const class Instance &)> signs;
-  // Returns the secrets that bh.host.mask/1 masks for the instance, or null if there are none. May
-  // be empty. Called on any thread.
+  // Returns the secrets that bh.host.mask/1 masks for the instance, or null if there are none. This
+  // function may be empty. It is called on any thread.
   std::function<std::shared_ptr<const SecretPrints>(const class Instance &)> prints;
-  // Returns the spawner for the instance's child processes, or null if it may not start any. May be
-  // empty. Called for each use; the result must not change while child processes exist.
+  // Returns the spawner for the instance's child processes, or null if the instance may not start
+  // any. This function may be empty. It is called for each use; its result must not change while
+  // child processes exist.
   std::function<Spawner *(const class Instance &)> children;
 };
 
@@ -85,16 +86,16 @@ class Instance {
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // These functions must be called in this order, each at most once. Otherwise the plugin is not
-  // called: the function returns BH_E_INVALID or, if it has no result, logs a line. After
-  // configure() or start() has failed, the instance can only be destroyed. configure() first
-  // validates the configuration with the plugin's config_schema.
+  // These functions must be called in this order, each at most once. Otherwise, the plugin is not
+  // called, and the function returns BH_E_INVALID or, if it has no return value, logs the error. If
+  // configure() or start() fails, the instance can only be destroyed. configure() first validates
+  // the configuration against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
-  // Returns BH_OK if the instance is ready, and BH_PENDING while it is starting. Otherwise it has
-  // failed, and *error is set to the reason.
+  // Returns BH_OK if the instance is ready, and BH_PENDING while it is starting. Any other status
+  // means that the instance has failed; *error is then set to the reason.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.
@@ -102,7 +103,7 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  // Returns null if the table is too short to contain the member `last`.
+  // Also returns null if the table is too short to contain the member `last`.
   template <class T, class M>
   const T *ext(const char *id, M T::*last) const {
     const T *table = ext<T>(id);
@@ -116,8 +117,8 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // Returns true if pool work was running when stop() returned. The instance then remains in
-  // memory, and the work may call the host.
+  // Returns true if a pool thread was still running the instance's code when stop() returned. The
+  // instance then remains in memory, and the code may still call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int backlog = 1024;
 
-// Removes the socket file of a process that was killed, because it would block the address.
+// Removes a socket file that a killed process left behind. Otherwise, the address could not be
+// bound.
 void remove_stale(const sockaddr_un &address, socklen_t size) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
@@ -26,7 +27,7 @@ void remove_stale(const sockaddr_un &address, socklen_t size) {
   if (result != 0 && errno == ECONNREFUSED) ::unlink(address.sun_path);
 }
 
-// Returns the reason why the path of a Unix socket cannot be bound.
+// Returns the reason why a Unix socket could not be bound to its path.
 const char *in_the_way(const sockaddr_un &address) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || S_ISSOCK(info.st_mode)) {
@@ -94,7 +95,7 @@ Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_config
     remove_stale(reinterpret_cast<const sockaddr_un &>(address), size);
   } else if (address.ss_family != AF_VSOCK) {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // Accepted sockets inherit this option, which saves a system call for each.
+    // Accepted sockets inherit this option, which saves one system call per connection.
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   const mode_t mask = is_unix ? ::umask(file == SocketFile::everybody ? 0111 : 0177) : 0;

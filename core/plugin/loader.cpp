@@ -22,9 +22,9 @@ namespace {
 
 enum class Phase : std::uint8_t { constructors, entry, init };
 
-// State that the helper thread and the waiting thread share. If the plugin's code hangs, the helper
-// thread keeps this state alive. When `abandoned` is set, this state must not point to data of the
-// waiting thread.
+// State that is shared by the helper thread and the thread that waits for it. If the plugin's code
+// hangs, the helper thread keeps this state alive. Once `abandoned` is set, this state must not
+// point to data of the waiting thread.
 struct Attempt {
   std::string plugin;
   OwnedFd fd;  // the plugin's file; empty for a linked-in plugin
@@ -71,8 +71,8 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Starts the next phase of loading. Returns false if the attempt was abandoned. The plugin's code
-// must then not be called again.
+// Starts the next phase of loading. Returns false if the attempt was abandoned; no more code of the
+// plugin may then be called.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)
@@ -139,7 +139,8 @@ Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
   return started;
 }
 
-// Runs the plugin's code and waits for it until the timeout expires.
+// Runs the plugin's code on a helper thread, and waits until it has finished or the timeout
+// expires.
 Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
   if (auto started = start_helper(a); !started) return started;
   std::unique_lock lock(a->mutex);
@@ -283,8 +284,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // Creates the library after an attempt was successful. `id` selects one of its plugins. If the
-  // plugin is rejected, the Library's destructor calls deinit.
+  // Creates the Library after a successful attempt. `id` selects one of the library's plugins. If
+  // that plugin is rejected, the Library's destructor calls deinit.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);
@@ -402,7 +403,7 @@ Library::~Library() {
   try {
     entry_->deinit();
   } catch (...) {
-    // deinit threw an exception. It is ignored, because the code stays mapped.
+    // deinit threw an exception. It is ignored because the code stays mapped anyway.
   }
 }
 

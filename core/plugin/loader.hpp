@@ -1,9 +1,9 @@
 // Finds, verifies and loads plugin libraries.
 //
-// Each library file is opened once. Symbolic links, and files that other users can write, are
-// rejected. The manifest and the exports are read before any code of the library runs, and the
-// verified file itself is mapped. Loading and init run on a helper thread. If they exceed a time
-// limit, the plugin is reported, and the host continues.
+// Each library file is opened only once, and the file that is mapped is the one that was verified.
+// Symbolic links are rejected, and so are files that other users can write. The manifest and the
+// exported names are read before any code of the library runs. Loading and init run on a helper
+// thread. If they exceed a time limit, the plugin is reported, and the host continues.
 #pragma once
 
 #include <sys/stat.h>
@@ -37,10 +37,10 @@ struct LoadOptions {
   std::string sha256;                     // required SHA-256 in hexadecimal; empty: any
 };
 
-// A library file that was opened and verified but not mapped. A process can verify its plugins,
-// confine itself (with a rule for fd()), and only then run their code: the file is mapped through
-// its descriptor, even if its path is inaccessible. When it is mapped, the process's user needs
-// read permission for it.
+// A library file that was opened and verified but not mapped. This allows a process to verify its
+// plugins, confine itself (with a rule for fd()), and only then run their code: the file is mapped
+// through its descriptor, even if its path is inaccessible. When the file is mapped, the process's
+// user still needs read permission for it.
 struct CheckedLibrary {
   Manifest manifest;
   std::string path;
@@ -51,35 +51,37 @@ struct CheckedLibrary {
 };
 
 // Returns the config_schema in the file's BH_SCHEMA_SECTION. If the result is empty, the schema is
-// available only after the library was loaded. Returns BH_E_INVALID or BH_E_LIMIT if the section is
-// invalid.
+// available only after the library has been loaded. Returns BH_E_INVALID or BH_E_LIMIT if the
+// section is invalid.
 Result<std::string> schema_of(const CheckedLibrary &checked);
 
 // Returns a copy for another instance of the plugin. Returns BH_E_LIMIT if no file descriptor is
 // available.
 Result<CheckedLibrary> duplicate(const CheckedLibrary &checked);
 
-// A mapped library. Its destructor calls deinit. The code stays mapped; see docs/plugins.md.
+// A mapped library. Its destructor calls deinit, but the code stays mapped; see docs/plugins.md.
 class Library {
  public:
   // Verifies, maps and initializes a library. `plugin` is a name or, if it contains a slash, the
-  // path of an .so file. `host` (may be null) provides a name, version and log for init. It is used
-  // only until load() returns: init receives a bh_host of the loader, which discards log lines
-  // after that. If a file is loaded twice, both Libraries share one mapping, but init and deinit
-  // are called for each.
+  // path of an .so file. `host` (may be null) provides a name, a version and a log function for
+  // init. It is used only until load() returns: init receives a bh_host that belongs to the loader
+  // and that discards log lines from then on. If a file is loaded twice, both Libraries share one
+  // mapping, but init and deinit are called for each of them.
   //
   // Errors contain the names of the plugin and the file:
-  // BH_E_NOT_FOUND: the file does not exist.
-  // BH_E_DENIED: other users can change the file, it is a symbolic link, or its digest is
-  // different. BH_E_INVALID: the file is damaged or is not a plugin. BH_E_ABI: the ABI version is
-  // incompatible. BH_E_TIMEOUT: the plugin's code did not return. Its thread is abandoned, and its
-  // file stays mapped.
+  // - BH_E_NOT_FOUND: the file does not exist.
+  // - BH_E_DENIED: other users can change the file, it is a symbolic link, or its digest is
+  //   different.
+  // - BH_E_INVALID: the file is damaged or is not a plugin.
+  // - BH_E_ABI: the ABI version is incompatible.
+  // - BH_E_TIMEOUT: the plugin's code did not return. Its thread is abandoned, and its file stays
+  //   mapped.
   //
   // Must be called on the control thread. Blocks for at most init_timeout_ms.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // The two steps of load(). check() uses `dirs` and `sha256`, and returns all of the errors listed
-  // above except BH_E_TIMEOUT. The second step uses `init_timeout_ms`.
+  // The two steps of load(). check() uses `dirs` and `sha256`, and can return any of the errors
+  // listed above except BH_E_TIMEOUT. load() with a CheckedLibrary uses `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
@@ -93,7 +95,7 @@ class Library {
   const bh_entry &entry() const noexcept { return *entry_; }
   // The manifest of a linked-in plugin is generated from its descriptor.
   const Manifest &manifest() const noexcept { return manifest_; }
-  // The descriptor whose ID is the manifest's. This ID is passed to create().
+  // The descriptor with the manifest's ID. This ID is passed to create().
   const PluginDescription &description() const noexcept { return description_; }
   // Empty for a linked-in plugin.
   const std::string &path() const noexcept { return path_; }
@@ -108,7 +110,7 @@ class Library {
   std::shared_ptr<void> init_host_;  // the bh_host passed to init, which plugins may keep
 };
 
-// Loads a plugin from `checked` or, if it is not there, from the folders.
+// Loads a plugin from `checked` if it is there, and otherwise from the plugin folders.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);
@@ -119,7 +121,7 @@ struct FoundPlugin {
   Manifest manifest;
 };
 std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs);
-// Describes the plugin in a library file by the manifest in the same folder.
+// Describes the plugin in a library file, based on the manifest in the same folder.
 FoundPlugin describe_plugin(const std::string &path);
 
 }  // namespace bulkhead

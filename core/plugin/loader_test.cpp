@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// Returns the error of a load() that must fail.
+// Calls load(), which must fail, and returns its error.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());

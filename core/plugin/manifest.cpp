@@ -1,4 +1,5 @@
-// Parses NAME.plugin.toml. It describes a library and is read before any code of the library runs.
+// Parses NAME.plugin.toml, which describes a library and is read before any code of the library
+// runs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -37,8 +38,8 @@ Result<std::string> read_all(int fd, const std::string &path) {
   }
 }
 
-// Reads a string, or an integer from 0 to 2^32-1. Returns false if it is missing or has another
-// type.
+// Reads a string, or an integer from 0 to 2^32-1. Returns false if the key is missing or its value
+// has another type.
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;

@@ -15,15 +15,15 @@
 
 namespace bulkhead {
 
-// Maps the verified file unless it is already mapped. Returns its entry function. Runs the
-// library's static constructors, which may be slow or hang. Error messages begin with a verb, since
-// the caller puts the plugin's name in front.
+// Maps the verified file unless it is already mapped, and returns its entry function. Runs the
+// library's static constructors, which may be slow or hang. Error messages begin with a verb,
+// because the caller prepends the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
 // Stores the name of a plugin whose static constructor hangs. The constructor holds a lock of the
-// dynamic linker, so no other library can be mapped, and a normal exit() would block; it is
-// replaced with an immediate exit. If the constructor returns after all, set_stuck({}) clears the
-// name.
+// dynamic linker, so no other library can be mapped, and a normal exit() would block. Therefore, an
+// exit handler terminates the process immediately. If the constructor returns after all,
+// set_stuck({}) clears the name.
 void set_stuck(std::string plugin);
 std::string stuck();
 

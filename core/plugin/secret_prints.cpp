@@ -51,8 +51,8 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// Adds the value as it is and unescaped. The second form is needed because mask() unescapes text,
-// and the value may contain text that looks like an escape sequence.
+// Adds the value both as it is and unescaped. The unescaped form is needed because mask() unescapes
+// text, and the value itself may contain characters that look like an escape sequence.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);
@@ -94,8 +94,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::size_t hashed = 0;
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
-    // The last bytes are compared before hashing. The first bytes alone are not sufficient, because
-    // tokens have known prefixes, with which an attacker could cause many hashes.
+    // Compare the last bytes before hashing. Comparing only the first bytes is not enough: tokens
+    // have known prefixes, and an attacker could repeat such a prefix to cause many hashes.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;

@@ -19,24 +19,25 @@ class SecretPrints {
  public:
   // Shorter values would match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  // one to three per value; values beyond this limit are ignored
+  // each value has one to three prints; values beyond this limit are ignored
   static constexpr std::size_t max_prints = 2'048;
-  // Limits for the number of hashed bytes. If a text would exceed them, it is masked completely.
+  // Limits on the number of bytes that are hashed. Text that would exceed them is masked
+  // completely.
   static constexpr std::uint64_t hashed_per_byte = 32, hashed_at_least = 64 << 10;
 
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // The number of escape layers that are removed (such as for a URL inside JSON inside a JSON
-  // string). Text below more layers is not searched.
+  // Maximum number of nested escape layers that are removed. For example, a URL inside JSON inside
+  // a JSON string has several layers. Text that is nested more deeply is not searched.
   static constexpr unsigned max_layers = 8;
 
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
   // Replaces each value in the text with "***", and adds the number of replacements to *count.
-  // Values are found unescaped, and with JSON (\u003d, \/) or URL escapes (%3D, either case). The
-  // cost is one pass per escape layer in the text, independent of the number of values, plus a
-  // limited number of hashed bytes.
+  // Values are found even if they contain JSON escapes (\u003d, \/) or URL escapes (%3D, in either
+  // case). The cost is one pass per escape layer in the text, independent of the number of values,
+  // plus a limited number of hashed bytes.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -46,7 +47,7 @@ class SecretPrints {
 
   struct Print {
     std::uint32_t bytes = 0;
-    // Hashes of the first and last 8 bytes. Only if they match is the whole value hashed.
+    // Hashes of the first and last 8 bytes. The whole value is hashed only if both match.
     std::uint16_t begin = 0, end = 0;
     std::string hash;
     bool operator==(const Print &) const = default;
@@ -72,7 +73,7 @@ class SecretPrints {
 
   std::string key_;
   std::vector<Print> prints_;  // sorted by `begin`, then by decreasing length
-  // A bit set of all `begin` values, which is tested once per position.
+  // A bit set of all `begin` values. It is tested once per position in the text.
   std::array<std::uint64_t, 1'024> begins_{};
 };
 

@@ -99,7 +99,7 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
   for (std::size_t n = 0; n < 20; ++n) {
     tokens.add("eyJhbGci" + std::string(4'000 - n, static_cast<char>('a' + n)));
   }
-  // a prefix that attackers know; it causes no hashing
+  // Attackers know this prefix, but it causes no hashing.
   const std::string begins = repeated("eyJhbGci");
   CHECK(masked(tokens, begins, 0) == begins);
   // The creator of a credential also knows its last bytes.
@@ -111,7 +111,8 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
 
 namespace {
 
-// Returns a JSON string in which all characters that `escape` selects are \u escapes.
+// Returns the text as a JSON string in which the characters selected by `escape` are written as \u
+// escapes.
 template <class F>
 std::string json(std::string_view text, F escape) {
   std::string out;

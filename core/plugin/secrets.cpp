@@ -41,7 +41,7 @@ bool write_all(int fd, std::string_view value) {
   return true;
 }
 
-// Counts the secrets in a folder. Names that begin with a dot are temporary files.
+// Counts the secrets in a folder. Temporary files, whose names begin with a dot, are not counted.
 std::size_t count_secrets(const std::string &folder) {
   std::size_t count = 0;
   std::error_code ec;
@@ -60,7 +60,8 @@ Result<std::string> private_folder(const std::string &state_dir, const std::stri
   std::error_code ec;
   const auto top = std::filesystem::absolute(state_dir, ec);
   if (ec) return fail(BH_E_IO, state_dir + ": " + ec.message());
-  // Parent folders have the default mode, because they may be the user's ~/.local/state.
+  // Parent folders are created with the default mode, because they may be the user's
+  // ~/.local/state.
   std::filesystem::create_directories(top, ec);
   if (ec) return fail(BH_E_IO, top.string() + ": " + ec.message());
   std::string path = top.string();

@@ -1,6 +1,6 @@
-// Private folders of plugin instances, and the secrets in these folders. Each folder has mode 0700,
-// and each file 0600. Both belong to this user. Symbolic links are rejected. Used on the control
-// thread.
+// Manages the private folders of plugin instances, and the secrets in these folders. Folders have
+// mode 0700 and files have mode 0600; both belong to this user. Symbolic links are rejected. Used
+// on the control thread.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ Result<std::string> read_secret(const std::string &folder, std::string_view name
 inline constexpr std::size_t max_secrets = 64;  // limit per instance
 
 // Writes a secret atomically: even after a power failure, readers see either the old or the new
-// value. An empty value deletes the secret. Returns BH_E_LIMIT if the folder has max_secrets other
-// secrets.
+// value. An empty value deletes the secret. Returns BH_E_LIMIT if the folder already contains
+// max_secrets other secrets.
 Result<void> write_secret(const std::string &folder, std::string_view name, std::string_view value);
 
 }  // namespace bulkhead

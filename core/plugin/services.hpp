@@ -1,6 +1,6 @@
-// Services of the host that another process may provide. A compartment needs this because it cannot
-// access the folder of secrets, cannot bind sockets, and can access a storage folder only if it was
-// created before confinement.
+// Services of the host that another process can provide. Compartments need this: they cannot access
+// the folder of secrets or bind sockets, and they can access a storage folder only if it was
+// created before they were confined.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace bulkhead {
 // The users who can connect to a Unix socket.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // file modes 0600 and 0666
 
-// If a function is empty, this process provides the service itself. dial and sign are called on any
-// thread, the other functions on the control thread.
+// If a function is empty, this process provides the service itself. dial and sign may be called on
+// any thread, the other functions only on the control thread.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
@@ -36,12 +36,12 @@ struct HostServices {
   std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
-// Binds a socket and listens on it. Removes the file of a Unix socket if it exists and no process
-// listens on it.
+// Binds a socket and listens on it. If a Unix socket's file already exists but no process is
+// listening on it, the file is removed first.
 Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured,
                               SocketFile file);
-// Adds the path to `paths` if the address is a Unix socket. The file must be removed when the
-// listener is closed.
+// If the address is a Unix socket, adds its path to `paths`, because the file must be removed when
+// the listener is closed.
 void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
 
 }  // namespace bulkhead

@@ -39,8 +39,8 @@ struct PluginPart {
 struct PluginRuntimeOptions {
   // Plugins that are linked into the program, by name. They take precedence over files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and verified before the process was confined, by the plugin's name in
-  // the profile. They take precedence over the profile's folders.
+  // Files that were opened and verified before the process was confined, keyed by the plugin's name
+  // in the profile. They take precedence over files in the profile's folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
@@ -62,8 +62,8 @@ class PluginRuntime {
   PluginRuntime(const PluginRuntime &) = delete;
   PluginRuntime &operator=(const PluginRuntime &) = delete;
 
-  // Loads the library, then creates and configures the instance. After a failure there is no
-  // instance. The part must not be moved afterwards.
+  // Loads the library, then creates and configures the instance. If this fails, the part has no
+  // instance. The part must not be moved after this call.
   Result<void> load(PluginPart &part);
   // Starts a loaded part. If load() or start() fails, part.failure is set to the reason.
   static Result<void> start(PluginPart &part);

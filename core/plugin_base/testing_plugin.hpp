@@ -12,7 +12,8 @@
 
 namespace bulkhead::testing {
 
-// All instances that a test has created, in order.
+// What one instance has recorded. seen() returns the records of all instances, in order of
+// creation.
 struct Seen {
   const bh_host *host = nullptr;
   std::vector<std::string> steps;
@@ -27,7 +28,7 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// Configurations other than {}.
+// Configurations that make the plugin fail. With {}, it succeeds.
 inline const std::string refuse_config = R"({"refuse":true})";  // configure() fails
 inline const std::string fail_config = R"({"fail":true})";      // start() fails
 

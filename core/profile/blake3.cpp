@@ -1,5 +1,5 @@
-// Implements the hash function of the paper "BLAKE3: one function, fast everywhere". Chunks of 1024
-// bytes are the leaves of a binary tree in which every left subtree is full.
+// Implements the hash function from the paper "BLAKE3: one function, fast everywhere". Chunks of
+// 1024 bytes are the leaves of a binary tree in which every left subtree is full.
 #include "profile/blake3.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Implements BLAKE3 (hash mode, 32 bytes) because Debian has no C or C++ library for it. The code
-// is portable and hashes one block at a time, which is fast enough for texts of a few MiB.
+// Implements BLAKE3 (hash mode, 32 bytes of output), because Debian has no C or C++ library for it.
+// The code is portable and hashes one block at a time, which is fast enough for inputs of a few
+// MiB.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Collects the errors and notes of one load and reads typed values. Internal to the profile
-// libraries.
+// Collects the errors and notes that occur while a profile is loaded, and reads typed values.
+// Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::string in_quotes(std::string_view text);
 // word is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// An allowed string of a key, and the value to which it is converted.
+// A string that is allowed as a key's value, and the number that it stands for.
 struct Word {
   std::string_view text;
   int value;
@@ -42,10 +42,11 @@ class Diagnostics {
  public:
   explicit Diagnostics(const std::vector<ProfileLayer> &layers) : layers_(layers) {}
 
-  // Records an error. Drops it if kProfileErrors errors have already been recorded.
+  // Records an error. If kProfileErrors errors have already been recorded, the new error is
+  // dropped.
   void error(const Place &place, std::string path, std::string what,
              std::string_view code = kInvalidSchema);
-  // Records an error that lists the known keys.
+  // Records an error for an unknown key. The message lists the known keys.
   void unknown_key(const Member &member, const std::string &path,
                    std::span<const std::string_view> known);
   void note(const Place &place, std::string_view text);
@@ -58,8 +59,8 @@ class Diagnostics {
                                        std::uint64_t least, std::uint64_t most);
   std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
   bool is_table(const Node &node, const std::string &path);
-  // Returns the value of the allowed string in `node`. Any other string is an error that lists the
-  // allowed strings.
+  // Returns the number that the string in `node` stands for. If the string is not allowed, records
+  // an error that lists the allowed strings.
   std::optional<int> one_of(const Node &node, const std::string &path,
                             std::span<const Word> allowed);
 
@@ -89,7 +90,7 @@ class Diagnostics {
   std::vector<std::string> notes_;
 };
 
-// Returns "a.b". Ambiguous names are quoted.
+// Appends a name to a path: "a" and "b" become "a.b". Ambiguous names are quoted.
 std::string join(const std::string &path, std::string_view name);
 
 }  // namespace bulkhead::profiles

@@ -12,15 +12,15 @@ namespace {
 constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
 
-// Limits that a reload cannot change: plugins point to them or have copied them. stderr_bytes is
-// part of each server's definition, which the connector has already received.
+// Limits that a reload cannot change, because plugins hold pointers to them or have copied them.
+// stderr_bytes is part of each server's definition, which the connector has already received.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// Returns a text that says which policy is in force until the restart, so that users do not assume
-// that the new policy is.
+// Returns a message that says which policy remains in force until the restart, so that users do not
+// assume that the new one already applies.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not used until then";
   if (is == nullptr) return "; it stays in force until then";
@@ -35,7 +35,7 @@ const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id)
   return at == uses.end() ? nullptr : &*at;
 }
 
-// Returns the use with the same ID and the same plugin, or null.
+// Returns the entry of `uses` that has the same ID and the same plugin as `use`, or null.
 const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
   const PluginUse *was = find(uses, use.id);
   return was != nullptr && was->plugin == use.plugin ? was : nullptr;
@@ -53,7 +53,7 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
   }
 }
 
-// Keeps the file that is in use for each plugin that cannot be replaced at run time.
+// If a plugin cannot be replaced at run time, its current file stays in use.
 void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
                       std::vector<PluginUse> *next, std::vector<std::string> *out) {
   for (PluginUse &use : *next) {
@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the plugin uses in *next that differ from the running uses only in their configuration.
-// Restores the running configuration of these uses in *next.
+// Returns the plugins in *next whose configuration is the only difference from the running plugins.
+// In *next, their running configuration is restored.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
@@ -131,7 +131,8 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// Keeps the plugins of existing server types. A reload can only add a server type.
+// Restores the plugins of existing server types in *next, because a reload can only add server
+// types.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];

@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// Returns true if a reload can keep the server's connections: only tool lists, root folders,
-// time-outs and limits differ.
+// Returns true if a reload can keep the server's connections, that is, if only tool lists, root
+// folders, time-outs and limits differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
-// Returns true if the definitions or uses are equal except for their origins.
+// Return true if both arguments are equal except for their origins.
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 
@@ -20,20 +20,21 @@ bool same_use(const PluginUse &was, const PluginUse &is);
 // "limits.call_timeout_ms".
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is);
 
-// Returns a line for each tools plugin that both profiles use and whose file has changed: "tools.X:
-// file changed; new version runs".
+// Returns one line for each tools plugin that is in both profiles and whose file has changed:
+// "tools.X: file changed; new version runs".
 std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is);
-// Keeps the running file of each tools plugin in `next` that differs only in its file and runs in
-// the router's process (`here` returns true). Returns a line for each such plugin: "tools.X: file
+// If a tools plugin in `next` differs only in its file and runs in the router's process (`here`
+// returns true), its running file is kept. Returns one line for each such plugin: "tools.X: file
 // changed; needs a restart".
 std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
                                     const std::function<bool(const PluginUse &)> &here);
 
-// Changes `next` so that a running gateway can apply it: every part that needs a restart keeps its
-// running value. Returns a line for each such part, for example "transports.http: needs a restart".
-// For a policy, the line also says which policy is in force until the restart. If `reload_policies`
-// is set, a policy that differs only in its configuration can be applied.
+// Changes `next` so that a running gateway can apply it: everything that can only change with a
+// restart keeps its running value. Returns one line for each such change, for example
+// "transports.http: needs a restart". For a policy, the line also says which policy is in force
+// until the restart. If `reload_policies` is set, a policy whose configuration is the only
+// difference can be applied without a restart.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -27,8 +27,8 @@ bool editor_word(std::string_view name) {
   return false;
 }
 
-// Formats a reference for a message. Hides text with unexpected characters, which may be a
-// credential that contains "${".
+// Formats a reference for a message. Text with unexpected characters is hidden, because it may be a
+// credential that happens to contain "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
     const bool plain =
@@ -42,7 +42,8 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
-// Replaces an editor's prompt with an environment variable.
+// Resolves ${input:ID}. An editor would prompt the user for the value; here, it comes from an
+// environment variable.
 void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);

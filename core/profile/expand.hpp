@@ -11,7 +11,8 @@ namespace bulkhead::profiles {
 
 enum class ExpandMode : std::uint8_t {
   all,  // also expands ${NAME}; any other "${" is an error
-  // Expands only ${env:NAME} and ${secret:NAME}. Keeps any other "${", which is plugin syntax.
+  // Expands only ${env:NAME} and ${secret:NAME}. Any other "${" is kept, because it is part of the
+  // plugin's syntax.
   env_only,
   inputs,  // expands only ${input:ID}; keeps any other "${"
 };
@@ -29,8 +30,8 @@ struct Expanded {
 };
 
 // Expands references in one pass: references in the values of variables are not expanded. Problems
-// contain variable names but never values. ${input:ID} reads the variable that variable_for()
-// returns for `server` and ID.
+// contain variable names but never values. ${input:ID} is replaced with the value of the
+// environment variable that variable_for() names for `server` and ID.
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});
 

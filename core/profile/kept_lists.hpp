@@ -1,6 +1,7 @@
-// Defines the stored lists (tools, resources, prompts) of lazy servers. With a list from an earlier
-// run, a server need not be started for listing. The text of a list comes from the server; the
-// program that stores it does not interpret it. core/route/kept_list.hpp interprets it.
+// Defines the stored lists (tools, resources, prompts) of lazy servers. If a list from an earlier
+// run is available, the server need not be started just to obtain its list. The text of a list
+// comes from the server. The program that stores it does not interpret it; core/route/kept_list.hpp
+// does.
 #pragma once
 
 #include <cstddef>
@@ -24,21 +25,21 @@ struct KeptLists {
   friend bool operator==(const KeptLists &, const KeptLists &) { return true; }
 };
 
-// A new or changed list of a server.
+// A new or changed list from a server.
 struct ListNews {
   std::string server, definition;
   KeptList list;
 };
 
-// A longer list is not stored, so the server is started for listing.
+// A longer list is not stored, so its server must be started to obtain the list.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
 // Maximum number of lists of one server.
 inline constexpr std::size_t most_kept_lists = 4;
 // Maximum total size of the lists of all servers in a profile.
 inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;
 
-// Adds a list, which replaces the list for the same capabilities, and then drops the oldest lists
-// that exceed the limits. If the text is empty, only removes the list for these capabilities.
+// Adds a list, replacing the list for the same capabilities, and then drops the oldest lists until
+// the limits are met. If the text is empty, only removes the list for these capabilities.
 void merge_kept_list(KeptLists *kept, KeptList list);
 
 }  // namespace bulkhead

@@ -33,7 +33,7 @@ struct KeyValue {
   }
 };
 
-// One row. T is the type into which the table is read.
+// One row of a key table. T is the type that receives the values.
 template <class T>
 struct Key {
   std::string_view name;
@@ -44,7 +44,7 @@ struct Key {
   // For numbers: the range; for lists: `most` is the maximum number of entries.
   std::uint64_t least = 0, most = 0;
   std::span<const Word> words = {};  // the allowed strings of a choice
-  // For strings: returns the reason why the string is invalid, or an empty string.
+  // For strings: returns the reason why the string is invalid, or an empty string if it is valid.
   std::string (*refused)(const std::string &text) = nullptr;
 };
 
@@ -98,8 +98,8 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// A row for a key that is one of several strings. The member may have any type to which the values
-// of the words convert.
+// A row for a key that is one of several strings. The member may have any type to which Word::value
+// can be converted.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
@@ -116,7 +116,7 @@ constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
 }
 
 // A row for a key that is a string. `refused` returns the reason why the string is invalid, or an
-// empty string.
+// empty string if it is valid.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
   Key<T> key{name};
@@ -164,7 +164,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads the members of a table, each with its row. Reports unknown members.
+// Reads each member of a table with the row that has its name. Reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

@@ -1,4 +1,5 @@
-// Defines the input of a load: layers of text, and the environment that resolves their references.
+// Defines the input for loading a profile: layers of text, and the environment that is used to
+// resolve references in them.
 #pragma once
 
 #include <functional>
@@ -30,9 +31,9 @@ inline constexpr std::string_view kWrongDefinition = "its definition is invalid:
 // instance with the same name if its `plugin` differs.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "file", "project", "command line"
-  // The file name for messages. Relative paths start at this file's folder. ".json" and ".jsonc"
-  // files are parsed as JSON and ".toml" files as TOML. For other files, the first character
-  // determines the format (TOML cannot start with '{' or '/').
+  // The file name that appears in messages. Relative paths in the layer start at this file's
+  // folder. ".json" and ".jsonc" files are parsed as JSON and ".toml" files as TOML. For other
+  // files, the first character determines the format (TOML cannot start with '{' or '/').
   std::string file;
   std::string text;
   // The layer comes from a repository, and `file` is an absolute path. It may only define servers
@@ -53,9 +54,10 @@ struct ProfileLayer {
   bool detected = false;
 };
 
-// The parts of the profile that the caller starts. If a variable is unset, each server that uses it
-// is disabled. In plugin tables and in the corporation's layer, an unset variable is an error if
-// the caller starts that part. Otherwise, the reference is left unexpanded and a note is added.
+// Which parts of the profile the caller starts. If a variable is unset, each server that uses it is
+// disabled. In plugin tables and in the corporation's layer, an unset variable is an error if the
+// caller starts the part that uses it. Otherwise, the reference is left unexpanded and a note is
+// added.
 enum class ProfileUse : std::uint8_t {
   all,             // a gateway
   but_transports,  // a command that is itself the client
@@ -76,9 +78,9 @@ struct ProfileEnvironment {
 // "[too_large]". May block if the path is a pipe.
 Result<ProfileLayer> read_profile_file(const std::string &path, std::string layer_name = "file");
 
-// Reads a project file by its absolute path. The returned layer is named "project", with `project`
-// set and without approvals. Returns BH_E_IO for anything but a regular file, so the call never
-// blocks.
+// Reads a project file by its absolute path. The returned layer is named "project"; its `project`
+// is set and its `approved` is empty. Returns BH_E_IO for anything but a regular file, so the call
+// never blocks.
 Result<ProfileLayer> read_project_file(const std::string &path);
 
 }  // namespace bulkhead

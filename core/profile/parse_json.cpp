@@ -1,5 +1,5 @@
-// Parses JSON with comments and trailing commas, as in VS Code files. RapidJSON's reader builds a
-// tree of values with locations.
+// Parses JSON with comments and trailing commas, as in VS Code files. RapidJSON's reader is used to
+// build a tree of values with their locations.
 #include <algorithm>
 #include <tuple>
 
@@ -11,8 +11,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position can be read while RapidJSON parses. (RapidJSON copies its own string
-// stream.)
+// A stream whose position can be read while RapidJSON is parsing. RapidJSON's own string stream is
+// unsuitable because RapidJSON copies it.
 class Stream {
  public:
   using Ch = char;

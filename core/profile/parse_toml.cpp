@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kDotsPerLine = 100;
 
-// Returns the first line with too many dots outside strings and comments, or 0. toml++ does not
-// limit the length of dotted keys and recurses once for each part. The check only produces a better
-// message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
+// Returns the first line with too many dots outside strings and comments, or 0 if there is none.
+// toml++ does not limit the length of dotted keys and recurses once for each part. This check only
+// exists to produce a better message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;
@@ -43,7 +43,8 @@ std::uint32_t overlong_key_line(std::string_view text) {
   return 0;
 }
 
-// Removes the text that toml++ quotes in its messages because it may be an unquoted credential.
+// Removes the values that toml++ quotes in its messages, because a value may be a credential that
+// the user forgot to put in quotes.
 std::string without_values(std::string_view text) {
   std::string out;
   std::size_t i = 0;

@@ -265,8 +265,8 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// Removes the policies of all layers except the highest one that has any, and sorts the remaining
-// policies in file order, in which they are evaluated.
+// Keeps only the policies of the highest layer that has any, and sorts them in file order, which is
+// the order of evaluation.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

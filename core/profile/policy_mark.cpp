@@ -17,8 +17,8 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Sorts the members of objects by name, so that their order in the file does not matter.
-// kProfileDepth limits the recursion.
+// Appends the node in a canonical form. The members of objects are sorted by name, so that their
+// order in the file does not matter. kProfileDepth limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
   if (node.kind == Kind::table) {
     std::vector<const Member *> members;
@@ -122,7 +122,8 @@ Contents contents_of(const PluginUse &use) {
   std::vector<ProfileLayer> layers(1);
   layers[0].text = use.config_json;
   ParseOptions options;
-  // Each rule key occurs twice: with its value and with its line number.
+  // The limit is higher than for a layer because each rule key occurs twice: with its value and
+  // with its line number.
   options.max_values = 4 * kProfileValues;
   Diagnostics diagnostics(layers);
   Node config;
@@ -161,7 +162,8 @@ PolicyMark mark_of(const std::vector<PluginUse> &policies) {
     all += terms_of(use) + contents.own + '\n';
     append_entries(all, contents.rules);
     append_entries(all, contents.settings);
-    // All policies receive the same rules, except those with rules = false.
+    // Rules are not added up, because all policies receive the same rules, except those with rules
+    // = false.
     mark.rules = std::max(mark.rules, static_cast<std::uint32_t>(contents.rules.size()));
   }
   mark.digest = blake3_hex(all).substr(0, kDigestDigits);

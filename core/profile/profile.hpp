@@ -116,8 +116,8 @@ struct ServerDef {
   // are JSON text.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // stored lists, if the server is lazy
-  // How often `bulkhead mcp restart` has restarted this server since the gateway started. A
-  // different number requires a new connection. Not part of to_json().
+  // Number of times that `bulkhead mcp restart` has restarted this server since the gateway
+  // started. If the number changes, a new connection is required. Not part of to_json().
   std::uint64_t restarts = 0;
 
   // Returns `roots` if it is set. Otherwise, returns per_client if each client has its own
@@ -178,12 +178,13 @@ struct Limits {
   std::uint64_t ask_timeout_ms = 600'000;  // for a client's response to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // how long the tools of a disconnected server stay listed
-  // How long in-flight calls of a server that a reload removes may continue.
+  // When a reload removes a server, its in-flight calls may continue for this time.
   std::uint64_t drain_ms = 5'000;
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
-  // Calls that wait because max_in_flight has been reached or the server has not started.
+  // Maximum number of calls that wait because max_in_flight has been reached or the server has not
+  // started.
   std::uint32_t queued_per_server = 1024;
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
@@ -202,8 +203,8 @@ struct Limits {
   std::uint64_t stderr_bytes = 1ull << 20;  // size at which a child process's stderr log is rotated
 };
 
-// The library file of a plugin when the profile was read. The program sets it; the profile has no
-// key for it.
+// The state of a plugin's library file when the profile was read. It is set by the program; the
+// profile has no key for it.
 struct PluginFile {
   std::string mark;        // changes with the file; empty if unknown or if a digest pins the file
   bool exclusive = false;  // from the manifest; comparison ignores it
@@ -247,7 +248,7 @@ struct Isolation {
   bool require = false;
 };
 
-// The approvers of calls, in addition to a terminal that watches approval requests.
+// Who can approve calls, in addition to a terminal that watches approval requests.
 struct Approvers {
   bool elicitation = false;  // the client itself, through MCP elicitation
   bool api = false;          // the service API, even if no terminal is watching
@@ -260,8 +261,9 @@ struct Identity {
   std::string profile, user;
 };
 
-// Protects a part of the profile. The corporation's layer protects parts from higher layers. A
-// layer with editable.mcpServers = false protects mcpServers from servers that plugins add.
+// Protects a part of the profile from changes. The corporation's layer protects parts from higher
+// layers. A layer with editable.mcpServers = false prevents plugins from adding servers to
+// mcpServers.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top level; "*": any key
   bool forbids = false;           // true: the part must not exist; false: it must not be changed
@@ -298,7 +300,7 @@ struct Profile {
   // IP:PORT on which /metrics is served; empty: not served over TCP.
   std::string metrics_listen;
   UnknownParams unknown_params = UnknownParams::forward;
-  // The folder of logs, secrets and plugin data. Empty: ~/.local/state/bulkhead.
+  // The folder for logs, secrets and plugin data. Empty: ~/.local/state/bulkhead.
   std::string state_dir;
   std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
   std::vector<std::string> notes;      // warnings for the operator, in order of occurrence

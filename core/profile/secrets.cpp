@@ -22,8 +22,8 @@ constexpr std::string_view kValueStarts[] = {
     "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
 };
 
-// Returns true if a ':' is not followed by a port. The authority is then incomplete because the
-// password contains a slash, as in "//user:pass/word@host".
+// Returns true if the authority contains a ':' that is not followed by a port. The password then
+// contains a slash, which has cut off the rest of the authority, as in "//user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
   const std::size_t colon = authority.find(':');
   return colon != std::string_view::npos && !authority.starts_with('[') &&

@@ -27,9 +27,10 @@ std::string masked_url(std::string_view url);
 // credential, and arguments that look like credentials.
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
-// Returns the environment variable that replaces an editor's prompt for a value: SERVER_KEY, or KEY
-// if it starts with SERVER_. Letters become uppercase, and all characters except letters and digits
-// become '_'. Never empty.
+// Returns the name of an environment variable. An editor would prompt the user for the value; the
+// gateway reads it from this variable instead. The name is SERVER_KEY, or KEY if it already starts
+// with SERVER_. Letters become uppercase, and all characters except letters and digits become '_'.
+// Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 
 }  // namespace bulkhead::profiles

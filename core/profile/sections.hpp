@@ -41,8 +41,8 @@ void read_plugins(std::string_view group, const Node &table, bool rules, Context
 // been read. `tools` is the table of the tools plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Returns the reason why a server name is invalid, or an empty string. `builtin_too` permits the
-// name "builtin".
+// Returns the reason why a server name is invalid, or an empty string if it is valid. `builtin_too`
+// permits the name "builtin".
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
 // Reads a compartment name into *out: "own", or a shared name that matches [a-z0-9-]{1,32}. Rejects
@@ -50,8 +50,8 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// Resolves a path in the profile. "~/" is the home directory. A relative path starts at the folder
-// of the file that contains it.
+// Resolves a path in the profile. "~/" is the home directory. A relative path is relative to the
+// folder of the file in which it appears.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

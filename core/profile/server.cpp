@@ -207,8 +207,8 @@ void ServerReader::read_env(const Member &env) {
   }
 }
 
-// Resolves the references in a value, unless the server is disabled. It may be disabled because its
-// variables are unset.
+// Resolves the references in a value. If the server is disabled, the references are kept, because
+// it may have been disabled precisely because its variables are unset.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {
@@ -232,14 +232,14 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
 }
 
 // Returns true if an unset variable disables only this server. In the corporation's layer, an unset
-// variable prevents the gateway's start.
+// variable prevents the gateway from starting.
 bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
 // Reports an invalid value. If the value comes from the environment, only this server is disabled,
-// as with an unset variable. Otherwise, it is an error in the file.
+// as if the variable were unset. Otherwise, the file contains an error.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
@@ -335,7 +335,8 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Reads a variable in Codex's syntax: only its name, without a default.
+// Reads a variable that is specified in Codex's syntax, which contains only the variable's name and
+// no default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";
@@ -412,7 +413,8 @@ std::optional<std::uint64_t> ServerReader::milliseconds(const Member &member,
   return clamped(*value, member, path);
 }
 
-// Codex uses fractional seconds.
+// Reads a time in seconds, which may be fractional, and returns milliseconds. Codex uses this
+// format.
 std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
   double seconds = 0;
   const std::string &text = member.value.text;

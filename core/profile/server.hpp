@@ -22,8 +22,8 @@ std::string_view canonical_type(std::string_view type);
 
 // Returns true for headers that the gateway itself sets. Ignores case.
 bool reserved_header(std::string_view name);
-// Returns the reason why a server URL is invalid, or an empty string. The reason never contains the
-// URL.
+// Returns the reason why a server URL is invalid, or an empty string if it is valid. The reason
+// never contains the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
 // Returns "http" or "stdio", for listing a server whose definition is not completely read.

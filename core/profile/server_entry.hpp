@@ -1,4 +1,4 @@
-// Defines a server's definition in a form that can be sent between processes. The process that
+// Defines a form of a server's definition that can be sent between processes. The process that
 // parses a request sends the parsed values to the process that has the profile, so the text is
 // parsed only once.
 #pragma once

@@ -57,7 +57,7 @@ constexpr std::string_view kReservedHeaders[] = {
 };
 
 // Checks "host", "host:port" or "[v6]:port". Returns the reason why the text is invalid, or an
-// empty string.
+// empty string if it is valid.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
     return "the url must not contain user:password@; use headers (Authorization)";

@@ -12,10 +12,10 @@ struct UnexpectedToml {};
 
 }  // namespace bulkhead::profiles
 
-// toml++ uses assertions to check assumptions about the text. With NDEBUG, the compiler would rely
-// on them. Text that violates an assumption must not terminate the program, so a failed assertion
-// throws an exception, which ends parsing. The parser owns everything that it has built, so nothing
-// leaks.
+// toml++ uses assertions to check assumptions about the text. With NDEBUG, the compiler would
+// assume that they hold. Text that violates an assumption must not terminate the program, so a
+// failed assertion throws an exception, which ends parsing. The parser owns everything that it has
+// built, so nothing leaks.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())

@@ -12,9 +12,9 @@ namespace bulkhead::profiles {
 // unterminated string ends at the end of its line or of the text.
 std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
-// Formats a string on one line.
+// Formats a string as a TOML string on one line.
 std::string toml_string(std::string_view text);
-// Formats a key, without quotes if possible.
+// Formats a key. It is quoted only if necessary.
 std::string toml_key(std::string_view name);
 // Formats a value on one line, with inline tables. Returns an empty string if TOML cannot represent
 // the value (null, or a table that contains null).

@@ -1,9 +1,10 @@
 // Implements Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
-// io_context is edge-triggered, and a wait is over after one event. After each event, the wait must
-// be restarted, which costs one epoll_ctl; finding more ready descriptors costs another epoll_wait.
+// io_context is edge-triggered, and each wait completes after one event. The wait must then be
+// restarted, which costs one epoll_ctl. Finding more ready descriptors costs another epoll_wait.
 // Timers and posted functions are not implemented with io_context: wake() must be
-// async-signal-safe, and the Reactor guarantees an order within a turn.
+// async-signal-safe, and the Reactor guarantees a certain order within each iteration of the event
+// loop.
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,7 +127,7 @@ struct Poller::State {
     }
   }
 
-  // Restarts the waits of descriptors that the last wait() reported and that are still watched.
+  // Restarts the waits for descriptors that the last wait() reported and that are still watched.
   void arm_reported() {
     for (Watched *w : reported) {
       w->ready = 0;
@@ -170,8 +171,8 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for an event that is not wanted is not cancelled. wait() does not report the
-  // event.
+  // If a wait is pending for an event that is no longer wanted, the wait is not cancelled. Instead,
+  // wait() ignores the event.
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);
   return BH_OK;

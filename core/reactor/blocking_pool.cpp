@@ -23,8 +23,9 @@ bh_status BlockingPool::submit(const Job &job) {
   const std::lock_guard lock(mutex_);
   if (ending_ || waiting_.size() >= max_waiting_) return BH_E_LIMIT;
   waiting_.push_back(job);
-  // Compares the number of waiting jobs with the number of idle threads: a thread that has been
-  // woken counts as idle until it holds the lock.
+  // Compare the number of waiting jobs with the number of idle threads. It is not enough to check
+  // whether any thread is idle, because a thread that has been woken counts as idle until it holds
+  // the lock.
   if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
     // Pool threads block all signals, so that only the program's own threads handle them.
     sigset_t all, before;

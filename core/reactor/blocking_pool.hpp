@@ -1,6 +1,6 @@
-// A thread pool for work that may block. Threads and queued jobs are limited. Threads are started
-// on demand and exit when the pool is destroyed. `done` runs on the reactor thread. Owned by the
-// Reactor.
+// A thread pool for work that may block. The numbers of threads and queued jobs are limited.
+// Threads are started on demand and exit when the pool is destroyed. `done` runs on the reactor
+// thread. Owned by the Reactor.
 #pragma once
 
 #include <condition_variable>

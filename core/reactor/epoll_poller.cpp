@@ -1,5 +1,5 @@
-// Implements Poller with epoll. Watched descriptors stay registered and are level-triggered, so
-// that an event costs no system call except epoll_wait.
+// Implements Poller with epoll. Watched descriptors stay registered and are level-triggered, so an
+// event costs no system call other than epoll_wait.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

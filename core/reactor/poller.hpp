@@ -1,4 +1,4 @@
-// Waits for events for the event loop: ready descriptors, and wake-ups by other threads.
+// Waits until descriptors are ready or another thread wakes up the event loop.
 //
 // There are two implementations, one of which is selected at build time (BULKHEAD_ASIO):
 // epoll_poller.cpp and asio_poller.cpp. Both are level-triggered: if a descriptor is still ready,

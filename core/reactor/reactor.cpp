@@ -31,7 +31,7 @@ struct Timer {
 struct Due {
   std::uint64_t at_ns;
   std::uint64_t timer;
-  // the earliest is on top of the heap
+  // reversed, so that the earliest timer is on top of the heap.
   bool operator<(const Due &other) const { return at_ns > other.at_ns; }
 };
 
@@ -60,7 +60,7 @@ struct Reactor::State {
 
   mutable std::mutex posted_mutex;
   std::vector<Task> posted;
-  // jobs that were submitted and are not complete; guarded by posted_mutex
+  // jobs that were submitted but have not completed; guarded by posted_mutex
   std::uint32_t blocking = 0;
   std::vector<const void *> blocking_owners;
 
@@ -126,8 +126,8 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Runs only timers that are due now: a timer that restarts itself with a delay of 0 runs in the
-    // next turn.
+    // Run only timers that are due now. A timer that restarts itself with a delay of 0 runs in the
+    // next iteration of the event loop.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
@@ -143,7 +143,7 @@ struct Reactor::State {
 
   void run_events() {
     for (const Poller::Ready &event : ready) {
-      // Looked up for each event, because an earlier handler may have removed the watch.
+      // Look up the watch for each event, because an earlier handler may have removed it.
       const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
       const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
@@ -177,7 +177,8 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Deferred tasks may defer more tasks. After a few rounds, the rest is left for the next turn.
+    // Deferred tasks may defer more tasks. After a few rounds, the remaining tasks are left for the
+    // next iteration of the event loop.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);

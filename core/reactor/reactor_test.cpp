@@ -431,7 +431,7 @@ TEST_CASE(
     });
   };
   REQUIRE(post(&owner) == BH_OK);
-  // called after the first function has run
+  // This task runs after the first one and forgets the owner, so the third one never runs.
   REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);
   REQUIRE(post(&owner) == BH_OK);
   REQUIRE(post(&other) == BH_OK);

@@ -10,7 +10,7 @@ namespace bulkhead {
 
 // The calls that an approval covers. `once` covers one call. `session` covers calls with the same
 // digest until the session ends. `minutes` covers calls with the same digest from the same client
-// (principal and transport) for that time.
+// (principal and transport) for that number of minutes.
 //
 // If `tool` is set, the approval covers calls to the same tool with any arguments, but only in the
 // same session.
@@ -108,8 +108,8 @@ struct ApprovalOutcome {
   ApprovalScope scope;      // only for `allowed`
   std::uint64_t ended_unix_ms;
 };
-// Returns a log text such as "allowed by terminal (once) after 12 ms: tools/call "x" at "files",
-// rule "r1", digest ...".
+// Returns a description for the log, such as "allowed by terminal (once) after 12 ms: tools/call
+// "x" at "files", rule "r1", digest ...".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

@@ -96,8 +96,8 @@ TEST_CASE("a call is refused without waiting if there is no approver") {
   CHECK(w.refusal.rule == "r");
   CHECK(w.desk.size() == 0);
   CHECK(w.counters.approvals_asked == 0);
-  // A program that lists approval requests is an approver only until its watch time expires.
-  // Without a watch time, it is not an approver.
+  // A program that lists approval requests with a watch time is an approver until that time
+  // expires. Without a watch time, it is not an approver.
   CHECK(w.desk.list(0).questions.empty());
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   w.desk.list(1);
@@ -113,7 +113,7 @@ TEST_CASE("an approval for a session covers only the same call in this session")
   w.allow(w.asked(w.first), for_session);
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::granted);
   Asking same;
-  // These two members differ in each call.
+  // These two members differ in each call, so an approval does not cover them.
   same.meta = R"({"progressToken":7,"traceparent":"00-x"})";
   CHECK(w.ask(w.first, same) == ApprovalDesk::Asked::granted);
   for (const Asking &other : other_calls()) {

@@ -32,7 +32,7 @@ class Approvals {
   };
 
   // Returns an empty string if another approval request can be added. Otherwise, returns an error
-  // text that names the exceeded limit.
+  // message that names the exceeded limit.
   std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
   // Assigns an id to the approval request and stores it. Returns null if the kernel returned no
   // random bytes for the id.
@@ -45,15 +45,15 @@ class Approvals {
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
 
-  // Allows later calls within the scope, if the same rule requires approval for them.
+  // Allows later calls within the scope, provided that the same rule requires approval for them.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);
   // Removes all grants for the server. Called when the server is removed or its definition changes.
   void forget_server(std::string_view server);
   std::optional<ApprovalGrant> revoke(std::string_view id);
-  // Removes and returns the grants that allow arbitrary arguments of a tool. Called when the rules
-  // change.
+  // Removes and returns the grants that allow calls to a tool with any arguments. Called when the
+  // rules change.
   std::vector<ApprovalGrant> take_tool_grants();
   // Removes and returns the grants for the request's tool and session that were given for a
   // different definition of the tool.
@@ -89,7 +89,7 @@ struct ApprovedTexts {
 };
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts);
-// Returns the digest for approvals of a tool with any arguments and any _meta.
+// Returns the digest for approvals that cover calls to a tool with any arguments and any _meta.
 std::string tool_approval_digest(std::string_view method, std::string_view server,
                                  std::string_view name, std::string_view extra);
 

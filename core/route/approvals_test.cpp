@@ -1,5 +1,4 @@
-// Tests the queue of approval requests, the scopes of approvals, and the texts that an approver
-// sees.
+// Tests the queue of approval requests, the scopes of approvals, and what an approver sees.
 #include "route/approvals.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Tests server-initiated requests and the responses of clients.
+// Tests server-initiated requests and the clients' responses to them.
 #include "route/asks.hpp"
 
 #include <catch2/catch.hpp>

@@ -19,8 +19,8 @@ namespace bulkhead {
 class Attribution {
  public:
   // A server may continue to work on a call that its client has cancelled. Cancelled calls are
-  // remembered for memory_ns (at most max_given_up calls per lane), so that their server-initiated
-  // requests do not reach other clients.
+  // remembered for memory_ns (at most max_given_up calls per lane), so that requests that the
+  // server makes for such a call do not reach other clients.
   static constexpr std::uint64_t memory_ns = 60'000'000'000u;
   static constexpr std::size_t max_given_up = 64;
 
@@ -36,7 +36,7 @@ class Attribution {
   // may have caused a request from the server.
   static std::vector<std::uint64_t> other_calls(const Call &call);
 
-  // Called when a call has been cancelled or has timed out, but its server may continue to work on
+  // Called when a call has been cancelled or has timed out, but its server may still be working on
   // it.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;
   // Called when a response arrives for an exchange that has already been cancelled or has timed

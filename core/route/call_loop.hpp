@@ -57,7 +57,7 @@ class CallLoop {
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
-  // Frees the call after the outermost Run. The call must have been retired with
+  // Frees the call when the outermost Run exits. The call must have been retired with
   // NumberedTable::retire().
   void free_later(Call &call) noexcept {
     call.ended_next = ended_;

@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-// Limit on the id in an error that replaces a response.
+// Maximum length of the id in an error that replaces a response.
 constexpr std::size_t max_repeated_id = 1024;
 
 // Returns the id of a response, or an empty string if it has no id or the id is too long to be

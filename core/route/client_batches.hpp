@@ -30,8 +30,8 @@ class ClientBatches {
   std::uint64_t open_silent(const ReplyTo &reply, std::function<void()> on_end = {});
   // Counts a message. Returns false if the batch was discarded because its session has ended.
   bool add(std::uint64_t batch);
-  // Called if the batch contains a request. The transport then waits for a response, even if all
-  // requests are cancelled.
+  // Called if the batch contains a request. In this case, the transport waits for a response, even
+  // if all requests are cancelled.
   void expect_answer(std::uint64_t batch);
   // Adds the response to one request. If the collected responses of a session exceed
   // limits.write_queue_bytes (the limit of a transport's write queue), an error is stored instead.
@@ -42,8 +42,8 @@ class ClientBatches {
     std::string body;  // JSON array; empty if there are no responses
     bool expects_answer = false;
   };
-  // Called when a message of the batch has been handled. Returns the batch if this was the last
-  // message, and removes the batch.
+  // Called when a message of the batch has been handled. If this was the last message, removes the
+  // batch and returns it.
   std::optional<Complete> end_one(std::uint64_t batch);
   void forget_session(std::uint64_t session);
 

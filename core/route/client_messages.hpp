@@ -1,5 +1,5 @@
-// Scans messages from clients. Passes requests and notifications to the edge of their protocol
-// generation, and responses to Asks. The counterpart for servers is WireEdge.
+// Scans messages from clients. Requests and notifications are passed to the edge of their protocol
+// generation, and responses are passed to Asks. The counterpart for servers is WireEdge.
 //
 // Runs on the reactor thread. Owned by the Router. Limits: limits.message_bytes; 256 messages per
 // batch.
@@ -38,11 +38,11 @@ class ClientMessages {
   };
   explicit ClientMessages(Needs needs) : needs_(needs), edges_{&needs_.edge} {}
 
-  // Adds an edge, which is tried before all existing edges. Borrowed.
+  // Adds an edge, which is tried before all existing edges. The edge is borrowed.
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
   // Returns true if a response was sent or will be sent. The session may have ended when this
-  // function returns. `headers` is null if the wire has no headers.
+  // function returns. `headers` is null if the transport has no headers.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out,
               const WireHeaders *headers = nullptr);
   // Handles a request that was parked, or a request that the gateway sends on behalf of the client.

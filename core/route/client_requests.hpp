@@ -26,8 +26,8 @@ class ClientRequests {
   };
   explicit ClientRequests(Needs needs) : needs_(needs) {}
 
-  // Responds to the request immediately or later. The session must have a view. A method that
-  // neither lists items nor calls a server gets the error "Method not found".
+  // Responds to the request immediately or later. The session must have a view. If the method
+  // neither lists items nor calls a server, the response is the error "Method not found".
   void answer(Session &session, Incoming &request);
   // Returns true if the profile offers the method. Otherwise, sends an error response and returns
   // false.

@@ -10,7 +10,7 @@ namespace bulkhead {
 
 // The open sessions whose clients have the same names.
 struct ClientStatus {
-  // Maximum length of the list. Clients beyond this limit are only included in the total number of
+  // Maximum length of the list. Clients beyond this limit are counted only in the total number of
   // sessions.
   static constexpr std::size_t max_listed = 64;
 

@@ -1,4 +1,4 @@
-// Counters since the start of the gateway, for status and metrics.
+// Counters since the gateway started, for status and metrics.
 //
 // Owner: the Router. Used on the reactor thread.
 #pragma once
@@ -20,7 +20,7 @@ struct RouterCounters {
   std::uint64_t refused_asks = 0;    // server-initiated requests without a client that can respond
   std::uint64_t dropped_events = 0;  // notifications without a recipient
   std::uint64_t refused_unrecorded = 0;  // requests refused because they could not be recorded
-  // Responses withheld because their records were not committed in time.
+  // Responses that were withheld because their records were not committed in time.
   std::uint64_t answers_withheld = 0;
   std::uint64_t dropped_details = 0;  // invalid or excess events from tools plugins
   std::uint64_t dropped_members = 0;  // unknown envelope members removed from messages

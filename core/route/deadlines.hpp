@@ -1,4 +1,5 @@
-// Deadlines of calls and of the lanes' own requests. All deadlines share one reactor timer.
+// Deadlines of calls, and of requests that lanes themselves send. All deadlines share one reactor
+// timer.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -28,8 +29,8 @@ class Deadlines {
 
   // Replaces the call's deadline. The resolution is CallTable::tick_ms.
   void arm(Call &call, std::uint64_t timeout_ms);
-  // Sets the deadline of a lane's own request. An exchange that belongs to a call uses the call's
-  // deadline instead.
+  // Sets the deadline of a request that the lane itself sends. An exchange that belongs to a call
+  // uses the call's deadline instead.
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
   // Removes the deadline until the call is armed again.
   void suspend(Call &call) { calls_.disarm(call); }

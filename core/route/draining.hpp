@@ -1,5 +1,5 @@
 // Closes the servers that a configuration reload has removed or replaced. Such a server does not
-// belong to any view. Each of its lanes is closed after the lane's last call, or when
+// belong to any view. Each of its lanes is closed when the lane's last call has finished or
 // limits.drain_ms has passed.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.

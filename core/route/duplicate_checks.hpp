@@ -1,4 +1,4 @@
-// Checks large JSON texts for duplicate object members before a policy evaluates them. The checks
+// Checks large JSON values for duplicate object members before a policy evaluates them. The checks
 // run on the blocking thread pool.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -23,7 +23,7 @@ inline KeptText kept(std::string_view text) {
 
 class DuplicateChecks {
  public:
-  // Texts up to this size are checked synchronously, which takes a few hundred microseconds.
+  // Text up to this size is checked synchronously, which takes a few hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
   // Called on the reactor thread, once for each check, unless this object has been destroyed.

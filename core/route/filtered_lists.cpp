@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// Marks the numbers of policy requests for list items. Exchange numbers have at most 50 bits, so
-// they never have this mark.
+// This bit marks a number as a policy request for a list item. Exchange numbers have at most 50
+// bits, so the bit is never set in them.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -48,7 +48,7 @@ std::uint32_t FilteredLists::new_round() {
   return last_round_;
 }
 
-// Returns false if the policy has not decided about all items immediately.
+// Asks the policy about all items. Returns false if the policy has not yet decided on all of them.
 bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   list.round = new_round();
   list.shown.clear();
@@ -145,7 +145,8 @@ void FilteredLists::timed_out(FilteredList &list) {
   for (auto &[principal, each] : view.filtered) {  // `list` may have been destroyed
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    // Cursors must become invalid because the next list may have other items at the same positions.
+    // Cursors must become invalid, because the next list may have different items at the same
+    // positions.
     ++view.version;
   }
 }

@@ -1,5 +1,5 @@
-// Manages lists that are filtered by a policy. For each principal and list, the policy decides
-// about every item once. Client requests for a list that is not fully decided are parked in
+// Manages lists that are filtered by a policy. For each principal and list, the policy decides on
+// every item once. Client requests for a list that is not fully decided are parked in
 // View::waiters.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.policy_timeout_ms for each list.
@@ -37,8 +37,8 @@ class FilteredLists {
     // Called when the policy has decided about all items, or when the decisions have timed out. The
     // view's pending requests can then be served.
     std::function<void(View &view)> on_ready;
-    // Called in a later turn if undecided lists were discarded while clients were waiting for them.
-    // The owner must then request the lists again.
+    // Called at the end of the current iteration of the event loop if undecided lists were
+    // discarded while clients were waiting for them. The owner must then request the lists again.
     std::function<void()> on_again;
   };
   explicit FilteredLists(Needs needs);

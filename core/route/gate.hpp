@@ -1,4 +1,4 @@
-// The policy gate. Asks the policy plugin for decisions and converts every failure of the policy to
+// The policy gate. Asks the policy plugin for decisions, and treats every failure of the policy as
 // a refusal.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -66,11 +66,12 @@ class Gate {
   // the decision into a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Starts the check of an unread replacement on another thread. Returns a pending decision, or a
+  // Starts checking an unread replacement on another thread. Returns a pending decision, or a
   // refusal if the check cannot be started. `who` identifies the policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Sets the function for large replacements. Without it, they are checked on the reactor thread.
+  // Sets the function that checks large replacements. If it is not set, they are checked on the
+  // reactor thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

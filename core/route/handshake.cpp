@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// Returns a text that names the servers that are starting for the first time on this machine. Such
-// a server may have to be downloaded first, and a client that lists tools only once would otherwise
-// never see its tools.
+// Returns text that names the servers that are starting for the first time on this machine. Such a
+// server may have to be downloaded first. Without this text, a client that lists tools only once
+// would never see the server's tools.
 std::string first_start_text(const View &view) {
   constexpr std::size_t most = 20;
   std::string names;

@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// The session must have its view and revision. The result contains the instructions of the servers
-// that have responded so far, limited to 16 KiB.
+// The session must already have a view and a revision. The result contains the instructions of the
+// servers that have responded so far, limited to 16 KiB.
 std::string initialize_result(const Session &session, const Profile &profile);
 // Like initialize_result(), but for server/discover (2026-07-28). The result forbids caching
 // because more instructions are added while servers start.

@@ -33,8 +33,8 @@ class HeldAnswers {
   HeldAnswers &operator=(const HeldAnswers &) = delete;
 
   bool must_hold() const;
-  // `may_have_run` is true if a server may have executed the request. The error that replaces a
-  // withheld response then states this.
+  // `may_have_run` is true if a server may have executed the request. If the response is then
+  // withheld, the error that replaces it mentions this.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
   void release_committed();

@@ -111,7 +111,7 @@ struct Alone : private ClientEnd {
     delivery.size = sizeof delivery;
     router->parts().clients.sessions.deliver(session, 0, message, &delivery);
   }
-  // Delivers a message without a session. If `headers` is null, the wire has no headers.
+  // Delivers a message without a session. If `headers` is null, the transport has no headers.
   bh_status ask_alone(std::uint64_t stream, std::string_view message,
                       const std::vector<bh_header> *headers = nullptr) {
     got.clear();

@@ -1,5 +1,5 @@
-// Composes JSON-RPC 2.0 error responses (section 5.1 of the specification) for errors of the
-// gateway.
+// Composes JSON-RPC 2.0 error responses (section 5.1 of the specification) for errors that the
+// gateway itself reports.
 #pragma once
 
 #include <cstdint>

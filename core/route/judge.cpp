@@ -14,8 +14,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the definition that the tool has now, or an empty view if the tool is no longer listed or
-// its definition has changed since the name was resolved.
+// Returns the tool's current definition, or an empty view if the tool is no longer listed or its
+// definition has changed since the name was resolved.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};

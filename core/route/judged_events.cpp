@@ -8,8 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// Marks the numbers of policy requests for events. Policy requests for list items have the same
-// mark, but never use the round number of events.
+// This bit marks a number as a policy request for an event. It is also set for list items, but
+// their numbers contain a nonzero round number, which the numbers of events do not have.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -66,7 +66,7 @@ bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Sessi
 bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_view body) {
   const std::uint64_t number = next_number();
   event.to.session = session.handle;
-  // A policy that evaluates events always reads their bodies, even if it does not read the
+  // If a policy evaluates events, it always reads their bodies, even if it does not read the
   // arguments of calls.
   if (body.size() > DuplicateChecks::at_once) {
     Waiting *waiting = keep(std::move(event), number);

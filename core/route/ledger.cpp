@@ -56,7 +56,7 @@ struct Ledger::File {
   std::atomic<std::uint64_t> unread;  // start and end of the unread bytes, 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
-  // Number of keys that were ever added. `ended` is a ring buffer of the last max_ended keys.
+  // Total number of keys that have been added. `ended` is a ring buffer of the last max_ended keys.
   std::atomic<std::uint64_t> ended_count;
   std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
@@ -74,7 +74,7 @@ Result<OwnedFd> Ledger::make() {
 std::unique_ptr<Ledger> Ledger::open(int fd) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
   struct stat facts{};
-  // If the file could be truncated, another process could crash this process.
+  // If the file could be truncated, another process could crash this process by truncating it.
   const int sealed = ::fcntl(fd, F_GET_SEALS);
   if (sealed < 0 || (sealed & F_SEAL_SHRINK) == 0 || ::fstat(fd, &facts) != 0 ||
       static_cast<std::uint64_t>(facts.st_size) != sizeof(File)) {

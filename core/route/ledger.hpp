@@ -58,8 +58,8 @@ class Ledger {
   static constexpr std::size_t max_request_id_bytes = 112;
   static constexpr std::size_t max_unread_bytes = 256u << 10;
   static constexpr std::uint32_t max_ended = 65'536;  // ids of ended sessions
-  // Number of consecutive processes that may exit before they call prove(). Then the contents are
-  // discarded, because they may be the cause of the crashes.
+  // Number of consecutive processes that may exit without having called prove(). After that, the
+  // contents are discarded, because they may be the cause of the crashes.
   static constexpr std::uint32_t max_fruitless = 5;
 
   using Slot = std::uint32_t;
@@ -67,7 +67,7 @@ class Ledger {
   static constexpr Slot carried = 0;
   static constexpr Slot none = UINT32_MAX;
 
-  // Creates the memory, with a fixed size and without contents. Called by the supervisor.
+  // Creates the memory, which has a fixed size and is initially empty. Called by the supervisor.
   static Result<OwnedFd> make();
   // Maps the memory until the returned object is destroyed. The caller may close `fd` afterwards.
   // Returns null if the memory was not created by make() or cannot be mapped.
@@ -83,7 +83,7 @@ class Ledger {
   // Takes over the slot of a session with this id that was left by an earlier process or passed to
   // leave(). Returns `none` if there is no such slot.
   Slot take(std::string_view id);
-  // Releases the slots of earlier processes that have not been taken over.
+  // Releases the slots that earlier processes left and that have not been taken over.
   void forget_left();
   // Keeps the slot of a session that has ended but may be resumed with this id, so that take()
   // finds it. If claim() finds no free slot, it reuses the slot that was passed to leave() first.

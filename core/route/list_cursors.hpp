@@ -13,7 +13,7 @@ namespace bulkhead {
 
 class ListCursors {
  public:
-  // `key` must be random. It prevents clients from forging cursors or using cursors of another
+  // `key` must be random. It prevents clients from forging cursors or using cursors from another
   // process.
   explicit ListCursors(std::uint64_t key) : key_(key) {}
 

@@ -31,7 +31,7 @@ class ListRequests {
     Recorder &recorder;
     ClientAnswers &answers;
     // Called when the client receives a list of some kind for the first time, so that the session
-    // journal can store this.
+    // journal can record this.
     std::function<void(const Session &session)> on_listed;
   };
   // `cursor_key` must be random; see ListCursors.
@@ -41,8 +41,8 @@ class ListRequests {
   // Responds to a list request, or parks the request until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
   // Composes the result of bh_host_control.list_items. Returns BH_STALE if the session belongs to
-  // another client end, BH_E_UNAVAILABLE if the session has not been initialized, and
-  // BH_WOULD_BLOCK if the list is not known yet.
+  // another ClientEnd, BH_E_UNAVAILABLE if the session has not been initialized, and BH_WOULD_BLOCK
+  // if the list is not known yet.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:

@@ -67,8 +67,8 @@ struct ListWorld : FakeLaneHost {
     upstream->self = &plugin;
     return upstream;
   }
-  // Adds a server with these tools (a JSON array). If `tools` is empty, the server is still
-  // starting until the test calls lists().
+  // Adds a server with these tools (a JSON array). If `tools` is empty, the server remains in the
+  // starting state until the test calls lists().
   Upstream &add(const std::string &name, const std::string &tools) {
     upstreams.add(made(server_named(name), tools));
     return *upstreams.all().back();

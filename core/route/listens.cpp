@@ -22,7 +22,7 @@ constexpr std::array<ListFlag, 3> list_flags = {{{"toolsListChanged", ItemKind::
                                                  {"promptsListChanged", ItemKind::prompt},
                                                  {"resourcesListChanged", ItemKind::resource}}};
 
-// Returns the filter of the notifications that the gateway will send.
+// Returns a filter that describes the notifications that the gateway will send.
 std::string honoured(const std::vector<ItemKind> &kinds,
                      const std::vector<std::string> *resources) {
   std::string text = "{";
@@ -147,8 +147,8 @@ void Listens::subscribe(bh_session handle) {
 
 // ---- the acknowledgement ---------------------------------------------------------------------
 
-// Called before the result of the subscribe call is stored, so the acknowledgement is deferred to a
-// later turn.
+// Called before the result of the subscribe call is stored, so the acknowledgement is deferred to
+// the end of this iteration of the event loop.
 void Listens::settled(bh_session handle) {
   const auto at = open_.find(handle);
   if (at == open_.end() || at->second.unsettled == 0 || --at->second.unsettled != 0) return;

@@ -1,5 +1,5 @@
-// A JSON-RPC message together with the result of its scan, so that each message is scanned only
-// once.
+// Defines a JSON-RPC message together with the result of its scan, so that each message is scanned
+// only once.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// The MCP headers of a message, if its wire has headers; see bh_incoming. Borrowed.
+// The MCP headers of a message, for transports that have headers; see bh_incoming. Borrowed.
 using WireHeaders = std::span<const bh_header>;
 
 // An immutable copy of a message and its scan, for a parked call or response. Copies of this object

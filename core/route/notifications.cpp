@@ -47,7 +47,7 @@ bool wants(const Session &client, int level) {
   return client.log_level >= 0 && (level < 0 || level >= client.log_level);
 }
 
-// If a client with a session has not set a log level, it receives all log messages. A sessionless
+// A client with a session that has not set a log level receives all log messages. A sessionless
 // request without a log level receives none.
 bool admits(const Session &client, int level) {
   return wants(client, level) || (client.log_level < 0 && !client.is_sessionless());

@@ -80,8 +80,8 @@ class NumberedTable {
     }
   }
 
-  // Replaces the deadline. `now_ns` is the time at which the current reactor turn started. The
-  // object is reported after the timeout, at most two ticks late and never early.
+  // Replaces the deadline. `now_ns` is the time at which the current iteration of the event loop
+  // started. The object is reported after the timeout, at most two ticks late and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;

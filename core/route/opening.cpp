@@ -21,7 +21,7 @@ std::uint64_t Opening::other_than(std::uint64_t exchange) const noexcept {
   return 0;
 }
 
-// If both requests were sent, reports the error of initialize because it describes the server's
+// If both requests were sent, reports the error from initialize, because it describes the server's
 // problem better.
 Error Opening::error() const {
   const Attempt &last = attempts_[sent_ - 1];

@@ -31,7 +31,7 @@ class Opening {
     certain_ = true;
   }
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
-  // Called before the request of edge() is sent as this exchange.
+  // Called before the request of edge() is sent. `exchange` is the number of that request.
   void sending(std::uint64_t exchange) noexcept { attempts_[sent_++].exchange = exchange; }
 
   // Returns true if server/discover was sent as a probe. A server that does not know this method

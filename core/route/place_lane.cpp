@@ -109,7 +109,7 @@ void ToolsLane::list_changed(ItemKind kind) {
   const bh_status status = load(kind);
   if (status == BH_PENDING) return;
   if (status != BH_OK) {
-    // The lane keeps its previous list, like the lanes of servers behind connectors.
+    // As with servers behind connectors, the lane keeps its previous list.
     host_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
     return host_.lane_changed(*this);
   }

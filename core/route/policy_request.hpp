@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns a request that contains only the fields about the client. The strings are borrowed from
-// the session.
+// Returns a request in which only the fields that describe the client are set. The strings are
+// borrowed from the session.
 inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
   bh_policy_request request{};
   request.size = sizeof request;

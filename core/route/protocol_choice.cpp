@@ -42,7 +42,7 @@ void ProtocolChoice::read(std::string_view list) {
   decided_s_ = at;
 }
 
-// A verdict from the future is invalid: the clock has been changed.
+// A verdict from the future is invalid, because the clock must have been changed.
 bool ProtocolChoice::valid(std::uint64_t now_s) const noexcept {
   return !revision_.empty() && decided_s_ <= now_s && now_s - decided_s_ < lifetime_s;
 }

@@ -36,7 +36,7 @@ class ProtocolChoice {
   // then server/discover cannot be the reason.
   bool ended_on_probe() noexcept;
 
-  // Returns the list text (see kept_list.hpp) with the verdict added. An empty text, which stands
+  // Returns the list text (see kept_list.hpp) with the verdict added. An empty string, which stands
   // for a list that is too long to store, becomes an object that contains only the verdict.
   std::string stamped(std::string list) const;
 

@@ -36,7 +36,7 @@ class RecentIds {
  private:
   const std::size_t max_;
   std::unordered_map<std::uint64_t, std::uint64_t> since_;
-  // In order of addition; may contain ids that were removed from since_.
+  // In the order in which the ids were added. May contain ids that have been removed from since_.
   std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;
 };
 

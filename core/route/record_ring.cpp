@@ -18,7 +18,7 @@ constexpr std::uint32_t capacity = RecordRing::memory_bytes;
 // If the next entry would start after this offset and there is room at the beginning, the ring
 // wraps around early. Thus, a ring with few entries touches little memory.
 constexpr std::uint32_t soft_end = 256u << 10;
-// Stored instead of a size: the next entry is at offset 0.
+// Stored in place of an entry's size; it means that the next entry is at offset 0.
 constexpr std::uint32_t wrap = UINT32_MAX;
 constexpr std::uint32_t alignment = 8;
 constexpr std::size_t texts = 16;
@@ -50,7 +50,7 @@ inline void each_field(F f) noexcept {
   }(std::make_index_sequence<request_field>());
 }
 
-// Returns the number of bytes to store. Longer texts are truncated to max_text at a character
+// Returns the number of bytes to store. Longer strings are truncated to max_text at a character
 // boundary.
 std::uint64_t kept_size(bh_str text) noexcept {
   if (text.n <= RecordRing::max_text) return text.n;
@@ -104,8 +104,8 @@ bool RecordRing::nearly_full() const noexcept {
 
 bool RecordRing::put(const bh_record &r) noexcept {
   const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
-  // The host limits all fields except the detail, so the sum cannot overflow and one check is
-  // sufficient.
+  // The host limits all fields except the detail, so the sum cannot overflow, and it is sufficient
+  // to check the total once.
   std::uint64_t size = sizeof(Head) + request + response;
   each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
   if (size > max_record) return false;

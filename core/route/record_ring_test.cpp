@@ -251,7 +251,7 @@ TEST_CASE("when the ring is full, calls are refused or lost records leave a gap 
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // The difference of the numbers includes the lost records.
+    // The difference between the numbers includes the lost records.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }

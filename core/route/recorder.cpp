@@ -13,8 +13,8 @@ namespace bulkhead {
 
 namespace {
 
-// Strings of an account keep their capacity for the next call, up to this size. The capacity that a
-// larger message required is freed.
+// The strings of an account keep their capacity for the next call, up to this size. If a larger
+// message needed more capacity, it is freed.
 constexpr std::size_t max_kept_capacity = 4096;
 
 // A plugin with one of these needs does not allow calls without records.
@@ -173,8 +173,8 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the text, truncated to the recorded size. The size of the copy is added to
-// text_bytes_ and must be subtracted when the copy is freed.
+// Returns a copy of the text, truncated to the maximum size for records. The size of the copy is
+// added to text_bytes_ and must be subtracted when the copy is freed.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
@@ -198,7 +198,7 @@ void Recorder::begin(Call &call, std::string_view message, const mcp::Scan &scan
   account.trace_id = trace_id(message, scan, call.session);
 }
 
-// The arguments that a policy has removed must not be stored.
+// Updates the stored request, because arguments that a policy has removed must not be stored.
 void Recorder::note_rewritten(Call &call, std::string_view arguments) {
   Account &account = call.account;
   const std::uint64_t begin = account.arguments_begin, end = account.arguments_end;
@@ -256,8 +256,8 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = bh::cut_text(end.rule, max_text);
   entry.error = bh::cut_text(end.error, max_text);
-  // Pass records in batches to reduce wake-ups, but in small batches, so that the records are still
-  // in the CPU cache.
+  // Pass records in batches to reduce wake-ups. The batches are small, so that the records are
+  // still in the CPU cache.
   if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
   } else if (timer_ == 0) {
@@ -353,8 +353,9 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // The arguments of a rejected call are recorded only if the profile requires it and a policy
-  // decided without rewriting. A policy that rewrites could have removed some of the arguments.
+  // The arguments of a rejected call are recorded only if the profile requires it and a policy made
+  // its decision without rewriting them. A policy that rewrites arguments could have removed some
+  // of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();
@@ -407,7 +408,8 @@ void Recorder::start_timer() {
                                 }));
 }
 
-// Deferred, so that the records of one event loop turn are passed together.
+// Flushing is deferred, so that the records of one iteration of the event loop are passed on
+// together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
   reactor_.defer(this, bh::callback(this, [](Recorder &self) {
@@ -443,7 +445,8 @@ bh_record Recorder::view_of(const Entry &entry) {
   return r;
 }
 
-// Returns the positions of the next entries that the sink needs, at most batch_size.
+// Returns the positions of the next entries that the sink needs, starting at `at`. Returns at most
+// batch_size positions.
 std::vector<std::uint64_t> Recorder::wanted_from(const Sink &sink, std::uint64_t at) const {
   std::vector<std::uint64_t> places;
   const std::uint64_t end = first_ + waiting_.size();

@@ -1,6 +1,6 @@
-// Creates the records of client requests and notifications, and passes them to telemetry plugins
-// (sinks) in batches. Without a telemetry plugin, nothing is stored. Request and response texts are
-// copied only if a plugin needs them.
+// Creates records for client requests and notifications, and passes them to telemetry plugins
+// (sinks) in batches. Without a telemetry plugin, nothing is stored. The contents of requests and
+// responses are copied only if a plugin needs them.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -24,11 +24,12 @@ class Recorder {
  public:
   // Maximum number of pending records. Further records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
-  // Maximum total size of the texts of in-flight calls and pending records. Further texts are
-  // omitted.
+  // Maximum total size of the text that is stored for in-flight calls and pending records. Text
+  // beyond this limit is omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
-  // When this many records are pending, they are passed without waiting for flush_ms.
+  // When this many records are pending, they are passed to the plugins without waiting for
+  // flush_ms.
   static constexpr std::size_t flush_records = 64;
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // for the name, rule, reason, error and request id
@@ -45,9 +46,9 @@ class Recorder {
     elsewhere_ = elsewhere_ || elsewhere;
   }
   // Sets the memory that survives this process. Each record is stored there before its response is
-  // sent, until all sinks in other processes have acknowledged it. The records of an earlier
-  // process are passed to the sinks first, and their numbering continues. Must be called before the
-  // first record is created. `ring` is borrowed.
+  // sent, and stays there until all sinks in other processes have acknowledged it. The records of
+  // an earlier process are passed to the sinks first, and their numbering continues. Must be called
+  // before the first record is created. `ring` is borrowed.
   void use_ring(RecordRing *ring);
   // Records below this number were created by an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
@@ -101,8 +102,8 @@ class Recorder {
   // each of which has space reserved for its record.
   bool must_refuse(std::size_t under_way) const;
 
-  // Returns true if a plugin requires that records are committed before messages are sent to
-  // servers or responses are sent to clients.
+  // Returns true if a plugin requires records to be committed before messages are sent to servers
+  // or responses are sent to clients.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
   // Returns the number of the newest record plus one.
   std::uint64_t barrier() const noexcept { return barrier_; }

@@ -35,7 +35,7 @@ struct ReloadWorld : WireWorld {
     }
     draining_servers.end_all();
   }
-  // Overrides of interfaces, connected in the same way as in the Router.
+  // These overrides connect the objects in the same way as the Router does.
   void lane_changed(Lane &changed) override { views.lane_changed(changed); }
   void items_changed(Lane &changed) override { views.items_changed(changed); }
   void lane_ready(Lane &ready) override { Subscriptions::lane_ready(ready); }
@@ -78,8 +78,8 @@ struct ReloadWorld : WireWorld {
     (list.push_back(std::move(next)), ...);
     reload.exchange_upstreams(std::move(list));
   }
-  // Adds servers with these names. Each server is ready, has a tool "t" and has been listed by both
-  // clients.
+  // Adds servers with these names. Each server is ready and has a tool "t", and both clients have
+  // listed its tools.
   void begin_with(const Texts &servers) {
     std::vector<NextUpstream> list;
     for (const std::string &server : servers) list.push_back(added(server));
@@ -110,7 +110,7 @@ struct ReloadWorld : WireWorld {
     sends(fakes[connection],
           R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":{}})");
   }
-  // Makes each policy decision stay pending until the test calls decide().
+  // Keeps every policy decision pending until the test calls decide().
   void leave_undecided() {
     policy.needs = BH_POLICY_DECIDES;
     policy.decides = BH_PENDING;
@@ -322,7 +322,7 @@ TEST_CASE(
   CHECK(w.first.subscriptions.size() == 1);
   CHECK(w.second.subscriptions.size() == 2);
   CHECK_FALSE(w.second.subscriptions.contains("\"n:///2\""));
-  // The connection to this server is closed.
+  // The connection to this server is closed, so no unsubscribe request is sent.
   CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());
   CHECK(w.fakes["c"].number_of("resources/subscribe").empty());  // this server is unchanged
   w.connects("a again");

@@ -1,5 +1,5 @@
-// Computes the byte ranges to cut from a JSON text in order to remove members of an object,
-// including their commas. The other bytes stay unchanged.
+// Computes the byte ranges to cut from JSON text in order to remove members of an object, including
+// their commas. All other bytes stay unchanged.
 //
 // Borrows the text. Allocates no memory.
 #pragma once
@@ -47,8 +47,8 @@ class RemovedMembers {
     }
     return true;
   }
-  // Extends the range by the comma after it. If there is none, because the range ends at the
-  // object's last member, extends it by the comma before it.
+  // Extends the range to include the comma after it. If there is no such comma, because the range
+  // ends at the object's last member, extends it to include the comma before it.
   void take_comma(mcp::Range *range) const noexcept {
     std::uint32_t end = range->end;
     while (end < text_.size() && is_space(text_[end])) ++end;

@@ -2,12 +2,12 @@
 //
 // A sealed id contains the state of its session. Therefore, evicted sessions need no memory here,
 // and any number of them can be resumed. Only two kinds of ids are stored: ids of sessions that
-// ended for other reasons, which cannot be resumed, and ids of evicted sessions that can be resumed
-// after their seals have expired.
+// ended for other reasons and must not be resumed, and ids of evicted sessions that can be resumed
+// even after their seals have expired.
 //
 // Limits: max_ids ids of each kind. If too many sessions end, the oldest ids are removed, and their
-// sessions could be resumed until their seals expire. If too many evicted ids are stored, sessions
-// with the oldest ids can no longer be resumed.
+// sessions could be resumed until their seals expire. If too many evicted sessions are stored,
+// those with the oldest ids can no longer be resumed.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

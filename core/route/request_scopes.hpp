@@ -3,8 +3,8 @@
 // guest's connection) get the same key. Otherwise, requests with the same transport and principal
 // get the same key. The keys differ from session handles, which are also used as view keys.
 //
-// Used on the reactor thread. Owned by Clients. Limit: max_principals. Beyond it, each request of a
-// new principal gets its own key.
+// Used on the reactor thread. Owned by Clients. Limit: max_principals. Beyond this limit, each
+// request from a new principal gets its own key.
 #pragma once
 
 #include <cstddef>

@@ -71,8 +71,8 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   owed_ = ledger.requests();
   needs_.journal.carry(*s);
   const auto record = ledger.read(Ledger::carried);
-  // If initialize is pending, the client does not know whether its handshake has succeeded and must
-  // repeat it.
+  // If initialize is pending, the client does not know whether its handshake has succeeded, so it
+  // must repeat the handshake.
   const bool shaking = std::any_of(owed_.begin(), owed_.end(),
                                    [](const LedgerRequest &request) { return request.initialize; });
   if (record && record->revision < std::size(revisions) && !shaking) {
@@ -85,7 +85,8 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   return carried;
 }
 
-// Deferred to a later turn because the transport does not know the session yet.
+// Deferred to the end of the current iteration of the event loop, because the transport does not
+// know the session yet.
 void RestoredSessions::continue_all() {
   answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });

@@ -1,5 +1,5 @@
-// Restores sessions of an earlier process and sessions that were evicted. The log level and
-// subscriptions that the client had set are restored after the servers have responded.
+// Restores sessions from an earlier process and sessions that were evicted. The log level and the
+// subscriptions of a client are restored after the servers have responded.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -43,8 +43,8 @@ class RestoredSessions {
                SealTime sealed);
   // Binds a new session to the carried client (see Ledger). If an earlier process had a session
   // with this client and completed the handshake, that session is restored. Requests that the
-  // earlier process left pending receive an error response in a later turn. Returns nullopt if this
-  // process has no ledger or already carries a client.
+  // earlier process left pending receive an error response at the end of the current iteration of
+  // the event loop. Returns nullopt if this process has no ledger or already carries a client.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;

@@ -26,7 +26,8 @@ class ResultForm {
   virtual ErrorForm error(std::int32_t code) const = 0;
 };
 
-// Returns true if the object has members. A comma must then follow inserted members.
+// Returns true if the object has members. Text that is inserted before them must then end with a
+// comma.
 bool has_members(std::string_view object) noexcept;
 // Returns a copy of the result with the form's members inserted.
 std::string formed_result(const ResultForm &form, std::string_view result);

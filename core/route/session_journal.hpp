@@ -1,4 +1,4 @@
-// Keeps the data with which sessions can be resumed: records in the ledger, for resumption after a
+// Keeps the data that allows sessions to be resumed: records in the ledger, for resumption after a
 // restart of the process, and the ids of evicted sessions.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: see Ledger and Reopening.

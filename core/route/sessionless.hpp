@@ -1,5 +1,5 @@
-// Keeps track of open sessionless streams. Each stream carries a request without a session that has
-// no response yet.
+// Keeps track of open sessionless streams. Each stream belongs to a request that was sent without a
+// session and has no response yet.
 //
 // Owner: Clients. Used on the reactor thread. Limit: limits.sessions.
 #pragma once

@@ -21,7 +21,7 @@ constexpr unsigned max_layers = 8;  // maximum nesting of JSON in strings, and o
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
-// Characters that separate tokens inside a word.
+// Characters that separate the parts of a word. Each part is masked individually.
 constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
 
 bool is_scheme(std::string_view word) {
@@ -108,7 +108,7 @@ std::string quoted_visible(std::string_view text) {
   return out;
 }
 
-// Formats a validated text in one pass. Masked values are skipped without being copied.
+// Formats validated JSON in one pass. Masked values are skipped without being copied.
 class Walk {
  public:
   Walk(std::string_view json, std::size_t max_bytes, unsigned layer)

@@ -15,21 +15,21 @@ struct ShownJson {
   bool cut = false;  // the text was truncated, so it is not valid JSON
 };
 
-// Formats a validated JSON text. Stops after max_bytes of output.
+// Formats validated JSON. Stops after max_bytes of output.
 //
 // If the name of a member looks like the name of a credential, its value is replaced with "***"
 // unless it is a number or a boolean. In all other strings, the following parts are masked: tokens
 // with a well-known prefix, user:password@ in URLs, the value of NAME=VALUE if NAME looks like the
 // name of a credential, the word after "Bearer" or "Basic", and private keys. Escape sequences and
-// percent-encoding are decoded before the comparison. A string that contains JSON is masked as
-// JSON, up to 8 levels deep. Hidden characters (direction marks, zero-width characters) are written
-// as \u escape sequences.
+// percent-encoding are decoded before strings are examined. A string that contains JSON is masked
+// as JSON, up to 8 levels deep. Hidden characters (direction marks, zero-width characters) are
+// written as \u escape sequences.
 //
 // Security: masking only protects against people who see the screen by chance. It recognizes
 // typical forms of credentials and misses all others.
 ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 
-// Masks a string that is not JSON. The rules are those for strings in shown_json().
+// Masks a string that is not JSON. The rules are the same as for strings in shown_json().
 std::string masked_text(std::string_view text);
 
 // Truncates the text to at most max_bytes at a character boundary and writes hidden characters as

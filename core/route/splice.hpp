@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// The decimal digits of a number, without heap allocation.
+// Stores the decimal digits of a number, without heap allocation.
 class Digits {
  public:
   explicit Digits(std::uint64_t value) noexcept {
@@ -43,9 +43,9 @@ class Splice {
     if (!range.empty()) edit(range, with);
   }
   void remove(mcp::Range range) noexcept { replace(range, {}); }
-  // Inserts text before the byte at `at`, or at the end if `at` is the size of the message. Texts
-  // for the same position are inserted in the order of the calls, before a replaced range that
-  // begins there.
+  // Inserts text before the byte at `at`, or at the end if `at` is the size of the message. If
+  // several texts are inserted at the same position, they appear in the order of the calls, before
+  // a replaced range that begins there.
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
@@ -54,7 +54,7 @@ class Splice {
   bool ok() const noexcept { return ok_; }
 
   // Returns the parts of the edited message, or null if !ok(). The parts are valid while this
-  // object, the message and the texts exist.
+  // object, the message and the inserted texts exist.
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;

@@ -27,7 +27,7 @@ std::string StatelessForm::text_for(unsigned has, std::string_view info) const {
 }
 
 // Returns the members that the result already has. An incomplete result (input_required) must not
-// be cached, so it counts as having the caching members.
+// be cached, so the caching members are reported as present and are not added.
 unsigned StatelessForm::has_of(std::string_view result) {
   unsigned has = 0;
   mcp::for_each_member(result, [&has](std::string_view key, std::string_view value) {
@@ -52,7 +52,7 @@ std::string_view StatelessForm::members(std::string_view result) const {
 }
 
 // In this revision, -32601 means that the gateway does not have the method; only the client edge
-// reports it. Other reserved codes of other revisions have no meaning for the client.
+// reports it. Other reserved codes from other revisions have no meaning for the client.
 ResultForm::ErrorForm StatelessForm::error(std::int32_t error_code) const {
   if (error_code == code::missing_capability) return {error_code, 400};
   if (error_code == code::resource_not_found || error_code == code::method_not_found) {

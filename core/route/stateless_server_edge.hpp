@@ -1,5 +1,5 @@
-// The server edge for revision 2026-07-28, which has no sessions. Each request contains the
-// revision, the capabilities of the lane's clients and the name of the gateway.
+// The server edge for MCP revision 2026-07-28, which has no sessions. Each request therefore
+// carries the revision, the capabilities of the lane's clients, and the gateway's name.
 //
 // Thread-safe because it has no state.
 #pragma once
@@ -26,8 +26,8 @@ class StatelessServerEdge final : public ServerEdge {
 
 const StatelessServerEdge &stateless_server_edge() noexcept;
 
-// Returns true for error codes of this revision that only concern the connection between gateway
-// and server. Clients never receive these codes.
+// Returns true if the error code, as defined by this revision, concerns only the connection between
+// the gateway and the server. Such codes are never passed on to clients.
 bool is_hop_error(std::int32_t error_code) noexcept;
 
 }  // namespace bulkhead

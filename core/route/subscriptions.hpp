@@ -1,12 +1,11 @@
 // Manages resource subscriptions. If several clients of a lane subscribe to the same resource, the
-// server receives only the first subscribe request and the last unsubscribe request. As an
-// exception, the subscribe requests of all clients are forwarded until the server has accepted one
-// of them. Otherwise, a client could rely on a subscription that the server then rejects or that
+// server receives only the first subscribe request and the last unsubscribe request. There is one
+// exception: until the server has accepted a subscribe request, the requests of all clients are
+// forwarded. Otherwise, a client could rely on a subscription that the server then rejects or that
 // another client cancels.
 //
-// A watch is the subscription of a lane to a resource, and is identified by the server's URI. A
-// client may use different forms of the URI; notifications contain the form that the client used
-// last.
+// A watch is a lane's subscription to a resource, identified by the server's URI. A client may use
+// different forms of the URI; notifications contain the form that it used last.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.subscriptions_per_session.
 #pragma once
@@ -37,8 +36,8 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // Called when the subscriptions of the session have changed, so that the session journal can
-    // store them.
+    // Called when the session's subscriptions have changed, so that they can be saved in the
+    // session journal.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
@@ -53,7 +52,7 @@ class Subscriptions {
   Refusal refusal(const Session &session, const Lane &lane, mcp::Method method) const;
 
   // Starts a subscribe or unsubscribe call that the policy has allowed. `token` is the URI exactly
-  // as the client wrote it. Returns true if the gateway responds with {} itself, or false if the
+  // as the client wrote it. Returns true if the gateway itself responds (with {}), or false if the
   // call must be sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
   // Called when a subscribe call has finished. Returns true if the server may have accepted a
@@ -62,23 +61,24 @@ class Subscriptions {
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
-  // Removes the session's subscription with this form of the URI, if any.
+  // Removes the session's subscription that was made with exactly this form of the URI, if any.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
   // Removes all subscriptions of the lane. Called when the lane is closed.
   void forget_lane(Lane &lane);
-  // Moves a subscription to the lane that replaces its lane. The new lane subscribes when it is
-  // ready. If `to` is null, the subscription is removed.
+  // Moves a subscription from its current lane to `to`, the lane that replaces it. The new lane
+  // subscribes when it is ready. If `to` is null, the subscription is removed.
   void move(Session &session, const std::string &token, Lane *to);
-  // Called when a connection of the lane is ready. Requests the accepted subscriptions again.
-  // Subscribe requests that are still pending are retried by their calls.
+  // Called when a connection of the lane is ready. Subscribes again to every resource for which the
+  // server had accepted a subscription. Subscribe requests that are still pending are retried by
+  // their calls.
   static void lane_ready(Lane &lane);
 
   // Handles a server's notification that a resource has changed.
   void updated(Lane &lane, const Message &message);
 
-  // Evaluates the session's subscriptions again. Called when the rules have changed. A subscription
-  // that the rules refuse is removed.
+  // Called when the rules have changed. Evaluates the session's subscriptions again and removes any
+  // that are no longer allowed.
   void judge_again(bh_session session);
   void refused(const JudgedEvent &event);
 

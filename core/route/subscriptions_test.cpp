@@ -1,5 +1,5 @@
-// Tests which clients watch a resource, and which subscribe and unsubscribe requests the server
-// receives.
+// Tests which clients are subscribed to a resource, and which subscribe and unsubscribe requests
+// reach the server.
 #include "route/subscriptions.hpp"
 
 #include <catch2/catch.hpp>

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// The part of a request that names the target, and the kind of the target.
+// The part of a request that names its target, and what kind of item the target is.
 struct Named {
   mcp::Range range;
   ItemKind kind;
@@ -22,8 +22,8 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
     case mcp::Method::prompts_get:
       return {scan.name, ItemKind::prompt, "prompts/get requires params.name (a string)"};
     case mcp::Method::completion_complete: {
-      // The type must be unescaped here in the same way as by the server. Otherwise, the server
-      // could complete a target that the policy has not evaluated.
+      // Unescape the type exactly as the server does. Otherwise, the server could complete a target
+      // that the policy has not evaluated.
       std::string scratch;
       const std::string_view type =
           scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
@@ -67,7 +67,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
     found = true;
   }
   if (!found) {
-    // If the name is an alias that has no effect, the error must contain the name that is missing.
+    // If the name is an alias for a tool that does not exist, the error must name that tool.
     const std::string_view tool = needs_.names.aliased(name);
     if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
@@ -87,8 +87,8 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   return true;
 }
 
-// Sends an error for an unprefixed name that several servers offer, or whose only server is
-// unavailable.
+// Sends an error for an unprefixed name that cannot be used, either because several servers offer
+// it or because the only server that offers it is unavailable.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;

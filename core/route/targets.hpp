@@ -28,8 +28,8 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // Returns false if an error response was sent, or if the request was parked until servers that
-  // may offer the name have responded.
+  // Finds the target of the request. Returns false if an error response was sent instead, or if the
+  // request was parked until all servers that might offer the name have responded.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

@@ -12,8 +12,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if `member` is exactly `json`. `member` was found in a message that was composed
-// around `json`. If the two differ, `json` is not a single object or contains additional members of
+// Returns true if `member` is exactly `json`. `member` was extracted from a message that was built
+// around `json`. If the two differ, `json` is not a single object, or it has injected members into
 // the message.
 bool is_whole(std::string_view member, std::string_view json) {
   const std::string_view found = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
@@ -71,8 +71,8 @@ void ToolsEdge::refused(bh_call call, const Error &error) {
   needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
-// Deferred because a completion from another thread may have been posted and must be handled first.
-// A result that a policy is still evaluating is not missing.
+// Deferred, because another thread may have posted a completion that must be handled first. A
+// result that a policy is still evaluating does not count as missing.
 void ToolsEdge::expect_completed(bh_call call) {
   if (needs_.exchanges.get(call) == nullptr) return;
   post_owned(needs_.reactor, this, [this, call] {

@@ -49,8 +49,8 @@ class ToolsEdge {
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   // Called when the plugin has refused the call or its process has exited. The call fails.
   void refused(bh_call call, const Error &error);
-  // Called when the plugin returned BH_OK, which means that it must have called complete() already.
-  // If it has not, the call fails in a later turn.
+  // Called when the plugin has returned BH_OK, which means that it must already have called
+  // complete(). If it has not, the call fails in a later iteration of the event loop.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
   // Adds an event to the record of a call; see bh_host_event.

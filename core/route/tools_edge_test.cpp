@@ -23,7 +23,8 @@ struct ToolsWorld : World {
     upstream.tools = &tools_table;
     recorder.add_sink(&archive_table, &archive);
   }
-  // Starts a call and sends it to the plugin. Returns the call's number there.
+  // Starts a call and sends it to the plugin. Returns the number by which the plugin knows the
+  // call.
   bh_call called() {
     begin(1);
     return table.get(id)->exchange->id;

@@ -35,8 +35,8 @@ struct FilteredList {
   std::vector<std::int8_t> shown;  // for each item: 1 (shown), 0 (hidden) or -1 (undecided)
   std::uint32_t open = 0;          // number of undecided items
   std::uint64_t timer = 0;         // started with the first round; may run across several rounds
-  // True if a decision has timed out. The list is then used only for requests that are already
-  // pending.
+  // True if a decision has timed out. The list is then used only for the requests that are already
+  // waiting for it.
   bool late = false;
 };
 
@@ -51,17 +51,17 @@ struct View {
   std::vector<Lane *> lanes;  // in profile order
   std::vector<Session *> clients;
 
-  // Both are built when first needed after a change. `filtered` is keyed by principal and only used
-  // if a policy filters lists.
+  // `catalogue` and `filtered` are both built on first use after a change. `filtered` is keyed by
+  // principal and used only if a policy filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients have seen. Clients are notified of later changes.
+  // The catalogue that clients were last shown. They are notified of later changes.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // version of the catalogue; part of cursors
   bool announcing = false;
 
   // A parked request. It waits until every server has responded or failed, or until the policy has
-  // decided about all items of a list.
+  // decided on every item in a list.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
@@ -74,8 +74,8 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if every server of the view has responded, has failed or is shown with its stored
-// list.
+// Returns true if each server in the view has responded, has failed, or is represented by its
+// stored list.
 bool is_settled(const View &view);
 // Merges the lists of the view's lanes. `keep` selects the items to include. If `keep` is empty,
 // all items are included.

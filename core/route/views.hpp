@@ -39,9 +39,9 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    // Handles a request that was parked. May end any session.
+    // Handles a request that was parked. Any session may have ended when this returns.
     std::function<void(Session &session, Incoming &request)> handle_again;
-    // Called when the lists of the view are complete or have changed, so that the state of restored
+    // Called when the view's lists are complete or have changed, so that the state of restored
     // clients can be set up.
     std::function<void(View &view)> on_lists;
     // Called before the lane is closed. Fails the calls that have not been sent to the lane yet.
@@ -70,13 +70,14 @@ class Views {
   // ---- lists ----
   // Returns the unfiltered catalogue, with which names are resolved.
   const Catalogue &catalogue(View &view);
-  // Returns the catalogue that the session's principal may see, or null if the policy has not
-  // decided about all of its items.
+  // Returns the catalogue that the session's principal may see, or null if the policy has not yet
+  // decided on all of its items.
   const Catalogue *listed_to(View &view, const Session &session);
   // Returns true if all servers have sent their first lists or have failed, or if
   // limits.first_list_wait_ms has expired.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
-  // Called when a client has received a list. Clients are then notified of later changes.
+  // Records that a client has received a list. From then on, the view's clients are notified of
+  // changes.
   void mark_shown(View &view);
   bool all_settled() const;
   // Returns a message for each name that several servers offer. Servers whose lists are unknown are
@@ -86,8 +87,8 @@ class Views {
   // ---- waiting for servers ----
   // Parks the request, or sends an error response if a limit is exceeded.
   void wait(View &view, Incoming &request);
-  // Removes the parked request with this id. Called when the client has cancelled it. Returns
-  // nullopt if no such request is parked.
+  // Removes the parked request with this ID because the client has cancelled it. Returns nullopt if
+  // no such request is parked.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
   // Discards the parked requests of a client that has disconnected.
   void drop_waiters(Session &session);
@@ -105,23 +106,23 @@ class Views {
   void wake_unlisted(View &view);
   // Starts the lazy servers that may offer this name. Called when a client calls an unlisted name.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
-  // Returns true if a server that may offer this name is connecting and is shown with its stored
-  // list. The request should then wait once, up to limits.first_list_wait_ms, for the server's
-  // actual list.
+  // Returns true if a server that may offer this name is still connecting and its stored list is
+  // shown in the meantime. The request should then wait once, up to limits.first_list_wait_ms, for
+  // the server's actual list.
   bool awaits_holder(View &view, ItemKind kind, std::string_view name, const Incoming &request);
 
   // ---- lane events ----
   void lane_changed(Lane &lane);
   void items_changed(Lane &lane);
-  // Sets the server's log level to the most verbose level that a client of the lane has set. Log
-  // messages from the server are then filtered for each client.
+  // Sets the server's log level to the most verbose level that any client of the lane has
+  // requested. The server's log messages are then filtered for each client.
   static void update_log_level(Lane &lane);
 
   // ---- hot reload ----
   void names_changed();
   void rules_changed();
-  // Removes the servers in `gone` from all views, and adds and starts the new servers. Calls move()
-  // when all new lanes have been created but not started.
+  // Removes the servers in `gone` from all views, then adds and starts the new servers. Calls
+  // move() after all new lanes have been created but before any of them is started.
   template <class Move>
   void exchange(const Upstreams::List &gone, const Move &move);
 

@@ -15,8 +15,8 @@ class WaitingBytes {
  public:
   explicit WaitingBytes(const Limits &limits) : limits_(limits) {}
 
-  // If the total would exceed limits.policy_waiting_bytes, returns false and does not count the
-  // bytes.
+  // Counts the bytes and returns true. If the total would exceed limits.policy_waiting_bytes,
+  // returns false and counts nothing.
   bool take(std::size_t bytes) noexcept {
     if (bytes_ + bytes > limits_.policy_waiting_bytes) return false;
     bytes_ += bytes;

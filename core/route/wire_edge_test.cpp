@@ -252,7 +252,7 @@ TEST_CASE("an invalid message is logged and counted, and fails the call that it 
   w.sends(w.a, "{");
   w.sends(w.a, R"({"jsonrpc":"1.0","id":7,"result":{}})");
   w.sends(w.b,
-          // The number belongs to another connection.
+          // The number belongs to a call on another connection.
           R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");
   CHECK(w.counters.bad_upstream_messages == 3);
   CHECK(w.answers_to(w.first).empty());

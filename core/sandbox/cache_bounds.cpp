@@ -199,7 +199,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// Queues folders for removal that an earlier process moved aside but did not remove.
+// Queues for removal any folders that an earlier process moved aside but did not remove.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {

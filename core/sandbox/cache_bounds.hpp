@@ -24,8 +24,8 @@
 
 namespace bulkhead {
 
-// The disk usage of a folder and its subfolders. A file with n hard links counts as 1/n of its size
-// for each link.
+// The disk usage of a folder and its subfolders. If a file has n hard links, each link counts as
+// 1/n of its size.
 struct CacheSize {
   std::uint64_t bytes = 0;
   bool complete = true;  // false if the measurement reached one of the limits below

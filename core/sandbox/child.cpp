@@ -93,10 +93,10 @@ pid_t pid_for_parent() {
   return pid;
 }
 
-// Maps the user's own user and group ID, and no other ID, into the user namespace. The /proc files
-// of a non-dumpable process belong to root, so the process is made dumpable while it writes the
-// maps. The flag is restored because it belongs to the memory that the process shares with the
-// gateway.
+// Maps only the user's own user and group IDs into the user namespace. The /proc files of a
+// non-dumpable process belong to root, so the process is made dumpable while it writes the maps.
+// The flag is restored afterwards, because it belongs to the memory that this process shares with
+// the gateway.
 void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
@@ -115,7 +115,7 @@ void map_identity(ChildPlan *plan) {
 int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  // fails if a symbolic link has replaced a component of the planned path
+  // Fail if a symbolic link has replaced a component of the planned path.
   how.resolve = RESOLVE_NO_SYMLINKS;
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
@@ -223,8 +223,8 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // Makes /proc read-only. Otherwise, the server could write to /proc/sys, which its user owns in
-  // the user namespace.
+  // Make /proc read-only. Otherwise, the server could write to /proc/sys, which belongs to its user
+  // in the user namespace.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
@@ -343,9 +343,9 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit. For each user, the kernel counts the descriptors that are in
-// transit over sockets. While this count exceeds the limit of a process, that process cannot send
-// descriptors. A server is therefore blocked long before the gateway is.
+// Well below the gateway's own limit. The kernel counts, for each user, the descriptors in transit
+// over sockets. A process cannot send descriptors while this count exceeds its own limit, so a
+// server is blocked long before the gateway is.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -371,18 +371,18 @@ void drop_privileges(ChildPlan *plan) {
     errno = error;
     if (error != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Applies to the first process and to the server, so a server gains nothing by compromising the
-  // first process.
+  // The filter applies to the first process as well as to the server, so a server gains nothing by
+  // compromising the first process.
   if (plan->filter != nullptr &&
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
     child_failed(plan, SpawnStep::filter);
   }
 }
 
-// Enters the control groups before the server's process is created, so that they count it. Runs as
-// the user who created the parent groups; the user namespace maps this user's ID to itself. A
-// change can take the kernel milliseconds (an RCU grace period) and blocks all other group changes,
-// so parallel starts wait for it together.
+// Enters the control groups before the server's process is created, so that it is counted in them.
+// Runs as the user who created the parent groups; the user namespace maps this user's ID to itself.
+// A change of group can take the kernel several milliseconds (an RCU grace period) and blocks all
+// other group changes, so parallel starts share the wait.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;
@@ -408,9 +408,9 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Enters a nested Landlock domain. A process can inspect only processes in its own domain or in
-  // nested domains. In the same domain, the server could inspect the first process while that
-  // process still uses the gateway's memory, before it executes child_init.c.
+  // Enter a nested Landlock domain. A process can inspect only processes in its own domain or in
+  // nested domains. If both processes were in the same domain, the server could inspect the first
+  // process while that process still uses the gateway's memory, before it executes child_init.c.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
@@ -480,7 +480,7 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   if (plan->namespaces) {
     enter_namespaces(plan);
   } else {
-    // Makes this process the parent of orphaned descendants of the server, including those in other
+    // Make this process the parent of the server's orphaned descendants, including those in other
     // sessions.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     plan->pid = ::getpid();

@@ -70,20 +70,22 @@ struct ChildGroup {
   const char *processes_file = nullptr, *processes = nullptr;
   const char *memory_file = nullptr, *memory = nullptr;
 };
-// Creates and enters the group, which descendants inherit. Returns false and sets errno on failure.
+// Creates the group and enters it. Descendants inherit the group. Returns false and sets errno on
+// failure.
 bool enter_group(const ChildGroup &group) noexcept;
 
 // The progress of a start. Before `identified`, the child's pid is unknown and the child
 // temporarily changes the gateway's own process, so only one start may be in this phase. At
-// `viewed`, all steps that a kernel may not support have succeeded. At `over`, both programs are
-// running or the start has failed, and the child does not use the plan.
+// `viewed`, all steps that the kernel might not support have succeeded. At `over`, both programs
+// are running or the start has failed, and the child no longer uses the plan.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 
 // The input and the results of a start. All data that the child uses is prepared in advance because
 // the child cannot allocate memory. Pointers are borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
-  // Tells child_init.c outside a PID namespace to kill all processes of the server.
+  // The signal that tells child_init.c to kill all of the server's processes. Used only outside a
+  // PID namespace.
   static constexpr int end_all = SIGUSR1;
 
   const char *program = nullptr;
@@ -115,8 +117,8 @@ struct ChildPlan {
   std::uint64_t memory_bytes = 0, processes = 0;  // 0: leave the limit unchanged
 
   pid_t parent = 0;
-  // The descriptors above 2 that the child needs, in ascending order. The child closes all others
-  // first because they may be connections of other parts of the program.
+  // The descriptors above 2 that the child needs, in ascending order. The child first closes all
+  // others, because they may be connections that belong to other parts of the program.
   int kept[most_kept] = {};
   std::size_t kept_count = 0;
   void *first_stack = nullptr, *second_stack = nullptr;  // the upper ends of the stacks
@@ -124,7 +126,7 @@ struct ChildPlan {
   // Results, written by the child (pidfd: by the kernel).
   std::atomic<std::uint32_t> phase{0};  // SpawnPhase; a futex
   int pidfd = -1;                       // valid from phase `identified` onwards
-  // As the parent sees it; 0: unknown; valid from phase `identified` onwards.
+  // The pid as the parent sees it, or 0 if unknown. Valid from phase `identified` onwards.
   pid_t pid = -1;
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
@@ -133,9 +135,9 @@ struct ChildPlan {
   volatile bool groups_failed = false;
   // The errno values of namespaces that could not be created.
   volatile int ipc_error = 0, uts_error = 0;
-  // The pid of the second process while that process uses the gateway's memory; otherwise 0. The
+  // The pid of the second process while that process uses the gateway's memory, otherwise 0. The
   // kernel clears it. If the first process is killed during a start, the kernel resumes the parent
-  // immediately. The parent therefore also waits until this value is 0.
+  // immediately, so the parent must also wait until this value is 0.
   std::atomic<pid_t> second{0};
   static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
@@ -144,11 +146,13 @@ struct ChildPlan {
   ChildPlan *next = nullptr;
 };
 
-// Starts the child. Returns when the server's program and child_init.c are running, or after a
+// Starts the child. Returns when both the server's program and child_init.c are running, or after a
 // failure. After a failure, `phase` has not reached `over`. `pid` and `pidfd` are those of the
 // first process. If `pidfd` is not -1, the caller must reap the process, even after a failure.
-// Blocks all signals during the call. The kernel kills the child when the calling thread exits, so
-// that thread must live as long as the child should. Other threads continue to run during the call.
+//
+// All signals are blocked during the call. The kernel kills the child when the calling thread
+// exits, so that thread must live as long as the child should. Other threads continue to run during
+// the call.
 void start_child(ChildPlan *plan) noexcept;
 
 // reach() sets the phase of a start. wait_for() blocks until a start has reached a phase. Both

@@ -25,7 +25,7 @@ constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #error "child_filter.cpp does not support this processor"
 #endif
 
-// System calls that are always rejected. All supported architectures have them.
+// System calls that are always rejected. They exist on all supported architectures.
 constexpr long refused_everywhere[] = {
     // Mounts
     SYS_mount,
@@ -104,8 +104,8 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // The flags of clone3() are in memory, which a filter cannot read. After ENOSYS, libc falls
-      // back to clone().
+      // clone3() takes its flags from memory, which a filter cannot read. If it fails with ENOSYS,
+      // libc falls back to clone().
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));

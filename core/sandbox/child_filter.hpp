@@ -1,16 +1,17 @@
-// Provides the system call filter of sandboxed servers.
+// The system call filter for sandboxed servers.
 #pragma once
 
 #include <linux/filter.h>
 
 namespace bulkhead {
 
-// Returns a filter that rejects system calls that servers do not need and attacks use. It fails
+// Returns a filter that rejects system calls that servers do not need but attacks use. It fails
 // with EPERM for mounts, joining namespaces, io_uring, BPF, userfaultfd, keys, kernel modules,
-// performance counters, clocks, TIOCSTI, and calls of another architecture. `strict` also rejects
-// tracing, reading other processes' memory, and creating user namespaces. Without `network`, only
-// Unix, IPv4, IPv6 and netlink (route) sockets can be created; other families fail with
-// EAFNOSUPPORT. The returned filter is read-only and valid until the program exits.
+// performance counters, clocks, TIOCSTI, and calls made through another architecture's ABI.
+// `strict` also rejects tracing, reading other processes' memory, and creating user namespaces.
+// Without `network`, only Unix, IPv4, IPv6 and netlink (route) sockets can be created; other
+// families fail with EAFNOSUPPORT. The returned filter is read-only and valid until the program
+// exits.
 const sock_fprog &child_filter(bool strict, bool network) noexcept;
 
 }  // namespace bulkhead

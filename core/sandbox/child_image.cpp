@@ -39,8 +39,8 @@ Result<OwnedFd> child_init_image() {
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
   const bool good =
       file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
-      // Execute permission only: a process that cannot read its own program is not dumpable, so the
-      // server can neither inspect nor trace it.
+      // Allow execution only. A process that cannot read its own program file is not dumpable, so
+      // the server can neither inspect nor trace it.
       ::fchmod(file.get(), 0111) == 0 &&
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;

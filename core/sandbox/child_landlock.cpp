@@ -36,7 +36,8 @@ bool is_bind(const ViewStep &step) {
   return step.kind == ViewStep::Kind::bind || step.kind == ViewStep::Kind::entry;
 }
 
-// Returns true if the step hides its path or makes it read-only although `rights` include writing.
+// Returns true if the step hides its path, or if it makes the path read-only and `rights` include
+// writing.
 bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);

@@ -1,5 +1,5 @@
-// Builds the Landlock rules of a server. With mounts, they are a second protection against writes.
-// Without mounts, they are the only protection.
+// Builds the Landlock rules for a server. If the view is built with mounts, the rules are a second
+// layer of protection against writes. Without mounts, they are the only protection.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace bulkhead {
 
 // With `mounts`, the rules restrict only writing: a server can change only the writable paths of
-// its view. The child adds rules for the folders that it mounts itself.
+// its view. The child adds the rules for the folders that it mounts itself.
 //
-// Without `mounts`, the rules list everything around the hidden paths. A folder that contains a
-// hidden path then cannot be listed, and files created in it later cannot be opened. `cache` and
-// /tmp are writable. If a path in /tmp is hidden, only TMPDIR is writable.
+// Without `mounts`, the rules grant access to everything except the hidden paths, entry by entry. A
+// folder that contains a hidden path then cannot be listed, and files created in it later cannot be
+// opened. `cache` and /tmp are writable. If a path in /tmp is hidden, only TMPDIR is writable.
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache);
 
 }  // namespace bulkhead

@@ -26,8 +26,9 @@ constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted as a whole, even if a definition names them. The folders in
-// closed_roots are closed together with their contents, those in closed_tops without.
+// Folders that are never granted as a whole, even if a definition names them. For closed_roots,
+// this also applies to everything inside them; for closed_tops, it applies only to the folders
+// themselves.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
@@ -48,7 +49,7 @@ constexpr Cache caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
-// Maximum number of entries of a folder that are shown individually.
+// If a folder's entries are shown individually, at most this many of them are shown.
 constexpr std::size_t most_kept = 64;
 // Maximum number of visible entries in a mirrored folder.
 constexpr std::size_t most_mirrored = 4096;
@@ -143,8 +144,8 @@ class Planner {
     step.folder = is_folder(from);
   }
 
-  // Returns the real path, from the look-up cache if there is one. Must only be used for paths that
-  // every view looks up.
+  // Returns the real path, using the look-up cache if there is one. Must be used only for paths
+  // that are looked up for every view.
   std::string real_place(const std::string &path) const {
     return request_.places == nullptr ? real_path(path) : request_.places->real(path);
   }
@@ -155,7 +156,7 @@ class Planner {
     add_cover(real);
   }
 
-  // Hides a path, even if it is created or replaced later; see mirror_folders().
+  // Hides a path. It stays hidden even if it is created or replaced later; see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -175,8 +176,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // Returns the step that currently determines whether this path is visible: the step of the path
-  // itself or of its nearest parent. Returns null if there is none.
+  // Returns the step that currently determines whether this path is visible, which is the step for
+  // the path itself or for its nearest parent. Returns null if there is none.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -184,7 +185,7 @@ class Planner {
     }
   }
 
-  // Returns true if a step that was added before hides this path.
+  // Returns true if an earlier step hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
     if (step == nullptr || step->kind == Kind::mirror) return false;
@@ -193,8 +194,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Hides the secrets even if `strict` hides the entire home directory, because the definition may
-  // grant a folder in it.
+  // Hides the secrets in a home directory. In `strict` mode, the whole directory is hidden anyway,
+  // but the definition may grant a folder in it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -241,8 +242,8 @@ class Planner {
     hide_host_keys();
   }
 
-  // Hides the gateway's own folders. This runs last, so no granted path uncovers them. Only the
-  // server's own part of the caches is shown again.
+  // Hides the gateway's own folders. This runs after the paths have been granted, so no granted
+  // path can uncover them. Only the server's own part of the caches remains visible.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
@@ -266,7 +267,7 @@ class Planner {
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      // A cache that the user has moved elsewhere is not replaced.
+      // If the user has moved a cache elsewhere, it is not replaced.
       if ((real.empty() ? place_of(at) : real) != at) continue;
       add_cache(cache, at);
       placed_.push_back(at);
@@ -303,8 +304,8 @@ class Planner {
     }
   }
 
-  // Shows a program file, with its package, at the given path. If that path contains a symbolic
-  // link, the file is also shown at its real location.
+  // Makes a program file and its package visible at the given path. If that path contains a
+  // symbolic link, they are also made visible at their real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
     const std::string root = code_root(file, homes_), real = real_path(root);
@@ -333,7 +334,8 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // A variable such as HOME names the home directory but does not grant access to all of it.
+    // A variable such as HOME contains the home directory, but this does not grant access to the
+    // whole directory.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -353,8 +355,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // Returns false if the server can write to the folder that contains the named path. The server
-  // could then replace the path with a link to a file that the user did not name.
+  // Returns false if the server can write to the folder that contains the named path. In that case,
+  // the server could replace the path with a link to a file that the user did not name.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -410,8 +412,9 @@ class Planner {
         shared_because + "create the file, or name one in a separate folder");
   }
 
-  // Returns true if a folder may be granted because the definition names a file in it. The folder
-  // must not be shared by several programs, contain a hidden path, or be inside a hidden path.
+  // Returns true if a folder may be granted because the definition names a file in it. Such a
+  // folder must not be shared by several programs, and must neither contain a hidden path nor be
+  // inside one.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
@@ -463,9 +466,9 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors every folder in the home directory that contains a hidden path. Elsewhere, mirrors only
-  // the nearest parent of a hidden path. Folders that are granted as a whole or hidden are not
-  // mirrored.
+  // Mirrors every folder in a home directory that contains a hidden path. Outside home directories,
+  // mirrors only the nearest parent of each hidden path. Folders that are hidden or granted as a
+  // whole are not mirrored.
   void mirror_folders() {
     std::set<std::string> folders;
     const auto add_above = [&](const std::string &place) {
@@ -517,8 +520,8 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Orders the steps so that parents precede their contents. Secrets in a granted folder therefore
-  // stay hidden, and a path granted in a hidden folder is visible.
+  // Orders the steps so that each folder precedes its contents. As a result, secrets in a granted
+  // folder stay hidden, and a path granted in a hidden folder is visible.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
@@ -552,8 +555,7 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
   std::vector<std::string> homes_;  // all home directories whose secrets are hidden
-  // The number of elements of homes_ that do not come from the server's definition. These elements
-  // come first.
+  // How many elements at the beginning of homes_ do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
   std::map<std::string, ViewStep> steps_;  // sorted by path, so parents come first

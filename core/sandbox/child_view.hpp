@@ -5,14 +5,14 @@
 // for a scratch /tmp, private caches and granted paths. `strict` shows only the system folders, the
 // program and granted paths.
 //
-// A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, with bind
-// mounts of the visible entries that exist at the start. Entries created later, such as new
-// credentials and replaced files, are not visible. Nothing is created in the folder itself. The
-// home directory is always mirrored.
+// A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, and the
+// visible entries that exist at the start are bind-mounted into it. Entries that appear later, such
+// as new credentials or replaced files, are not visible. Nothing is created in the folder itself.
+// The home directory is always mirrored.
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
-// and in sandbox_paths. If a file is granted, its folder is granted as well unless the folder
-// contains hidden paths or other programs' files. Therefore, `npx -y
+// and in sandbox_paths. If a file is granted, its folder is granted as well, unless the folder
+// contains hidden paths or other programs' files. This is why `npx -y
 // @modelcontextprotocol/server-filesystem /some/path` works without additional configuration.
 #pragma once
 
@@ -28,8 +28,8 @@
 namespace bulkhead {
 
 struct ViewStep {
-  // In the order of ChildMount::Kind. `mirror` is an empty folder that is mounted over the original
-  // folder and filled by steps of kind `entry` and `link`.
+  // In the order of ChildMount::Kind. A `mirror` is an empty folder that is mounted over the
+  // original folder. Steps of kind `entry` and `link` then fill it.
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,

@@ -175,11 +175,11 @@ class ConfineRun {
 
   void limit_processes() {
     if (confinement_.processes == 0) return;
-    // Sets the limit only if the kernel counts only this role's processes. For an ordinary user,
-    // the kernel counts all of the user's programs, except in a user namespace. A role that starts
-    // third-party programs does not get a user namespace for this purpose: in it, files of root
-    // appear to belong to user 65534, and ssh and other programs reject such files. The user
-    // namespace is created before the limit is set because the kernel derives the namespace's own
+    // Set the limit only if it would count this role's processes and no others. For an ordinary
+    // user, the kernel counts all of the user's programs, except in a user namespace. A role that
+    // starts third-party programs does not get a user namespace for this purpose: in it, root's
+    // files appear to belong to user 65534, and ssh and other programs reject such files. The user
+    // namespace is created before the limit is set, because the kernel derives the namespace's own
     // limit from the current limit.
     bool alone = own_user_namespace_ || (::geteuid() == 0 && confinement_.ids);
     if (!alone && ::geteuid() != 0 && !confinement_.exec) alone = steps::own_user_namespace() == 0;
@@ -193,7 +193,7 @@ class ConfineRun {
   }
 
   Result<void> drop_privileges() {
-    // The order matters: each step removes a privilege that the previous step needs.
+    // The order matters: each step removes a privilege that the step before it needs.
     if (const int error = steps::drop_bounding_set(); error != 0) {
       return os_error("dropping capabilities", error);
     }
@@ -204,8 +204,8 @@ class ConfineRun {
       }
       done("user");
     }
-    // Root needs CAP_SETFCAP to create user namespaces for child processes. Executed programs do
-    // not inherit it.
+    // Root needs CAP_SETFCAP to create user namespaces for child processes. Programs that it
+    // executes do not inherit this capability.
     const bool root_with_children = confinement_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
     if (const int error = steps::drop_capabilities(keep); error != 0) {

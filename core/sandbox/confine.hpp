@@ -56,14 +56,14 @@ struct Confinement {
   // are skipped.
   std::vector<std::string> hide;
 
-  // If false, the process gets an empty network namespace, in which inherited sockets still work.
+  // If false, the process gets an empty network namespace. Inherited sockets still work there, but
   // socket() fails, socketpair() creates only stream and seqpacket pairs, and Landlock rejects TCP.
   bool network = false;
   // With `network`: the TCP ports to which the process may connect. If empty, all ports are
   // allowed. The kernel does not filter addresses or UDP, which name resolution needs.
   std::vector<std::uint16_t> connect_ports;
   // Whether the process may also create Unix sockets. If so, it can connect to any Unix socket
-  // whose file mode permits it.
+  // whose file permissions allow it.
   bool unix_sockets = false;
 
   bool exec = false;        // may start programs, which inherit the confinement
@@ -73,42 +73,42 @@ struct Confinement {
   // A limit of 0 leaves the current limit unchanged.
   std::uint64_t memory_bytes = 0;  // private writable memory
   std::uint64_t descriptors = 0;
-  // Maximum number of processes and threads of this user (in this user namespace). Reported as
-  // missing if the user's other programs would also be counted.
+  // Maximum number of this user's processes and threads (in this user namespace). Reported as
+  // missing if the limit would also count the user's other programs.
   std::uint64_t processes = 0;
   std::uint64_t file_bytes = 0;  // maximum size of a written file; writes beyond it fail with EFBIG
 
-  // The user and group ID to which a process of root switches; otherwise ignored.
+  // The user and group IDs that the process switches to if it runs as root; otherwise ignored.
   std::optional<std::pair<uid_t, gid_t>> ids;
   ConfineMode mode = ConfineMode::best_effort;
   ConfineLayers layers;
 };
 
-// The parts of a confinement that are in force and those that are missing. They are short, stable
-// identifiers for `status`: no-new-privs, no-capabilities, user, not-dumpable, network-namespace,
-// mount-namespace, landlock-files, landlock-truncate, landlock-ioctl, landlock-tcp,
-// landlock-scopes, no-writable-code, seccomp, limits, memory-limit, process-limit.
+// The parts of a confinement that are in force and those that are missing. Each part is a short,
+// stable identifier for `status`: no-new-privs, no-capabilities, user, not-dumpable,
+// network-namespace, mount-namespace, landlock-files, landlock-truncate, landlock-ioctl,
+// landlock-tcp, landlock-scopes, no-writable-code, seccomp, limits, memory-limit, process-limit.
 struct Enforced {
   std::vector<std::string> in_force, missing;
 };
 
 // Confines the calling process, which must be single-threaded. After an error, the process is
 // partly confined and must exit. With `require`, returns BH_E_UNSUPPORTED and lists the parts that
-// the kernel does not support. In both modes, returns BH_E_IO if a step fails that every kernel
-// supports.
+// the kernel does not support. In both modes, returns BH_E_IO if a step that every kernel supports
+// fails.
 //
 // For an ordinary user, a network namespace, a mount namespace or a process limit requires a user
 // namespace that maps only this user. In this namespace, files of root and of other users appear to
 // belong to user 65534.
 //
-// After confine(), the process is not dumpable: its files in /proc belong to root, so a child that
+// After confine(), the process is not dumpable. Its files in /proc belong to root, so a child that
 // writes its uid_map must first make itself dumpable. In sanitizer builds, the process has no
-// seccomp filter and no memory limit, and stays dumpable, because the sanitizer's run-time requires
-// this. These parts are reported as missing.
+// seccomp filter and no memory limit, and stays dumpable, because the sanitizer's runtime requires
+// this. These parts are then reported as missing.
 Result<Enforced> confine(const Confinement &confinement);
 
-// Returns the paths that code loaded later needs: shared libraries, /dev/null, random numbers, time
-// zones.
+// Returns the paths needed by code that is loaded later: shared libraries, /dev/null, random
+// numbers, time zones.
 std::vector<PathRule> library_paths();
 // Returns the paths that name resolution and certificate verification need.
 std::vector<PathRule> network_config_paths();

@@ -111,8 +111,8 @@ TEST_CASE("threads, memory, name resolution and socket pairs work in a confined 
         }) == "thread memory pair name ");
 }
 
-// Returns true if confine() reports this step as missing: in a sanitizer build, or if the kernel
-// does not support it.
+// Returns true if confine() reports this step as missing, as it does in a sanitizer build or if the
+// kernel does not support the step.
 bool lacks_step(const char *step) {
   Confinement confinement = reactor_role();
   confinement.memory_bytes = 64U << 20;
@@ -248,7 +248,8 @@ TEST_CASE("a launcher can create namespaces with mounts for its children") {
   confinement.role = "launcher";
   confinement.network = confinement.exec = confinement.namespaces = true;
   confinement.hide = {"/etc/passwd"};
-  // Runs as the current user. Root stays root and must be able to map its own ID.
+  // Runs as the current user. If that is root, the process stays root and must be able to map its
+  // own ID.
   CHECK(confined(confinement, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";

@@ -1,5 +1,5 @@
-// Detects the confinement features of the running system. Each feature is tested instead of being
-// derived from a version, because a container's filter or a distribution's setting may disable it.
+// Detects the confinement features of the running system. Each feature is tested, not inferred from
+// a version number, because a container's filter or a distribution's settings may disable it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace bulkhead {
 struct Features {
   int landlock = 0;  // ABI version; 0 if unavailable
   bool seccomp = false;
-  // Whether this user can create the namespace, in a user namespace if one is required.
+  // Whether this user can create each kind of namespace, inside a user namespace if one is
+  // required.
   bool user_namespaces = false, network_namespaces = false, pid_namespaces = false,
        mount_namespaces = false, ipc_namespaces = false, uts_namespaces = false;
   bool no_writable_code = false;  // PR_SET_MDWE
@@ -24,7 +25,7 @@ struct Features {
 // may wait for child processes.
 Features probe_features();
 
-// Returns one line per feature: "landlock: ABI 7", "seccomp: yes".
+// Returns one line per feature, for example "landlock: ABI 7" or "seccomp: yes".
 std::vector<std::string> to_lines(const Features &features);
 
 }  // namespace bulkhead

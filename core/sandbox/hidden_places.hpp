@@ -10,9 +10,9 @@ namespace bulkhead {
 // directory.
 std::span<const std::string_view> secrets_at_home() noexcept;
 
-// Folders that several programs share or from which programs are started. The paths are relative to
-// a home directory. If a server is granted access to a file in such a folder, it is not granted the
-// folder.
+// Folders that several programs share, or from which programs are started. The paths are relative
+// to a home directory. A server that is granted access to a file in such a folder is not granted
+// access to the folder itself.
 std::span<const std::string_view> shared_at_home() noexcept;
 
 // Sockets of services that act on the user's behalf outside the sandbox, and the machine's service
@@ -23,7 +23,7 @@ std::span<const std::string_view> hidden_services() noexcept;
 // engine.
 std::span<const std::string_view> container_services() noexcept;
 
-// Secrets of the machine that only root can read.
+// The machine's secrets that only root can read.
 std::span<const std::string_view> secrets_of_root() noexcept;
 
 }  // namespace bulkhead

@@ -44,12 +44,13 @@ inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
 inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
 inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
 
-// Equal to LANDLOCK_SCOPE_* (ABI 6). They reject connections to abstract Unix sockets and signals
-// to processes outside the domain and its subdomains.
+// Equal to LANDLOCK_SCOPE_* (ABI 6). These scopes block connections to abstract Unix sockets and
+// signals to processes outside the domain and its subdomains.
 inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
 inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
 
-// Returns the ABI version of the running kernel, or 0 without Landlock. The result is cached.
+// Returns the ABI version of the running kernel, or 0 if it does not support Landlock. The result
+// is cached.
 int landlock_abi() noexcept;
 
 struct LandlockPath {
@@ -61,8 +62,8 @@ struct LandlockPort {
   std::uint64_t rights = 0;  // ll_tcp_*
 };
 
-// The rights in `fs`, `net` and `scope` are denied except where a rule grants them. A process in a
-// domain that restricts any `fs` right cannot mount or change mounts, regardless of its
+// The rights in `fs`, `net` and `scope` are denied unless a rule grants them. A process in a domain
+// that restricts any `fs` right cannot mount file systems or change mounts, regardless of its
 // capabilities.
 struct LandlockRules {
   std::uint64_t fs = ~0ULL;
@@ -73,9 +74,9 @@ struct LandlockRules {
 };
 
 // Creates a ruleset for landlock_restrict_self(). The descriptor is close-on-exec. Rights that this
-// kernel does not support are omitted. In a rule for a regular file, folder rights are omitted as
-// well. Returns BH_E_UNSUPPORTED without Landlock, or BH_E_IO if the kernel rejects a rule; the
-// error message names the rule.
+// kernel does not support are omitted. In a rule for a regular file, rights that apply only to
+// folders are omitted as well. Returns BH_E_UNSUPPORTED if there is no Landlock, or BH_E_IO if the
+// kernel rejects a rule; the error message names the rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
 // Adds a rule to a ruleset that has not been applied. `rights` must be included in the ruleset's

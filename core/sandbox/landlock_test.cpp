@@ -17,8 +17,8 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs `attempt` in a child under these rules and returns its result: an errno value, or 0 for
-// success.
+// Runs `attempt` in a child process that is restricted by these rules. Returns its result: an errno
+// value, or 0 for success.
 int in_domain(const LandlockRules &rules, const std::function<int()> &attempt) {
   auto ruleset = landlock_ruleset(rules);
   REQUIRE(ruleset.has_value());

@@ -19,9 +19,9 @@
 namespace bulkhead {
 namespace {
 
-// Returns a process's parent from /proc/PID/stat: "PID (name) state PARENT ...", where the name may
-// contain any character. /proc/PID/task/TID/children would be simpler but is not available in every
-// kernel.
+// Returns a process's parent from /proc/PID/stat: "PID (name) state PARENT ...". The name may
+// contain any character. /proc/PID/task/TID/children would be simpler to use, but not every kernel
+// provides it.
 pid_t parent_process_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;

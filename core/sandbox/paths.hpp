@@ -1,7 +1,7 @@
-// Functions for file system paths: operations on their text, checks for existence, and resolution
-// of symbolic links.
+// Functions for file system paths: operations on the path text, existence checks, and resolution of
+// symbolic links.
 //
-// All functions are thread-safe. A KnownPlaces object must be used on one thread. A path that
+// All functions are thread-safe, but a KnownPlaces object must be used on one thread. A path that
 // cannot be looked up is treated as nonexistent.
 #pragma once
 
@@ -37,10 +37,10 @@ bool exists(const std::string &path);
 // path does not exist.
 std::string real_path(const std::string &path);
 
-// Caches the resolved locations of paths that every view looks up (secrets, services, caches), so
-// that servers that start together share the look-ups. All entries expire together, `fresh_ns`
-// after the first look-up. Until then, file system changes are not seen. Must not be used for paths
-// that a definition names, because a server may have changed them.
+// Caches the resolved locations of paths that are looked up for every view (secrets, services,
+// caches), so servers that start together share the look-ups. All entries expire together,
+// `fresh_ns` after the first look-up. Until then, changes to the file system are not noticed. Must
+// not be used for paths from a definition, because a server may have changed them.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;
@@ -48,8 +48,8 @@ class KnownPlaces {
 
   // Clears the cache if it has expired. Must be called before a view is planned.
   void refresh(std::uint64_t now_ns);
-  // Returns the same result as real_path(), possibly from the cache. `path` must be absolute,
-  // without "." and "..".
+  // Returns the same result as real_path(), possibly from the cache. `path` must be absolute and
+  // must not contain "." or "..".
   std::string real(const std::string &path);
 
  private:

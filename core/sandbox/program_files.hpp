@@ -6,7 +6,8 @@
 
 namespace bulkhead {
 
-// Returns true for an executable file or a script. A server may read such a file but not change it.
+// Returns true if the file is executable or a script. A server may read such a file but not change
+// it.
 bool is_code(const std::string &path);
 
 // Returns the folder that a program file needs at run time: its package, including the modules that

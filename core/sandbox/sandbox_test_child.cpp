@@ -1,5 +1,5 @@
-// A test server that attempts operations. Each argument and each line of input is one attempt:
-// "what" or "what:on". For each attempt, the server prints "attempt ok" or "attempt ERRNO".
+// A test server that tries out operations. Each argument and each input line is one attempt, in the
+// form "what" or "what:on". For each attempt, the server prints "attempt ok" or "attempt ERRNO".
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -97,7 +97,7 @@ bool kernel_call(long result) {
 }
 
 bool in_new_user_namespace(const std::string &path) {
-  // Tries to unmount the mount that hides a path. This must fail even for the owner of a new
+  // Tries to unmount the mount that hides a path. This must fail even for a process that owns a new
   // namespace.
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::umount2(path.c_str(), MNT_DETACH) == 0;
@@ -173,7 +173,7 @@ bool queue(const std::string &name, int flags) {
   return true;
 }
 
-// Reads a mapped address: the start of the program.
+// Reads from an address that is mapped: the start of the program.
 bool read_mapped(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};

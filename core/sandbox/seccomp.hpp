@@ -1,9 +1,10 @@
 // Assembles system call filters without libseccomp.
 //
-// Only a small part of libseccomp would be needed, and it takes 150 lines here. With the library,
-// every compartment would map about 0.2 MB of dirty memory and start a millisecond later, and the
-// library's database covers only calls known at its release. The kernel caches which calls are
-// always allowed, so a filter has no overhead for calls whose arguments it does not check.
+// Only a small part of libseccomp would be needed, and that part takes 150 lines here. With the
+// library, every compartment would have about 0.2 MB more dirty memory and would start a
+// millisecond later. The library's database also covers only the calls that were known when it was
+// released. The kernel caches which calls are always allowed, so a filter adds no overhead to calls
+// whose arguments it does not check.
 #pragma once
 
 #include <linux/filter.h>
@@ -27,9 +28,9 @@ struct SeccompOptions {
   bool clones_files = false;
 };
 
-// Returns the filter of a role. A role that does not start programs gets an allow-list. Calls that
-// are not on the list fail with EPERM. Calls newer than the list fail with ENOSYS, so that
-// libraries fall back to older calls. clone3() also fails with ENOSYS because a filter cannot read
+// Returns the filter for a role. A role that does not start programs gets an allow-list. Calls that
+// are not on the list fail with EPERM. Calls that are newer than the list fail with ENOSYS, so
+// libraries fall back to older calls. clone3() also fails with ENOSYS, because a filter cannot read
 // its arguments. A call that uses another architecture's calling convention terminates the process.
 std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 

@@ -43,12 +43,13 @@ sock_filter answer(Answer a) {
   return plain(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
-// Adds code that allows the call if all conditions hold. Otherwise, execution continues with the
-// code that follows.
+// Adds code that allows the call if all conditions hold. Otherwise, execution continues after the
+// added code.
 void add_all_of(Code &code, const AllOf &all) {
   Code body;
   for (auto condition = all.rbegin(); condition != all.rend(); ++condition) {
-    // Starts with the last condition, so that each jump's distance to the end is known.
+    // The code is generated from the last condition to the first, so the distance of each jump to
+    // the end is already known.
     const std::size_t past = body.size() + 1;
     Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));
@@ -133,7 +134,8 @@ std::vector<sock_filter> assemble(const CallList &list) {
       load(offsetof(seccomp_data, nr)),
   };
 #if defined(__x86_64__)
-  // Calls of the x32 ABI have the same architecture value but numbers from 0x40000000.
+  // Calls through the x32 ABI have the same architecture value, but their numbers are 0x40000000
+  // and above.
   code.push_back(jump(BPF_JGE, 0x4000'0000U, 0, 1));
   code.push_back(plain(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 #endif

@@ -151,7 +151,7 @@ void add_memory_and_threads(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_arch_prctl});
 #endif
-  // Rejects anonymous shared memory, which the memory limit does not count.
+  // Reject anonymous shared memory, because it does not count towards the memory limit.
   list.allow_if(__NR_mmap, {{lacks_bits(3, MAP_SHARED | MAP_ANONYMOUS)}});
   // Allows pthread_create() to create threads, but does not allow new processes.
   list.allow_if(__NR_clone,
@@ -184,9 +184,9 @@ void add_self(CallList &list) {
 void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
-  // Rejects MSG_FASTOPEN, which opens a connection by sending data and thereby bypasses Landlock's
-  // port check. Without this rule, a process could shut down an inherited listener and connect with
-  // it.
+  // Reject MSG_FASTOPEN, which opens a connection by sending data and thereby bypasses Landlock's
+  // port check. Otherwise, a process could shut down an inherited listening socket and use it to
+  // connect.
   list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});
@@ -221,7 +221,7 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
 }
 
 // The list for the launcher and for the third-party servers that it starts, which inherit the
-// filter. Allows all calls except those that only attacks and debuggers need.
+// filter. It allows all calls except those that only attackers and debuggers need.
 CallList everything_but_dangerous(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::allow;

@@ -1,4 +1,4 @@
-// Defines the rules of system call lists and assembles a list into a filter program.
+// Defines the rules in system call lists and assembles a list into a filter program.
 #pragma once
 
 #include <linux/filter.h>
@@ -9,9 +9,9 @@
 
 namespace bulkhead::seccomp {
 
-// The condition (argument & mask) == value, or != with `unequal`. Only the low 32 bits are
-// compared: every argument that the lists check is either an int in the kernel or has its flags in
-// these bits.
+// The condition (argument & mask) == value, or != if `unequal` is set. Only the low 32 bits are
+// compared. This is sufficient: every argument that the lists check is either an int in the kernel
+// or has its flags in these bits.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;

@@ -28,7 +28,8 @@ bool writable(const std::string &path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-// Removes a group and its subgroups. A group that contains processes cannot be removed and is left.
+// Removes a group and its subgroups. A group that still contains processes cannot be removed and is
+// left behind.
 void remove_tree(const std::string &path) {
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(path, error)) {
@@ -50,7 +51,7 @@ void remove_leftovers_in(const std::string &parent) {
 }
 
 // Returns this process's group in each hierarchy. The keys are lists of controllers, as in
-// /proc/self/cgroup; the key of version 2 is empty.
+// /proc/self/cgroup. The key for version 2 is empty.
 std::map<std::string, std::string> own_groups() {
   std::map<std::string, std::string> groups;
   std::ifstream file("/proc/self/cgroup");
@@ -67,8 +68,8 @@ bool has_word(const std::string &list, std::string_view word) {
 }
 
 // The folders in which groups can be created, in order of preference: this process's own group,
-// then its parent. In version 2, a group that contains processes cannot have subgroups with
-// controllers, and the group of a service or session contains processes.
+// then its parent. The parent is needed because, in version 2, a group that contains processes
+// cannot have subgroups with controllers, and the group of a service or session contains processes.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;
@@ -90,8 +91,8 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
-    // In version 1, each hierarchy has its own controllers. Hierarchies without the pids or memory
-    // controller are skipped.
+    // In version 1, each hierarchy has its own controllers. Skip hierarchies with neither the pids
+    // nor the memory controller.
     if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {
       const bool this_one = unified

@@ -1,10 +1,11 @@
-// Creates control groups for servers, in version 1 or 2, if this user may create groups
-// (cgroups(7)). They limit resources that per-process limits cannot: the number of root's
-// processes, and memory that belongs to no single process (shared memory, files in a tmpfs).
+// Creates control groups (version 1 or 2) for servers, if this user may create groups (cgroups(7)).
+// They limit what per-process limits cannot: the number of processes that run as root, and memory
+// that belongs to no single process (shared memory, files in a tmpfs).
 //
 // This process has one folder in each hierarchy, which contains one group per server. The
-// destructor removes the folder and its groups if possible. remove_leftovers() removes those of
-// processes that have exited. Owner: the Spawner. Must be used on its thread.
+// destructor removes the folder and its groups if possible. remove_leftovers() removes the folders
+// and groups of processes that have exited. Owner: the Spawner. Must be used on the Spawner's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +43,14 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes the groups that exited gateway processes have left.
+  // Removes groups that were left behind by gateway processes that have exited.
   static void remove_leftovers();
 
-  // Plans the next server's group. The child creates the group itself because the kernel serializes
-  // all group changes, and this thread would have to wait for them.
+  // Plans the next server's group. The child itself creates the group. The kernel serializes all
+  // group changes, and this thread would otherwise have to wait for them.
   Group plan(const Limits &limits);
-  // Removes a group after its last process has exited. If the group is still in use, the next call
-  // tries again.
+  // Removes a group after its last process has exited. If the group is still in use, its removal is
+  // tried again on the next call.
   void remove(const std::string &name);
 
  private:

@@ -102,7 +102,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retries without namespaces. Later starts do not use namespaces, either.
+  // Retry without namespaces. Later starts will not use namespaces, either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -315,7 +315,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
 bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   Child *child = children_.get(id);
   if (child == nullptr) return BH_STALE;
-  // Fails if other code has already reaped the child.
+  // This call fails if other code has already reaped the child.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
   // The first process forwards signals to the server's process group. It cannot forward SIGKILL. In
   // a PID namespace, killing the first process kills all processes. Otherwise, the first process
@@ -327,9 +327,9 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// Kills the processes that a server left because its first process was killed before it could kill
-// them. They are children of this process that it did not start. Children in this program's own
-// session belong to the program and are not killed.
+// Kills the processes that a server left behind because its first process was killed before it
+// could kill them. They are recognized as children of this process that it did not start itself.
+// Children in this program's own session belong to the program and are not killed.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {

@@ -1,13 +1,14 @@
 // Implements bh.host.spawn/1: starts, kills and reaps sandboxed child processes.
 //
 // With user, mount and PID namespaces, a server has its own view of the file system
-// (child_view.hpp). The first process of its PID namespace runs child_init.c. Killing that process
-// kills all its descendants, whatever sessions and groups they created. Landlock is a second
-// protection against writes, and a filter rejects system calls that no server needs.
+// (child_view.hpp). The first process in its PID namespace runs child_init.c. Killing that process
+// kills all its descendants, regardless of the sessions and groups they have created. Landlock is a
+// second layer of protection against writes, and a filter rejects system calls that no server
+// needs.
 //
-// Without namespaces, the start fails or Landlock is the only protection, depending on the options.
-// Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts all
-// orphaned descendants and kills them after the server has exited.
+// Without namespaces, either the start fails or Landlock is the only protection, depending on the
+// options. Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts
+// all orphaned descendants and kills them after the server has exited.
 //
 // With a reactor, spawn() waits only for the first steps of a start. The start then continues on a
 // separate thread (starters.hpp), and reap() reports later failures. Without a reactor, spawn()
@@ -47,14 +48,15 @@ struct SpawnOptions {
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
   bool require = false;          // reject a start if any part of the sandbox is missing
   bool namespaces = true;        // false: do not use namespaces
-  // Makes this process a child subreaper, so that it can kill a server's remaining processes if the
+  // Makes this process a child subreaper. It can then kill a server's remaining processes if the
   // server has no PID namespace and its first process was killed externally. Only for programs that
   // do not themselves start processes in other sessions.
   bool adopt = false;
-  // Control groups that were created before this process was confined, if its confinement prevents
-  // creating them. If null, they are created with the first confined child.
+  // Control groups that were created before this process was confined, for use if its confinement
+  // prevents it from creating them. If null, they are created together with the first confined
+  // child.
   std::shared_ptr<ServerGroups> groups;
-  // The size limit of a server's /tmp.
+  // The size limit for a server's /tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
@@ -78,9 +80,9 @@ class Spawner {
 
   std::size_t size() const noexcept { return children_.size(); }
   // Returns the parts of a sandbox that are unavailable, as stable identifiers: namespaces,
-  // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes; process-limit for
-  // root, whose processes no other limit counts; memory-group for a server with a memory limit. A
-  // part is added when the first child needs it.
+  // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes; process-limit if
+  // running as root, whose processes no other limit counts; memory-group for a server with a memory
+  // limit. A part is added when the first child needs it.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:

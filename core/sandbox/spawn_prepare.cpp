@@ -1,5 +1,5 @@
-// Prepares a start before there is a process: pipes, the file system view, Landlock rules, control
-// groups, and the plan that the child executes.
+// Prepares everything for a start before the process exists: pipes, the file system view, Landlock
+// rules, control groups, and the plan that the child executes.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Tests started children: what they can see, what they can do, and how they exit. The tests run as
-// the current user and, if that user is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is
-// set in the environment, spawn() blocks until the start completes; otherwise, starts complete
+// Tests what started children can see, what they can do, and how they exit. The tests run as the
+// current user and, if that user is root, also as an ordinary user. If BULKHEAD_SPAWN_WAITS is set
+// in the environment, spawn() blocks until the start completes; otherwise, starts complete
 // asynchronously.
 #include "sandbox/spawn.hpp"
 
@@ -103,7 +103,7 @@ struct Running {
   std::string error;
   std::map<std::string, std::string> results;
 
-  // `definition` contains the members of the JSON object without its braces.
+  // `definition` contains the members of a JSON object, without the braces.
   Running(World &w, const std::string &definition, std::vector<std::string> attempts,
           const std::vector<std::string> &environment = {"PATH=/usr/bin:/bin"},
           const std::string &cwd = {}, const std::string &program = TEST_CHILD)
@@ -259,7 +259,7 @@ TEST_CASE(
 
 namespace {
 
-// Replaces a file by renaming a new file over it, like an editor.
+// Replaces a file by renaming a new file over it, as an editor does.
 void replace_file(const std::string &path, const std::string &text = "new") {
   put_file(path + ".new", text);
   fs::rename(path + ".new", path);
@@ -735,7 +735,7 @@ TEST_CASE("control groups count processes and are removed with their servers") {
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The symbolic link shows the path of the folder.
+    // The target of the symbolic link is the path of the folder.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -1241,8 +1241,8 @@ TEST_CASE("a failed start reports the reason and releases all resources") {
 
 namespace {
 
-// Returns the number of entries in this process's "fd" folder (including the descriptor used for
-// counting) or "task" folder.
+// Returns the number of entries in this process's /proc/self/fd or /proc/self/task folder. For
+// "fd", the count includes the descriptor used for counting.
 std::ptrdiff_t count_own(const char *what) {
   return std::distance(fs::directory_iterator(std::string("/proc/self/") + what), {});
 }

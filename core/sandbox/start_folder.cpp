@@ -14,7 +14,7 @@ namespace {
 
 using Args = std::span<const std::string>;
 
-// Returns true if `word` is in `list`, which is separated by single spaces.
+// Returns true if `word` is in `list`, whose items are separated by single spaces.
 bool is_listed(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -26,8 +26,8 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// A program's options, as lists separated by single spaces. An option that is in none of the lists
-// does not take the next argument as its value.
+// A program's options, in lists whose items are separated by single spaces. If an option is in none
+// of the lists, the next argument is not its value.
 struct Options {
   // Options that take the next argument as their value, unless they contain '='.
   std::string_view valued;
@@ -134,7 +134,7 @@ bool takes_next(const Options &options, const Option &option) {
          (is_listed(options.valued, option.name) || is_listed(options.packages, option.name));
 }
 
-// Returns the index of the first argument from `at` onwards that is not an option.
+// Returns the index of the first argument that is not an option, starting at `at`.
 std::size_t next_word(const Options &options, Args args, std::size_t at) {
   for (; at < args.size() && is_option(args[at]); ++at) {
     if (args[at] == "--") return at + 1;
@@ -143,9 +143,9 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
   return std::min(at, args.size());
 }
 
-// Returns the index of the package argument. Returns the number of arguments if there is no package
-// argument (an option may name the package). Returns nullopt if the arguments do not match the
-// runner's words.
+// Returns the index of the package argument, or the number of arguments if there is none (the
+// package may be named by an option). Returns nullopt if the arguments do not match the runner's
+// words.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -211,7 +211,8 @@ enum class Text : std::uint8_t {
   value,    // the value of an option whose name does not refer to files; treated like a package
 };
 
-// Checks only the form of the text, because the contents of the working directory are not trusted.
+// Checks only the form of the text. The contents of the working directory are not trusted, so they
+// are not examined.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
@@ -258,13 +259,13 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// Returns how to interpret the value of an option. The value of a short option may be a path.
+// Returns how to interpret an option's value. The value of a short option may be a path, so it is
+// treated as a word.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
 }
 
-// Returns true if the server's arguments contain a relative path.
 bool has_relative_path(Args args) {
   Text kind = Text::word;
   for (const std::string_view arg : args) {
@@ -331,8 +332,8 @@ bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
          !has_relative_path(args.subspan(package + 1));
 }
 
-// Returns the command that a starter runs, with its arguments. Returns an empty list if the command
-// is not recognized.
+// Returns the command that a wrapper program runs, with its arguments. Returns an empty list if the
+// command is not recognized.
 Args behind_starter(const Starter &starter, Args args) {
   const Options options{starter.valued, {}, {}};
   std::size_t at = 0;

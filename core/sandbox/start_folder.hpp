@@ -1,8 +1,8 @@
-// Selects the servers that start in a private, empty folder instead of the gateway's working
+// Determines which servers start in a private, empty folder instead of the gateway's working
 // directory. A program that runs a package by name (npx, uvx, python -m ...) first searches its
-// working directory for the package, for settings that select the package source, and for code that
-// it loads. If the gateway were started in a third-party repository, code from that repository
-// would run as one of the user's servers.
+// working directory for the package, for settings that select the package source, and for code to
+// load. If the gateway were started in a third-party repository, code from that repository would
+// run as one of the user's servers.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace bulkhead {
 
-// Returns true if the server runs a package by name and does not depend on its working directory:
-// `cwd` is empty and no argument is a relative path. The recognized commands are npx, npm exec,
-// pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx, python
-// -m and similar (table in start_folder.cpp), also after env, nice or corepack. Shell commands (sh
-// -c) are not analyzed.
+// Returns true if the server runs a package by name and does not depend on its working directory,
+// that is, `cwd` is empty and no argument is a relative path. The recognized commands are npx, npm
+// exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx,
+// python -m and similar (see the table in start_folder.cpp), also if they are run through env, nice
+// or corepack. Shell commands (sh -c) are not analyzed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 

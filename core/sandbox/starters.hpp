@@ -28,7 +28,8 @@ class ChildStacks {
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Sets the upper ends of the stacks, which calling conventions require to be 16-byte aligned.
+  // Sets the upper ends of the stacks, which are 16-byte aligned as the calling conventions
+  // require.
   void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;

@@ -22,15 +22,15 @@ struct Isolated {
 Isolated own_namespaces(int flags);
 int own_user_namespace();  // creates only the user namespace
 
-// Hides paths in a private mount namespace. An empty, read-only, inaccessible folder or /dev/null
-// masks each path. Mount changes do not propagate outside.
+// Hides paths in a private mount namespace. Each path is masked by /dev/null or by an empty,
+// read-only, inaccessible folder. Mount changes do not propagate to the outside.
 int hide_paths(const std::vector<std::string> &paths);
 
 int become(uid_t user, gid_t group);  // sets all IDs and drops all supplementary groups; root only
 // Prevents executed programs from regaining capabilities. Has no effect on a process without
 // capabilities.
 int drop_bounding_set();
-// Clears the other capability sets except for these bits.
+// Clears the other capability sets, except for the bits in `keep`.
 int drop_capabilities(std::uint64_t keep);
 
 // Lowers the soft and hard limits; a limit that is already lower is kept.

@@ -1,5 +1,5 @@
-// Implements `approvals`, which shows and resolves the approval requests of running gateways
-// through their service sockets.
+// Implements `approvals`, which shows and resolves the approval requests of running gateways. It
+// reaches the gateways through their service sockets.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// After a poll, the gateway lets calls wait for approval for this time.
+// For this long after each poll, the gateway lets calls wait for approval.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -45,7 +45,7 @@ struct Looked {
   std::vector<std::string> failures;  // "SOCKET: reason"
 };
 
-// Requests the pending approval requests of all gateways. If `watch` is true, also registers this
+// Gets the pending approval requests from all gateways. If `watch` is true, also registers this
 // command as an approval surface.
 Looked look(bool watch) {
   Looked out;
@@ -72,8 +72,8 @@ int not_running() {
   return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
 }
 
-// Resolves a request. `decision` is allow, deny or revoke. Returns why it failed, or an empty
-// string.
+// Resolves a request. `decision` is allow, deny or revoke. Returns the reason for a failure, or an
+// empty string on success.
 std::string answer(const SeenQuestion &question, std::string_view decision,
                    std::string_view scope = R"("once")") {
   std::string body = R"({"decision":")";

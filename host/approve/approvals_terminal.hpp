@@ -24,7 +24,7 @@ class KeyTerminal {
   // Waits at most wait_ms for a key, such as "a" or "\x1b[A". Returns an empty string if no key was
   // pressed, and nullopt if the terminal was closed.
   std::optional<std::string> key(std::uint64_t wait_ms);
-  // Replaces the content of the screen. Returns false if the terminal was closed.
+  // Replaces the contents of the screen. Returns false if the terminal was closed.
   bool show(std::string_view text);
   static void size(std::size_t *columns, std::size_t *rows) noexcept;
 

@@ -139,7 +139,8 @@ void ApprovalsView::select(std::size_t index, std::uint64_t since_ms) {
   since_ms_ = since_ms;
 }
 
-// Keeps the selected request. If it is no longer pending, selects the request at the same position.
+// Keeps the current request selected. If it is no longer pending, selects the request that is now
+// at the same position.
 void ApprovalsView::show(std::vector<SeenQuestion> questions, std::uint64_t now_ms) {
   const SeenQuestion *was = selected();
   const std::size_t place = was == nullptr ? 0 : static_cast<std::size_t>(was - questions_.data());

@@ -1,5 +1,5 @@
-// Implements the live list of `bulkhead approvals watch` without the terminal: selection, keys and
-// drawing. Used on one thread.
+// Implements the live list of `bulkhead approvals watch`, apart from the terminal: selection, keys
+// and drawing. Used on one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// A pending approval request or a granted approval, as received from a gateway. All texts except
+// A pending approval request or a granted approval, as received from a gateway. All strings except
 // `json` are printable.
 struct SeenQuestion {
   std::string socket;  // service socket of the gateway
@@ -23,8 +23,8 @@ struct SeenQuestion {
   std::string json;   // the JSON object as received
 };
 
-// Parses the member `list` ("pending" or "granted") of a response to /confirm/pending. Returns
-// nullopt if the response has a different format.
+// Parses the member named `list` ("pending" or "granted") in a response to /confirm/pending.
+// Returns nullopt if the response does not have the expected format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json,
                                                         std::string_view list = "pending");
@@ -34,15 +34,15 @@ std::string all_params(const SeenQuestion &question);
 
 // Formats pending requests as a table. Returns an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// Formats the requests that are still pending when the watch ends, and how to approve or deny them.
-// Returns an empty string if there are none.
+// Lists the requests that are still pending when the watch ends, and explains how to approve or
+// deny them. Returns an empty string if there are none.
 std::string pending_text(const std::vector<SeenQuestion> &questions);
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
-  // When a different request becomes selected, keys are ignored for this time, because the user may
-  // have pressed them for the previous request.
+  // After a different request becomes selected, keys are ignored for this long, because the user
+  // may have pressed them for the previous request.
   static constexpr std::uint64_t settle_ms = 700;
   static constexpr std::uint32_t tool_minutes = 10;
 
@@ -58,7 +58,7 @@ class ApprovalsView {
   Action key(std::string_view key, std::uint64_t now_ms);
   // Shows a message below the list until the next key is pressed.
   void show_message(std::string text) { message_ = std::move(text); }
-  // Returns the content of the screen: at most `rows` lines of at most `columns` characters.
+  // Returns the contents of the screen: at most `rows` lines of at most `columns` characters each.
   std::string draw(std::size_t columns, std::size_t rows) const;
 
  private:

@@ -1,4 +1,4 @@
-// Implements `approve` and `revoke` for the servers of project files.
+// Implements `approve` and `revoke` for servers defined in project files.
 #include <termios.h>
 #include <unistd.h>
 
@@ -86,7 +86,8 @@ class Approving {
     return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
   }
 
-  // Returns true if the server is approved afterwards.
+  // Shows the server and, if it is not approved yet, asks for approval. Returns true if the server
+  // is approved afterwards.
   bool handle(const ProjectEntry &entry) {
     if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
@@ -136,7 +137,7 @@ class Approving {
     return store_.put(std::move(approval));
   }
 
-  // Prints a warning if a gateway would reject the approved definition.
+  // Prints a warning if a gateway would reject the definition that was just approved.
   void warn_if_wrong(const ProjectEntry &entry) const {
     Arguments arguments = arguments_;
     arguments.project = file_;
@@ -232,7 +233,7 @@ class Approving {
     return exit_failed;
   }
 
-  // Implements --json. There is no prompt, so approval requires --yes or --hash.
+  // Implements --json. It does not prompt, so --yes or --hash is required for approval.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {

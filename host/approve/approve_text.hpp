@@ -1,5 +1,5 @@
-// Describes the servers of a project file to the user who approves them. The file is untrusted:
-// control characters and invisible characters are written as \u escapes.
+// Describes the servers in a project file to the user who is about to approve them. The file is
+// untrusted: control characters and invisible characters are written as \u escapes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace bulkhead::program {
 
-// Returns the text as a JSON string in which all hidden characters are escaped.
+// Returns the text as a JSON string with all hidden characters escaped.
 std::string verbatim(std::string_view text);
 
 enum class ApprovalState : std::uint8_t { none, changed, approved };
@@ -23,8 +23,8 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known);
 // Describes a server as a JSON object. Credentials are masked as described in approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The tools of a server that was started for the first time, and the suspicious texts in their
-// definitions ("TOOL: ID").
+// The tools of a server that was started for the first time. `findings` lists the suspicious text
+// in their definitions ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

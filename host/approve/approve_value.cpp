@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t hidden_to = 8, shown_characters = 3;
 constexpr std::size_t max_paths = 100;
 
-// Variables that determine which programs and files are used, and that contain no credentials.
+// Variables that determine which programs and files are used and that do not contain credentials.
 constexpr std::string_view deciding[] = {"PATH",   "ENV",   "BASH_ENV", "IFS",     "SHELL",
                                          "EDITOR", "PAGER", "HOME",     "RUBYOPT", "PERL5LIB"};
 constexpr std::string_view deciding_starts[] = {"LD_", "DYLD_", "PYTHON", "GIT_CONFIG", "PERL5"};
@@ -35,7 +35,8 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Returns true if the text consists of random letters and digits, without words or file names.
+// Returns true if the text consists of random letters and digits and contains no words or file
+// names.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '+' || c == '=';
@@ -43,14 +44,14 @@ bool random_text(std::string_view value) {
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
 
-// Returns the content of the JSON string for this text, with hidden characters escaped.
+// Returns the text as it would appear inside a JSON string, with hidden characters escaped.
 std::string visible(std::string_view text) {
   const std::string quoted = verbatim(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// Masks a piece of a value. If *shows is true, a long piece shows its first characters and *shows
-// becomes false, so that a value shows such characters only once.
+// Masks a piece of a value. If the piece is long and *shows is true, its first characters are shown
+// and *shows becomes false. In this way, each value shows the beginning of only one piece.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -61,8 +62,9 @@ std::string masked_piece(std::string_view text, bool *shows) {
   return visible(text.substr(0, end)) + "***";
 }
 
-// Splits a value into references and literal text. For "a${NAME:-x}b", calls literal("a"),
-// reference("NAME", "x", true) and literal("b"). A reference with an invalid name is literal text.
+// Splits a value into references and literal text. For example, "a${NAME:-x}b" leads to the calls
+// literal("a"), reference("NAME", "x", true) and literal("b"). A reference with an invalid name is
+// treated as literal text.
 template <typename Literal, typename Reference>
 void each_piece(std::string_view value, Literal literal, Reference reference) {
   while (!value.empty()) {
@@ -146,8 +148,8 @@ std::size_t value_end(std::string_view text, std::size_t from, char quote) noexc
 
 constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
 
-// Returns true for the name of a credential, such as "token". Names such as "credential.helper" and
-// "key-file" refer to programs and paths, which must be shown.
+// Returns true if the name is that of a credential, such as "token". Names such as
+// "credential.helper" and "key-file" refer to programs and paths, which must be shown.
 bool names_secret(std::string_view name) {
   const std::string lower = bh::lowered(name);
   for (const std::string_view end :
@@ -179,7 +181,7 @@ bool is_plain_secret(std::string_view value) {
   return literal && !code;
 }
 
-// Masks a value but keeps its references, without their defaults.
+// Masks a value. References in it are kept, but without their defaults.
 std::string hidden_secret(std::string_view value) {
   std::string out;
   bool shows = false;
@@ -197,8 +199,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password in "user:password@" after "://". In "user@", finds the user part if it looks
-// like a token.
+// Finds the password in "user:password@" after "://". If there is only "user@", finds the user part
+// if it looks like a token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&
@@ -213,7 +215,8 @@ Part password_of_url(std::string_view text, std::size_t authority) {
   return {};
 }
 
-// Finds the value after NAME and the '=' or ':' at `sign`, if NAME is the name of a credential.
+// Finds the value in NAME=VALUE or NAME:VALUE if NAME is the name of a credential. `sign` is the
+// position of the '=' or ':'.
 Part named_secret(std::string_view text, std::size_t sign) {
   std::size_t name_end = sign;
   while (name_end > 0 && (text[name_end - 1] == ' ' || text[name_end - 1] == '\\')) --name_end;

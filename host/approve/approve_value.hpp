@@ -1,5 +1,5 @@
-// Formats the values of a server definition for approval. Programs and their arguments are shown
-// unchanged. Values of `env` and credentials are masked.
+// Formats the values in a server definition for approval. Programs and their arguments are shown
+// unchanged. `env` values and credentials are masked.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace bulkhead::program {
 
-// Masks a value of `env`. References such as ${env:NAME} are shown. Other text, including defaults
-// of references, is replaced by "***". If the first such text is longer than 8 characters, its
-// first three characters are also shown. An empty value becomes "\"\"". Hidden characters are
-// written as \u escapes.
+// Masks an `env` value. References such as ${env:NAME} are shown. All other text, including the
+// defaults of references, is replaced by "***". If the first such piece of text is longer than 8
+// characters, its first three characters are also shown. An empty value becomes "\"\"". Hidden
+// characters are written as \u escapes.
 std::string masked_value(std::string_view value);
 
 // Returns true if the variable determines which programs or libraries are used (PATH, LD_*,
@@ -31,14 +31,14 @@ std::optional<std::string> masked_header(std::string_view name, std::string_view
 // ...") and JSON. Text that may be run, loaded or opened is never masked: shell code, references,
 // paths and addresses.
 std::string without_passwords(std::string_view text);
-// Masks the passwords in the arguments of a command line. In addition to without_passwords(), it
-// masks the value of an option that is a separate argument ("--token", "...").
+// Masks the passwords in a command line's arguments. Unlike without_passwords(), it also masks an
+// option's value if that is a separate argument ("--token", "...").
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args);
 
 // Returns up to 100 absolute paths in args and env that the sandbox will open. References are
 // resolved unless their names look like credentials. "." and ".." are resolved without accessing
-// the file system. If a value has the name of a credential, path segments that look like tokens are
-// truncated to their first three characters.
+// the file system. If a variable's name looks like that of a credential, path segments that look
+// like tokens are truncated to their first three characters.
 std::vector<std::string> named_paths(const ProjectEntry &entry);
 
 }  // namespace bulkhead::program

@@ -26,12 +26,12 @@ std::string member_path(const std::string &path, std::string_view name) {
          (needs_no_quotes(name) ? std::string(name) : verbatim(name));
 }
 
-// Collects the values of a definition. Paths repeat member names, so a short definition can have
-// very long lines. Their total size is therefore limited.
+// Collects the values in a definition. Each path repeats the names of the enclosing members, so a
+// short definition can produce very long lines. The total size of the lines is therefore limited.
 class LineCollector {
  public:
   // Adds the values in `json`, which must be valid and have no surrounding white space. The
-  // recursion is limited by the nesting depth that the scanner accepts.
+  // scanner's maximum nesting depth limits the recursion.
   void add(const std::string &path, std::string_view json) {
     const std::size_t before = lines_.size();
     std::string scratch;
@@ -95,7 +95,7 @@ std::string about_descriptions(const StoredPin &pin) {
                     !(pin.seen_text.empty() && pin.seen_definition.empty());
   if (!both) return "unknown";
   if (pin.text != pin.seen_text) return "the description changed";
-  // A longer description may have been truncated.
+  // If the description is longer, the stored text may have been truncated.
   const bool whole = pin.text.size() + 4 <= max_pin_text_bytes;
   return std::string(whole ? "the description" : "the stored part of the description") +
          " is unchanged; the input schema, annotations or other members changed";

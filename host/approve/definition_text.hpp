@@ -13,7 +13,7 @@
 
 namespace bulkhead::program {
 
-// A value of a definition, such as {"inputSchema.properties.path.type", "\"string\""}. Empty
+// A value in a definition, such as {"inputSchema.properties.path.type", "\"string\""}. Empty
 // objects and arrays also count as values.
 struct DefinitionLine {
   std::string path, value;
@@ -22,7 +22,7 @@ struct DefinitionLine {
 
 // Size limit for all lines of a definition, including the paths.
 inline constexpr std::size_t max_definition_lines_bytes = 1u << 20;
-// Returns the values in the order of the definition. If the lines would exceed
+// Returns the values in the order in which the definition contains them. If the lines would exceed
 // max_definition_lines_bytes, returns the whole definition as one line. Returns no lines if the
 // text is not a JSON object.
 std::vector<DefinitionLine> definition_lines(std::string_view definition);

@@ -1,5 +1,5 @@
-// Shows desktop notifications for pending approval requests with notify-send. A notification
-// contains the tool, server, client and rule, but never the arguments.
+// Uses notify-send to show desktop notifications for pending approval requests. A notification
+// names the tool, server, client and rule, but never contains the arguments.
 //
 // Used on one thread.
 #pragma once
@@ -20,7 +20,8 @@ std::string notification_text(const SeenQuestion &question);
 
 class Notifier {
  public:
-  // Limit for running notify-send processes. Further notifications are skipped.
+  // Maximum number of notify-send processes that run at the same time. Further notifications are
+  // skipped.
   static constexpr std::size_t max_running = 4;
   static constexpr std::size_t max_known = 10'000;
 
@@ -30,8 +31,8 @@ class Notifier {
   Notifier &operator=(const Notifier &) = delete;
 
   // Shows a notification for each request that was not passed to the previous call. Does not wait
-  // for notify-send. If notify-send cannot be started, returns an error the first time. Otherwise
-  // returns an empty string.
+  // for notify-send. If notify-send cannot be started, returns an error message the first time this
+  // happens. Otherwise returns an empty string.
   std::string show(const std::vector<SeenQuestion> &questions);
 
  private:

@@ -10,8 +10,8 @@ namespace bulkhead::program {
 
 using RunCommand = int (*)(const Arguments &);
 
-// CLI11 calls the callback of the innermost subcommand first, so the first callback sets to.run and
-// the callbacks of its parents do not change it.
+// CLI11 calls the callback of the innermost subcommand first. That callback sets to.run, and the
+// callbacks of the parent commands then leave it unchanged.
 inline CLI::App *add_command(CLI::App &parent, Arguments &to, const std::string &name,
                              const std::string &help, RunCommand run) {
   CLI::App *command = parent.add_subcommand(name, help);

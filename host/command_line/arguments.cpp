@@ -271,7 +271,8 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// Declares `relay` only for help and completion. The relay parses its own command line.
+// Declares `relay` only so that it appears in the help and in completions. The relay parses its own
+// command line.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway on its host");
@@ -318,7 +319,7 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
   auto *check = add_command(*policy, to, "check", "Validate policy rules", run_policy_check);
-  // The positional argument and --config set the same value and exclude each other.
+  // The positional argument and --config set the same value, so they exclude each other.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
@@ -565,7 +566,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
-    // In a script, an unset variable must not silently select the default.
+    // If a script uses an unset variable, it must not silently get the default.
     Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }

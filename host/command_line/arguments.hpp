@@ -16,14 +16,15 @@ struct Arguments {
   int (*run)(const Arguments &arguments) = nullptr;  // runs the command and returns the exit code
   enum class Serves : std::uint8_t { nothing, http, stdio };
   Serves serves = Serves::nothing;  // the command: http for serve, stdio for stdio
-  // Empty: the default file, or the builtin profile if that file does not exist.
+  // If empty, the default file is used, or the builtin profile if that file does not exist.
   std::string config;
   std::vector<std::string> plugin_dirs;  // empty: the directory of the installed plugins
   std::string log_level = "info";        // level of the log file
   bool verbose = false;                  // also print log lines to standard error
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
-  // serve: listen on no address; serve only local clients (`bulkhead stdio`, `tools`, `call`)
+  // serve: do not listen on any address; serve only local clients (`bulkhead stdio`, `tools`,
+  // `call`)
   bool no_listen = false;
   bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
   std::string server;  // tools, resources, prompts

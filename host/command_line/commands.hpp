@@ -1,4 +1,4 @@
-// Declares one function per command. Each returns the exit code of the process.
+// Declares one function per command. Each function returns the process's exit code.
 #pragma once
 
 #include "command_line/arguments.hpp"

@@ -1,4 +1,4 @@
-// Defines the arguments of `bulkhead mcp`, which lists and edits the servers of a profile.
+// Defines the arguments of `bulkhead mcp`, which lists and edits the servers in a profile.
 #pragma once
 
 #include <string>

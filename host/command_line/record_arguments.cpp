@@ -22,7 +22,8 @@ void add_where(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Adds --limit. A value above the maximum is reduced to the maximum, and limit_note is set.
+// Adds --limit. If the value is above the maximum, it is lowered to the maximum and limit_note is
+// set.
 void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t most) {
   const auto clamp = [&to, most](std::string &text) -> std::string {
     const std::size_t digits = std::min(text.find_first_not_of('0'), text.size());

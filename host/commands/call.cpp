@@ -64,8 +64,8 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// If names have prefixes, the tool's name determines its server. The other servers are removed from
-// the profile, so they are not started.
+// If names have prefixes, the tool's name determines its server. In that case, all other servers
+// are removed from the profile so that they are not started.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);

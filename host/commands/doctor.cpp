@@ -1,5 +1,5 @@
 // Implements `doctor`, which checks the machine, the configuration, running gateways and servers,
-// and explains how to correct each error. `bulkhead-relay doctor` does the same inside a guest.
+// and explains how to fix each problem. `bulkhead-relay doctor` does the same inside a guest.
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ namespace {
 using bh::json::member_text;
 
 constexpr std::size_t longest_name = 64;  // of a tool; many clients reject longer names
-// in bytes; shorter tool descriptions cause a warning
+// In bytes. Shorter tool descriptions cause a warning.
 constexpr std::size_t good_description = 10;
 constexpr std::size_t named_at_most = 5;
 
@@ -292,7 +292,7 @@ class Doctor {
     }
   }
 
-  // Reports the paths that the profile allows for servers but that are not available to them.
+  // Reports paths that the profile grants to servers but that are nevertheless unavailable to them.
   void grants(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {

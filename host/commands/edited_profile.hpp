@@ -1,4 +1,4 @@
-// Reads, checks and writes a profile that a command edits.
+// Reads, checks and writes a profile that is edited by a command.
 #pragma once
 
 #include <expected>
@@ -14,11 +14,11 @@
 
 namespace bulkhead::program {
 
-// Returns the arguments with this profile and without a project file.
+// Returns a copy of the arguments that selects this profile and no project file.
 Arguments looking_at(const Arguments &arguments, const std::string &file);
 
-// The new text of a profile, in a temporary file in the same directory, so that relative paths have
-// the same meaning.
+// A profile's new text, in a temporary file. The file is in the same directory, so relative paths
+// keep their meaning.
 class DraftProfile {
  public:
   DraftProfile(const std::string &path, std::string_view text);
@@ -35,7 +35,8 @@ class DraftProfile {
   Result<void> written_;
 };
 
-// A profile while it is edited. The lock excludes other commands of this user that edit it.
+// A profile that is being edited. While the lock is held, this user's other commands cannot edit
+// the profile.
 struct EditedProfile {
   OwnedFd lock;
   ProfileLayer layer;

@@ -1,5 +1,5 @@
-// Implements `import`, which shows the servers in the configurations of other programs or adds them
-// to a profile.
+// Implements `import`, which shows the servers in other programs' configurations or adds them to a
+// profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Import {
   std::vector<MergedServer> servers;  // set with --write
 };
 
-// A configuration of another client whose servers the gateway will also start.
+// Another client's configuration with servers that the gateway will start as well.
 struct StartedTwice {
   const FoundConfig *config;
   std::vector<std::string> servers;  // server names in that configuration
@@ -153,8 +153,8 @@ std::string about_twice(const Import &import) {
          "(`bulkhead serve` prints the entry for it), and restart the client.\n";
 }
 
-// Returns the listen addresses of the profile's transports. A server with one of these addresses is
-// this gateway itself.
+// Returns the addresses on which the profile's transports listen. A server with one of these
+// addresses is this gateway itself.
 std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
   Arguments look = arguments;
   look.no_project = true;

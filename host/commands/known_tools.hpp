@@ -1,6 +1,6 @@
-// The tools of a profile's servers, as far as a gateway has stored their lists.
+// Provides the tools of a profile's servers, if a gateway has stored their lists.
 //
-// Used on one thread. Reads nothing; the stored lists are those in the profile (ServerDef::kept).
+// Used on one thread. Accesses no files: the stored lists are in the profile (ServerDef::kept).
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@
 
 namespace bulkhead::program {
 
-// The tools of a server, or of a tools plugin (`server` is its id), whose tools are not stored.
+// The tools of a server or of a tools plugin. For a tools plugin, `server` is the plugin's ID, and
+// its tools are not stored.
 struct KnownTools {
   std::string server;
   std::optional<std::set<std::string>> tools;  // original names; nullopt if no list is stored
@@ -24,11 +25,12 @@ struct KnownTools {
   }
 };
 
-// Returns an entry for each server of the profile, also for disabled ones, and each tools plugin.
+// Returns an entry for each server in the profile, including disabled ones, and for each tools
+// plugin.
 std::vector<KnownTools> known_tools(const Profile &profile);
 
-// Returns the original name if this server can have a tool with the listed name. Without a stored
-// list, a shortened name cannot be resolved.
+// Returns the tool's original name if this server can have a tool that clients see under the name
+// `listed`. A shortened name can be resolved only if the server's list is stored.
 std::optional<std::string> original_name(const KnownTools &server, const Names &names,
                                          std::string_view listed);
 

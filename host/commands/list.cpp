@@ -1,4 +1,4 @@
-// Implements `tools`, `resources` and `prompts`, which list the items of servers.
+// Implements `tools`, `resources` and `prompts`, which list the items that servers offer.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -75,7 +75,8 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // A server that the profile disables is not reported. A server that is not approved is.
+    // A server that is disabled in the profile is not reported. A server that is not approved is
+    // reported.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +

@@ -21,7 +21,8 @@ struct ResolvedTool {
   std::string server, name;
 };
 
-// Finds the server of a listed name. A server whose stored list contains the tool is preferred.
+// Finds the server to which a listed name belongs. A server whose stored list contains the tool is
+// preferred.
 Result<ResolvedTool> find_listing_server(const std::vector<KnownTools> &all, const Names &names,
                                          std::string_view listed) {
   std::vector<ResolvedTool> listing_it, possible;

@@ -1,5 +1,6 @@
-// Resolves the tool names that clients see, such as "memory__delete_entities", in the calls for
-// `policy explain` and `policy test`. Rules see the server and the original name of the tool.
+// Resolves tool names in the calls for `policy explain` and `policy test`. In these calls, the user
+// may write the names that clients see, such as "memory__delete_entities", but rules see the server
+// and the tool's original name.
 //
 // Used on one thread. Accesses no files: the stored tool lists are in the profile
 // (ServerDef::kept).
@@ -16,13 +17,15 @@ namespace bulkhead::program {
 
 struct ListedCall {
   std::string call;  // the call with `server` and the tool's original name
-  // How the name was resolved, or that the profile has no such server or the server no such tool.
+  // States how the name was resolved, or that the profile does not have the server, or that the
+  // server does not have the tool.
   std::vector<std::string> notes;
 };
 
-// `call` is the JSON that the user wrote. Messages that are not tool calls and invalid JSON are
-// returned unchanged, so that the policy reports what is invalid. Returns an error if the call
-// names no server, and no server or several servers can have this tool.
+// Resolves the tool name in `call`, which is the JSON that the user wrote. Invalid JSON and
+// messages that are not tool calls are returned unchanged, so that the policy reports what is
+// invalid. If the call does not name a server, exactly one server must be able to have this tool;
+// otherwise, returns an error.
 Result<ListedCall> resolve_listed_call(std::string_view call, const Profile &profile);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Implements `logs`, which shows a server's standard error from its log file.
+// Implements `logs`, which shows a server's standard error output from its log file.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,12 +21,12 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t usual_lines = 100;
-// limit for the bytes that are read from one file to find the last lines
+// To find the last lines, at most this many bytes are read from each file.
 constexpr off_t max_tail_bytes = 4 << 20;
 constexpr std::size_t read_bytes = 64 << 10, max_line_bytes = 64 << 10;
 constexpr useconds_t log_poll_us = 250'000;
 
-// Reads the log file of a server. When the file is full, the gateway renames it to PATH.1. The text
+// Reads a server's log file. When the file is full, the gateway renames it to PATH.1. The text
 // comes from the server, so control characters are replaced.
 class LogFile {
  public:
@@ -34,8 +34,8 @@ class LogFile {
 
   bool exists() const { return ::access(path_.c_str(), R_OK) == 0; }
 
-  // Returns the last lines, including lines of PATH.1 if PATH has too few. The next call of more()
-  // continues after them.
+  // Returns the last lines, including lines from PATH.1 if PATH does not have enough. The next call
+  // to more() continues after these lines.
   std::string last(std::uint64_t lines) {
     std::string text;
     if (open()) text = rest_of(fd_.get(), from_end(fd_.get()), &offset_);
@@ -61,7 +61,7 @@ class LogFile {
     const bool same = fd_ && ::fstat(fd_.get(), &mine) == 0 && there && mine.st_ino == now.st_ino &&
                       mine.st_dev == now.st_dev;
     if (same && now.st_size < offset_) offset_ = 0;  // the file was truncated
-    // the rest of the renamed file
+    // Read the rest of the renamed file.
     if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);
     if (there && !same && open()) text += rest_of(fd_.get(), 0, &offset_);
     quiet_polls_ = text.empty() ? quiet_polls_ + 1 : 0;
@@ -74,7 +74,7 @@ class LogFile {
   }
 
  private:
-  // an incomplete line that does not change for this many polls (one second) is shown
+  // An incomplete line is shown if it has not changed for this many polls (one second).
   static constexpr int line_polls = 4;
 
   static int open_file(const std::string &path) {
@@ -101,8 +101,8 @@ class LogFile {
     }
   }
 
-  // Returns the complete lines, beginning with the incomplete line of the last call, and keeps the
-  // new incomplete line.
+  // Returns the complete lines and keeps the incomplete line at the end for the next call. The
+  // first line begins with the text that the last call kept.
   std::string shown(std::string_view text) {
     std::string out;
     partial_ += text;

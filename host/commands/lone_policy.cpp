@@ -7,7 +7,7 @@
 namespace bulkhead::program {
 namespace {
 
-// This command has no calls that wait for a policy.
+// In this command, no calls wait for a policy.
 constexpr bh_host_policy inert_policy{
     sizeof(bh_host_policy), 0,
     [](void *, std::uint64_t, const bh_verdict *) -> bh_status { return BH_STALE; }, [](void *) {},

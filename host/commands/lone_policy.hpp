@@ -1,4 +1,4 @@
-// Loads a policy plugin of the profile without a gateway, to explain its decisions.
+// Loads one of the profile's policy plugins without a gateway, to explain its decisions.
 //
 // Used on one thread.
 #pragma once

@@ -1,4 +1,4 @@
-// Implements `mcp`, which lists and edits the servers of a profile.
+// Implements `mcp`, which lists and edits the servers in a profile.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -93,7 +93,8 @@ bool is_url(const std::string &text) {
   return text.starts_with("http://") || text.starts_with("https://");
 }
 
-// Reads the definition of a server from the arguments. Returns a usage error, or an empty string.
+// Reads a server's definition from the arguments. Returns a usage error, or an empty string on
+// success.
 std::string read_server(const Arguments &arguments, NewServer *out) {
   const McpArguments &from = arguments.mcp;
   out->name = arguments.name;
@@ -201,7 +202,7 @@ int add(const Arguments &arguments, const std::string &path) {
 
 // ---- remove, enable, disable -----------------------------------------------------------------
 
-// Prints that the file does not define the server, and where it is defined.
+// Prints that the server is not defined in this file, and where it is defined.
 int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
@@ -218,8 +219,8 @@ int not_there(const Arguments &arguments, const std::string &path) {
 
 using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view name);
 
-// Edits a server. `done` and `place` are parts of the message, for example "Removed server" and
-// "from" in "Removed server NAME from FILE".
+// Edits a server in the profile. `done` and `place` are parts of the success message, for example
+// "Removed server" and "from" in "Removed server NAME from FILE".
 int edit(const Arguments &arguments, Edit change, std::string_view done, std::string_view place) {
   const std::string path = profile_of(arguments);
   auto edited = open_profile(path);

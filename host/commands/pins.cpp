@@ -1,5 +1,5 @@
-// Implements `pins`, which lists and approves tool definitions that have changed since their
-// approval.
+// Implements `pins`, which lists tool definitions that have changed since they were approved, and
+// approves them.
 #include <time.h>
 
 #include <algorithm>
@@ -66,8 +66,8 @@ std::string json_of(const StoredPin &stored) {
   return out + '}';
 }
 
-// Returns the JSON for `pins show --json`, which also contains the definitions (as JSON texts, or
-// null if not stored) and their differences.
+// Returns the JSON for `pins show --json`. In addition to the pin, it contains the definitions
+// (each as a string of JSON text, or null if not stored) and their differences.
 std::string shown_json_of(const StoredPin &stored) {
   std::string out = json_of(stored);
   out.pop_back();
@@ -83,7 +83,8 @@ std::string shown_json_of(const StoredPin &stored) {
   return out + '}';
 }
 
-// If `definition` is empty (not stored), only the description is checked for suspicious text.
+// Describes one version of a tool, including any suspicious text in it. If `definition` is empty
+// (not stored), only the description is checked for suspicious text.
 std::string described(std::string_view what, const std::string &hash, const std::string &text,
                       const std::string &definition) {
   if (hash.empty()) return "";
@@ -130,7 +131,7 @@ class PinsCommand {
               verbatim(arguments_.hash),
           exit_usage);
     }
-    // Before a running gateway sends its status, it stores the definitions that it has received.
+    // A running gateway stores the definitions that it has received before it sends its status.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
@@ -206,7 +207,7 @@ class PinsCommand {
     std::string text;
     bool other = false;
     const auto done = store.update([&](std::vector<StoredPin> &all) {
-      // defining file and old name of each renamed tool
+      // For each renamed tool: the defining file and the tool's old name.
       std::vector<std::pair<std::string, std::string>> former;
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;

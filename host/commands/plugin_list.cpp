@@ -14,7 +14,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns the uses of each plugin, for example "transports.http" or "type stdio".
+// Returns how the profile uses each plugin, for example as "transports.http" or "type stdio".
 std::map<std::string, std::string> uses_of(const Profile &profile) {
   std::map<std::string, std::string> out;
   const auto add = [&](const std::string &plugin, const std::string &what) {
@@ -38,7 +38,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// Returns the uses of a plugin, which the profile may refer to by path or by name.
+// Returns how the profile uses this plugin. The profile may refer to it by path or by name.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;

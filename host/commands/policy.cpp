@@ -1,5 +1,5 @@
-// Implements `policy check`, `policy explain` and `policy test`, which evaluate the rules of a
-// profile without a gateway.
+// Implements `policy check`, `policy explain` and `policy test`, which evaluate a profile's rules
+// without a gateway.
 #include <unistd.h>
 
 #include <cerrno>
@@ -87,7 +87,7 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
-// Adds notes about the call and the running gateways to an explanation.
+// Adds notes about the call and the running gateways to an explanation's JSON object.
 std::string with_context(std::string explanation, const std::vector<std::string> &notes,
                          const std::vector<RunningPolicy> &running) {
   if (!explanation.ends_with('}')) return explanation;
@@ -97,8 +97,8 @@ std::string with_context(std::string explanation, const std::vector<std::string>
   return explanation + '}';
 }
 
-// Runs the test case in one line of a test file. Returns why it failed, or an empty string if it
-// passed.
+// Runs the test case on one line of a test file. Returns the reason for its failure, or an empty
+// string if it passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a test case must be a JSON object";
   const std::string_view call = mcp::member(line, "call");

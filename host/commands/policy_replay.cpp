@@ -71,8 +71,8 @@ void add_known(std::string *json, std::string_view name, std::string_view value)
   if (!value.empty()) append_member(json, name, value);
 }
 
-// Returns true if a rule of a policy made the recorded decision. The gateway's own decisions have
-// no rule or one of these names.
+// Returns true if the recorded decision was made by a policy's rule. Decisions made by the gateway
+// itself have either no rule or one of these names.
 bool is_by_rule(std::string_view rule) {
   return !rule.empty() && rule != "tool-pin" && rule != "policy-failed" && rule != "policy-timeout";
 }
@@ -81,7 +81,7 @@ class Replay {
  public:
   explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
-  // Evaluates the calls in a file that were made since this time.
+  // Evaluates the calls in this file that were made at or after the time `since`.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
     if (stopped_) return {};
     auto reader = RecordReader::open({file});

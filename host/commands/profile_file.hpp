@@ -1,4 +1,4 @@
-// Writes the file of a profile.
+// Writes a profile's file.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::program {
 
-// Replaces the file atomically. Creates its directory if necessary. A replaced file keeps its mode,
-// and a new file is private. Returns BH_E_DENIED if the file exists and `existing` is keep.
+// Replaces the file atomically. Creates the directory if necessary. If the file exists, its mode is
+// kept; a new file is private. Returns BH_E_DENIED if the file exists and `existing` is keep.
 Result<void> write_profile(const std::string &path, std::string_view text, Existing existing);
 
 // Returns the directory of the path, or "." if the path has no slash.

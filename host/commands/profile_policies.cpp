@@ -32,7 +32,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// A policy engine for PolicyStack. It takes its decisions from the explanations of one policy.
+// A policy engine for PolicyStack that takes its decisions from one policy's explanations.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -135,7 +135,7 @@ class Together {
       parts_.emplace_back(*policy, call);
       engines.push_back({&Explained::table(), &parts_.back()});
     }
-    // no state is kept for a response, because there is none
+    // No limit is needed: the policies decide immediately, so no request is ever stored.
     stack_.use(std::move(engines), ~std::uint64_t{0});
     gate_.use(&PolicyStack::table(), &stack_);
   }

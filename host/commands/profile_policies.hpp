@@ -1,5 +1,5 @@
-// Loads the policies of a profile without a gateway, and reports their decisions about a call.
-// PolicyStack combines the decisions as in a gateway.
+// Loads a profile's policies without a gateway, and reports what they decide about a call. As in a
+// gateway, PolicyStack combines the decisions.
 //
 // Used on one thread.
 #pragma once
@@ -19,18 +19,18 @@ class ProfilePolicies {
  public:
   explicit ProfilePolicies(const Arguments &arguments) : arguments_(arguments) {}
 
-  // Prints the errors and returns false if a policy cannot be loaded.
+  // Loads all policies. If a policy cannot be loaded, prints the errors and returns false.
   bool load();
-  // If there is one policy, returns the result of its bh_explain.explain(). If there are several,
-  // "request" and "response" are the combined decisions, and "policies" contains an object for each
-  // policy in order: "policy" (its ID), "plugin", and either its own "request" and "response" or
-  // the reason as "not_explained". A decision that depends on a policy that cannot explain it is
-  // "unknown".
+  // If there is only one policy, returns the result of its bh_explain.explain(). If there are
+  // several, "request" and "response" are the combined decisions, and "policies" contains one
+  // object per policy, in order: "policy" (its ID), "plugin", and either the policy's "request" and
+  // "response" or, in "not_explained", the reason why they are missing. If a decision depends on a
+  // policy that cannot explain it, the decision is "unknown".
   Result<std::string> explain(std::string_view call) const;
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }
   const PolicyMark &mark() const { return mark_; }
-  // Returns the profile with the stored tool lists that can be read.
+  // Returns the profile, including those stored tool lists that could be read.
   const Profile &profile() const { return profile_; }
 
  private:

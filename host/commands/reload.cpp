@@ -85,7 +85,8 @@ std::string describe_reload(const FoundGateway &gateway) {
 
 namespace {
 
-// Prints the responses. The exit code states whether all, some or none of the changes took effect.
+// Prints the responses. The exit code indicates whether all, some or none of the changes took
+// effect.
 int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);

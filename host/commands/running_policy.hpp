@@ -17,8 +17,9 @@ struct RunningPolicy {
   bool same = false;  // the profile has the same policies
 };
 
-// Returns the gateways that respond and were started with the profile `file`. An empty `file` means
-// gateways without a profile file. `mark` identifies the policies in the profile.
+// Returns the gateways that respond and that were started with the profile `file`. If `file` is
+// empty, returns the gateways that have no profile file. `mark` identifies the policies in the
+// profile.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 
 // Returns a line for each gateway.

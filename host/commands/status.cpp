@@ -1,4 +1,4 @@
-// Implements `status`, which shows the running gateways of this user.
+// Implements `status`, which shows this user's running gateways.
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"

@@ -17,7 +17,7 @@ namespace {
 
 using bh::json::member_text;
 
-// String literals with which a condition compares a variable.
+// Finds the string literals with which a condition compares a variable.
 class Literals {
  public:
   explicit Literals(std::string_view condition) : text_(condition) {}
@@ -74,7 +74,7 @@ class Literals {
       } while (rest.starts_with(','));
     }
   }
-  // Removes a literal without escape sequences from the front.
+  // Removes a literal from the front of `rest`. Literals with escape sequences are not supported.
   static bool literal(std::string_view *rest, std::vector<std::string> *out) {
     *rest = trimmed(*rest);
     if (!rest->starts_with('"') && !rest->starts_with('\'')) return false;
@@ -126,7 +126,7 @@ class Search {
     sections(mcp::member(layer, "sections"), "");
   }
 
-  // The profile's reader limits the depth.
+  // The recursion is safe because the profile's parser limits the nesting depth.
   void sections(std::string_view object, const std::string &above) {
     std::string scratch;
     mcp::for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -183,7 +183,8 @@ class Search {
     }
   }
 
-  // Returns the original name if no server, but the list that clients see, has this name.
+  // If no server has a tool with this name but clients see a tool under this name, returns that
+  // tool's original name.
   std::optional<std::string> listed_name(const std::string &tool) const {
     const auto lists = [&](const KnownTools &one) { return one.lists(tool); };
     if (std::any_of(known_.begin(), known_.end(), lists)) return std::nullopt;

@@ -1,13 +1,13 @@
-// Finds names in a profile's rules and tool lists that no server or tool has, so that a mistyped
-// name does not look like protection.
+// Finds names in a profile's rules and tool lists that do not match any server or tool. Otherwise,
+// a mistyped name could give a false sense of protection.
 //
 // Only literals are compared: tables [security.servers.NAME], allowed tools, and conditions such as
-// `server_name == "x"` and `tool_name in ["a", "b"]`. Rules of the corporation's layer are not
-// checked, because they are written for many profiles. A profile without servers has nothing to
-// compare with.
+// `server_name == "x"` and `tool_name in ["a", "b"]`. Rules in the corporation's layer are not
+// checked, because they are written for many profiles. If a profile has no servers, there is
+// nothing to compare with.
 //
-// Used on one thread. Reads nothing; the stored lists are those in the profile (ServerDef::kept).
-// A tool name is reported only if the lists of all servers that the rule can apply to are stored.
+// Used on one thread. Accesses no files: the stored lists are in the profile (ServerDef::kept). A
+// tool name is reported only if the lists of all servers to which the rule can apply are stored.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace bulkhead::program {
 
 inline constexpr std::size_t max_unmatched_names = 50;  // more are not returned
 
-// Returns one line for each name: the file and line, the key, and the reason.
+// Returns one line for each such name, with the file and line, the key, and the reason.
 std::vector<std::string> unmatched_names(const Profile &profile);
 
 }  // namespace bulkhead::program

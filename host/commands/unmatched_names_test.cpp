@@ -1,4 +1,4 @@
-// Tests finding names in rules and tool lists that no server or tool has.
+// Tests finding names in rules and tool lists that do not match any server or tool.
 #include "commands/unmatched_names.hpp"
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ ServerDef server_with(const std::string &name, const std::string &tools = {}) {
   return def;
 }
 
-// Two servers with stored lists.
+// A profile with two servers whose lists are stored.
 Profile two_servers() {
   Profile out;
   out.servers = {server_with("github", R"({"name":"list_issues"},{"name":"get_issue"})"),
@@ -39,7 +39,7 @@ Lines found(Profile profile, const std::string &sections, const std::string &lin
   return unmatched_names(profile);
 }
 
-// Returns the lines for one rule with this condition.
+// Returns the lines that are reported for a single rule with this condition.
 Lines condition(const Profile &profile, const std::string &text) {
   std::string json;
   for (const char c : text) json += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);

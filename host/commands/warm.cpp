@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::uint64_t download_ms = 600'000;
 
-// Removes all other servers from the profile. Returns the first name that the profile does not
-// contain, or an empty string.
+// Removes all servers that are not in `names` from the profile. If `names` is empty, keeps all
+// servers. Returns the first name that the profile does not contain, or an empty string.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
   profile.telemetry.clear();  // there are no client calls to record
@@ -38,8 +38,8 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Prepares the servers for a start with one client, and returns the stored lists.
-// load_stored_lists() must be called first, so that new lists are stored for the unmodified
+// Prepares the servers for being started with a single client, and returns the stored lists.
+// load_stored_lists() must be called first, because new lists must be stored for the unmodified
 // definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;

@@ -1,7 +1,7 @@
 // Writes log lines and a progress line to standard error.
 //
-// If standard error is a terminal, the progress line is its last line. It is cleared before other
-// text is written and redrawn afterwards. Thread-safe.
+// If standard error is a terminal, the progress line is the last line on it. The progress line is
+// cleared before other text is written and redrawn afterwards. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -19,8 +19,8 @@ class Console {
   // Returns the width of the terminal in columns, or 80 if the width is unknown.
   static std::size_t width() noexcept;
 
-  // Writes `text`, which must end with a newline and contain no control characters (see
-  // printable()).
+  // Writes `text`, which must end with a newline and must not contain any other control characters
+  // (see printable()).
   void write(std::string_view text);
   // Writes `text` without blocking, for threads that serve requests. If standard error cannot
   // accept all of the text immediately, the rest is dropped.

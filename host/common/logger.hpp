@@ -1,11 +1,12 @@
 // Writes log lines to the log file and to standard error.
 //
 // The log file has mode 0600. When it reaches max_file_bytes, it is renamed to .1, and the previous
-// .1 to .2, so there are at most three files. Several gateways may share the file: each line is
-// appended atomically, and the file is rotated under a lock.
+// .1 is renamed to .2, so there are at most three files. Several gateways may share the file: each
+// line is appended atomically, and the file is rotated under a lock.
 //
-// A broken server fails with the same message on every retry. Unless verbose output is requested,
-// standard error therefore shows each line only once (max_shown_lines lines are remembered).
+// A broken server fails with the same message on every retry. Standard error therefore shows each
+// line only once, unless verbose output is requested. For this, max_shown_lines lines are
+// remembered.
 //
 // Thread-safe. Log lines that cannot be written, for example because the disk is full, are dropped.
 #pragma once
@@ -40,8 +41,8 @@ class Logger {
   // Opens the log file. Without a log file, lines are written only to standard error.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Writes the line only to the log file, and suppresses later copies of it on standard error. Used
-  // for messages that the user sees in another form.
+  // Writes the line only to the log file, and suppresses later copies of it on standard error. For
+  // messages that are shown to the user in another form.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
   // hold() buffers the lines for standard error until release(). If the buffer exceeds
   // max_held_bytes, further lines are written only to the log file.

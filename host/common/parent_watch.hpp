@@ -1,4 +1,4 @@
-// Detects that the parent process exits.
+// Detects when the parent process exits.
 //
 // The pidfd becomes readable as soon as the parent exits, even if another process keeps the
 // parent's pipes open. PR_SET_PDEATHSIG is not suitable, because its signal is sent when the

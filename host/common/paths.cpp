@@ -15,8 +15,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns the value of an environment variable, or an empty string if it is not an absolute path.
-// The XDG specification requires relative paths to be ignored.
+// Returns the value of an environment variable, or an empty string if the value is not an absolute
+// path. The XDG specification says that relative paths must be ignored.
 std::string absolute_env(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr && value[0] == '/' ? value : "";

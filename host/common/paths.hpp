@@ -11,8 +11,8 @@
 
 namespace bulkhead::program {
 
-// Returns $HOME. If it is unset, returns the home directory from the user database, or "/" if there
-// is none.
+// Returns $HOME or, if it is unset, the home directory from the user database. If there is none,
+// returns "/".
 std::string home_dir();
 std::string user_name();  // the numeric user ID if the name is unknown
 

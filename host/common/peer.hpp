@@ -5,12 +5,13 @@
 
 namespace bulkhead::program {
 
-// Returns true if the connected process may send requests: it runs as this user or root, and it is
-// not a descendant of `own`, the topmost process of the gateway. Servers and compartments are
-// descendants and must not control the gateway that runs them. `own` itself may send requests.
+// Returns true if the connected process may send requests. This is the case if it runs as this user
+// or root and is not a descendant of `own`, the gateway's topmost process. Servers and compartments
+// are descendants of `own` and must not control the gateway that runs them. `own` itself may send
+// requests.
 //
 // Descendants in a separate PID namespace are detected. Two kinds of programs are not: programs
-// whose ancestors have exited (another process has adopted them), and programs that a server
+// whose ancestors have exited, so that another process has adopted them, and programs that a server
 // started through an unrelated process.
 bool peer_may_ask(int fd, pid_t own);
 

@@ -18,8 +18,8 @@ Result<std::string> read_private(const std::string &path, std::size_t most);
 enum class Existing : std::uint8_t { replace, keep };
 
 // Writes folder/name atomically with mode 0600: writes a temporary file in the same directory,
-// calls fsync() and renames the file. Returns BH_E_DENIED if the file exists and `existing` is
-// keep.
+// calls fsync() and renames the temporary file. Returns BH_E_DENIED if the file exists and
+// `existing` is keep.
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing = Existing::replace);
 

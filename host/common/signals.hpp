@@ -1,4 +1,4 @@
-// Installs the signal handlers of the program. The core library installs none.
+// Installs the program's signal handlers. The core library does not install any.
 #pragma once
 
 #include <string>
@@ -14,32 +14,31 @@ namespace bulkhead::program {
 
 // Installs the handlers:
 // - SIGPIPE is ignored.
-// - SIGINT and SIGTERM stop the current host. The second of these signals terminates the process
+// - SIGINT and SIGTERM stop the current host. If a second one arrives, the process terminates
 //   immediately with exit code 130.
 // - SIGHUP requests a reload. If watch_reload_signal() was not called or the terminal was closed,
-// it
-//   stops the host instead. If SIGHUP was ignored at startup (nohup), it remains ignored.
+//   SIGHUP stops the host instead. If SIGHUP was ignored at startup (nohup), it remains ignored.
 void install_signal_handlers();
 
-// Registers a socket file that is removed if a signal terminates this process immediately. A
-// process can register at most 64 files. Both functions must be called on the same thread.
+// Registers a socket file that is removed if a signal terminates this process immediately. At most
+// 64 files can be registered. Both functions must be called on the same thread.
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the function that the signal handlers call to stop the program. It must be
-// async-signal-safe. If `stop` is {}, the first signal terminates the process.
+// Sets the function that the signal handlers call to stop the program. `stop` must be
+// async-signal-safe. If it is {}, the first signal terminates the process.
 void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that a signal stops. Null for none.
 void set_signalled_host(Host *host) noexcept;
 
-// Calls `on_signal` from the loop after each SIGHUP that requests a reload. Signals that arrive
-// before the loop runs are merged. The calls stop when the reactor is destroyed or
-// Reactor::forget() is called with on_signal.arg. Call this function once per process.
+// After each SIGHUP that requests a reload, `on_signal` is called from the loop. Signals that
+// arrive before the loop runs are merged. The calls stop when the reactor is destroyed or
+// Reactor::forget() is called with on_signal.arg. Must be called only once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 bool stop_requested() noexcept;
 
-// Raises the soft limit of open files to the hard limit, but to at most 65,536. The usual soft
+// Raises the soft limit on open files to the hard limit, but to no more than 65,536. The usual soft
 // limit of 1024 is too low for 4096 sessions and 200 servers. Child processes inherit the limit.
 void raise_file_limit() noexcept;
 

@@ -1,4 +1,4 @@
-// Parses the value of --since and formats the timestamps of the session database.
+// Parses the value of --since and formats timestamps from the session database.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ inline constexpr const char *since_usage =
 // database. A time without an offset is local time. Returns nullopt if the value is invalid.
 std::optional<std::string> since_text(std::string_view since);
 
-// Formats a timestamp of the session database, such as "2026-01-31T12:00:00.123Z". The result is
-// "2026-01-31 13:00:00.123" in local time, or "2026-01-31 12:00:00.123Z" if `utc` is true. Other
-// strings are returned unchanged.
+// Formats a timestamp from the session database, such as "2026-01-31T12:00:00.123Z". The result is
+// "2026-01-31 13:00:00.123" in local time, or "2026-01-31 12:00:00.123Z" if `utc` is true. Strings
+// that are not timestamps are returned unchanged.
 std::string shown_time(std::string_view timestamp, bool utc);
 
 }  // namespace bulkhead::program

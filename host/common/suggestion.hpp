@@ -7,9 +7,9 @@
 
 namespace bulkhead::program {
 
-// Returns up to three similar names, the best match first: the name with the smallest edit
-// distance, followed by names that contain every word of `typed`. For example, "files read" matches
-// "files__file_read". Ignores case.
+// Returns up to three similar names, best match first: the name with the smallest edit distance,
+// followed by names that contain every word in `typed`. For example, "files read" matches
+// "files__file_read". Case is ignored.
 std::vector<std::string> similar_names(std::string_view typed,
                                        const std::vector<std::string> &names);
 

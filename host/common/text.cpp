@@ -82,7 +82,7 @@ void Table::widen(std::vector<std::size_t> *width) const {
   }
 }
 
-// Skips columns of width 0.
+// Appends a line of the table. Columns of width 0 are skipped.
 void Table::append_line(std::string *out, const Row &cells, bool is_header,
                         const std::vector<std::size_t> &width) const {
   const std::size_t begin = out->size();

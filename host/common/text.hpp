@@ -18,8 +18,8 @@ std::string printable(std::string_view text, bool keep_lines = false);
 // ellipsis. `text` must be printable.
 std::string first_line(std::string_view text, std::size_t max_columns);
 
-// Returns the display width of a UTF-8 text. Each code point counts as one column, which is
-// sufficient to align names.
+// Returns the display width of UTF-8 text. Each code point counts as one column, which is accurate
+// enough for aligning names.
 std::size_t columns(std::string_view text) noexcept;
 
 // Returns the count and the noun, with a plural "s" if needed: "1 tool", "2 tools".

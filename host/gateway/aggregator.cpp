@@ -50,8 +50,9 @@ Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   return guards;
 }
 
-// This process connects to servers and also starts servers, so it needs the privileges of both the
-// "aggregator" and the "launcher" compartment. Each server that it starts has its own sandbox.
+// This process both connects to servers and starts servers, so it needs the privileges of the
+// "aggregator" compartment and of the "launcher" compartment. Each server that it starts has its
+// own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
   Confinement confinement;
   confinement.role = "aggregator";
@@ -63,9 +64,10 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins before this process is confined, because an unprivileged user is
-// then in a user namespace in which files of root appear to belong to user 65534. A plugin that
-// cannot be opened is reported later, when it is known whether it is required.
+// Opens and checks the plugins before this process is confined. Once it is confined, an
+// unprivileged user is in a user namespace in which root's files appear to belong to user 65534. If
+// a plugin cannot be opened, this is reported later, when it is known whether the plugin is
+// required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {

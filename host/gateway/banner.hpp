@@ -21,11 +21,13 @@ struct BannerFacts {
 };
 
 // Sets needs_token and token_file for the listener at this URL. `config_json` is the configuration
-// of its transport. A listener that is not on loopback always requires a token.
+// of the listener's transport. A listener that is not on a loopback address always requires a
+// token.
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 
-// Returns the banner: the address, the paths of files, and a configuration block for each client.
+// Returns the banner: the address, the paths of the files in use, and a configuration block for
+// each client.
 std::string banner(const BannerFacts &facts);
 
 // Returns the table of servers with their states and counts, followed by the names that are not

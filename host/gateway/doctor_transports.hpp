@@ -1,5 +1,5 @@
 // Checks for `doctor` whether transports can be configured, and whether the sockets for guests can
-// be created and reached. Binds no addresses and closes connections immediately.
+// be created and reached. It does not bind any addresses, and it closes connections immediately.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Implements `serve` and `stdio`: runs a gateway until it is stopped.
+// Implements `serve` and `stdio`, which run a gateway until it is stopped.
 #include <unistd.h>
 
 #include <memory>
@@ -107,7 +107,7 @@ class Gateway {
     service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports_of(arguments_),
                                          backend());
     watch_reload_signal(host_->reactor(), bh::callback(this, [](Gateway &self) {
-                          // service_ is null while its destructor runs the loop.
+                          // service_ is null while ~Service() runs the loop.
                           if (self.service_ != nullptr) self.service_->reload();
                         }));
     const AskService ask = [this](ServiceRequest request, const std::string &value,
@@ -153,8 +153,8 @@ class Gateway {
     return backend;
   }
 
-  // With many servers, one loop iteration may bring many changes. They are evaluated once, after
-  // the iteration.
+  // With many servers, one iteration of the event loop may bring many changes. They are evaluated
+  // together, after the iteration.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;

@@ -121,7 +121,8 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
 
 namespace {
 
-// Returns the process ID of the user's gateway that listens on this address, or an empty string.
+// Returns the process ID of this user's gateway that listens on the address, or an empty string if
+// there is none.
 std::string gateway_listening_on(std::string_view address) {
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {

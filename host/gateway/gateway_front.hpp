@@ -1,7 +1,8 @@
 // Implements the user interface of `serve` and `stdio`: the log file, the banner, the startup
-// progress and the process facts in the status. Used by single-process and supervised gateways.
+// progress, and the facts about the process in the status. Used by single-process and supervised
+// gateways.
 //
-// Only log() is thread-safe. All other functions are called on the gateway's thread.
+// Only log() is thread-safe. All other functions must be called on the gateway's thread.
 #pragma once
 
 #include <atomic>
@@ -27,23 +28,24 @@ class GatewayFront {
   bool is_serve() const noexcept { return is_serve_; }
   LogLevel log_level() const { return logger_.level(); }
 
-  // Opens the log file and raises the limit of open files. Log lines for standard error are held
-  // until the banner is printed.
+  // Opens the log file and raises the limit on open files. Log lines for standard error are held
+  // back until the banner is printed.
   void begin();
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Returns null if the socket cannot be created; the reason is logged.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // Calls `gone` when the process in --parent-pid exits. Does nothing without --parent-pid. `owner`
-  // owns the watch (see Reactor).
+  // Calls `gone` when the process given by --parent-pid exits. Without --parent-pid, does nothing.
+  // `owner` owns the watch (see Reactor).
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener for gateway.metrics_listen. Returns an empty descriptor if no address is
-  // configured. For `stdio` and --no-listen, several gateways may have the same configuration, so
-  // an address in use causes only a warning.
+  // configured. With `stdio` or --no-listen, several gateways may have the same configuration, so
+  // an address that is already in use only causes a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // Prints the banner, followed by the held log lines. Called once the gateway is listening.
+  // Prints the banner, followed by the log lines that were held back. Called as soon as the gateway
+  // is listening.
   void show_banner(const HostStatus &status);
-  // Shows startup progress. The first call with `settled` shows the table of servers, and later
-  // calls do nothing.
+  // Shows startup progress. The first call in which `settled` is true shows the table of servers;
+  // later calls do nothing.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
   // Reports why the gateway cannot start or had to stop. Returns the exit code.

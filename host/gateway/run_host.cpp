@@ -16,7 +16,7 @@ LogLevel level_named(std::string_view name) noexcept {
   return LogLevel::info;
 }
 
-// Commands show errors (all log lines with --verbose) but write no log file.
+// Commands print errors (with --verbose, all log lines) but do not write a log file.
 ShortRun::ShortRun(const Arguments &arguments)
     : logger_(LogLevel::error,
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::error) {}

@@ -16,8 +16,8 @@ namespace bulkhead::program {
 
 LogLevel level_named(std::string_view name) noexcept;
 
-// Starts the servers of a profile, waits until each is ready or has failed, and stops them in the
-// destructor. Shows progress on a terminal.
+// Starts the servers in a profile and waits until each server is ready or has failed. The
+// destructor stops the servers. On a terminal, progress is shown.
 class ShortRun {
  public:
   explicit ShortRun(const Arguments &arguments);
@@ -25,16 +25,17 @@ class ShortRun {
   ShortRun(const ShortRun &) = delete;
   ShortRun &operator=(const ShortRun &) = delete;
 
-  // Removes all other servers and tools plugins from the profile.
+  // Removes all servers and tools plugins except `server` from the profile.
   static void keep_only(Profile &profile, std::string_view server);
   // Returns the names of all servers in the profile, including tools plugins.
   static std::vector<std::string> server_names(const Profile &profile);
 
-  // Sets the callback for lists that servers return. Must be called before start().
+  // Sets the callback that receives the lists returned by servers. Must be called before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
-  // An error is one line for the user.
+  // The error is a single line for the user.
   Result<void> start(Profile profile);
-  // Waits at most for the longest connect timeout in the profile, plus a margin.
+  // Waits until the servers are ready or have failed. The wait ends at the latest after the longest
+  // connect timeout in the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

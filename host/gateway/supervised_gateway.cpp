@@ -92,7 +92,7 @@ class SupervisedGateway {
     service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_,
                                          transports_of(arguments_), backend());
     watch_reload_signal(supervisor_->reactor(), bh::callback(this, [](SupervisedGateway &self) {
-                          // service_ is null while its destructor runs the loop.
+                          // service_ is null while ~Service() runs the loop.
                           if (self.service_ != nullptr) self.service_->reload();
                         }));
     if (socket_ == nullptr) return;
@@ -143,10 +143,10 @@ class SupervisedGateway {
 
   void apply(Profile next, Applied done) {
     if (local_clients_) local_clients_->add_to(next);
-    // Keeps the current values of settings that cannot be changed at run time. The endpoint also
-    // checks this, but only for its own part, and directories and services belong to other
-    // compartments. The exception is policies: only the endpoint knows whether a policy accepts new
-    // rules at run time.
+    // Keep the current values of settings that cannot be changed at run time. The endpoint also
+    // checks this, but only for its own settings; directories and services belong to other
+    // compartments. Policies are an exception, because only the endpoint knows whether a policy
+    // accepts new rules at run time.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
     supervisor_->apply(plan_compartments(next, facts_),
@@ -179,7 +179,8 @@ class SupervisedGateway {
     done(std::move(report));
   }
 
-  // Applies profile_ to all compartments, and then reports the result of the first attempt.
+  // Applies profile_ to all compartments, and then reports the result of the first attempt, which
+  // is `report`.
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
         plan_compartments(profile_, facts_),

@@ -64,8 +64,8 @@ struct Chain {
   VerifyOptions options;
 };
 
-// Returns the chain of a file that the command names. If the file is in the state directory, the
-// supervisor's signatures for its chain are also checked.
+// Returns the chain for a file that was named on the command line. If the file is in the state
+// directory, the supervisor's signatures for its chain are checked as well.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -139,7 +139,7 @@ VerifyReport verify(Chain *chain, const std::string &state_dir) {
   }
 }
 
-// Returns the chains that have signed rows but no files.
+// Returns the chains for which there are signed rows but no files.
 std::vector<std::string> vanished(const std::string &state_dir, const std::vector<Chain> &chains) {
   std::vector<std::string> out;
   for (const std::string &instance : signed_instances(state_dir)) {
@@ -162,7 +162,8 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Returns why a chain without errors does not prove integrity, or an empty string if it does.
+// Even a chain without errors may not prove integrity. Returns the reason, or an empty string if
+// integrity is proven.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {

@@ -23,7 +23,8 @@ constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
                       max_note_columns = 100;
 
-// The columns of a row. The JSON members have the same names. New columns must be added at the end.
+// The columns of a row, which are also the names of the JSON members. New columns must be added at
+// the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
@@ -45,13 +46,12 @@ enum Column {
   claimed_name
 };
 
-// Excludes the messages that every client sends in addition to calls, unless they were denied or
-// failed.
+// Excludes messages that every client sends besides its calls, unless they were denied or failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
 
-// `since` is a timestamp of the session database, or empty.
+// `since` is a timestamp in the session database's format, or empty.
 std::string filter_of(const Arguments &arguments, const std::string &since) {
   std::string out;
   if (!arguments.server.empty()) out += " AND server_name = " + sql_quoted(arguments.server);
@@ -119,8 +119,8 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of a file that were added to its chain since the last read. If more than `limit`
-  // rows match the filter, only the newest are read.
+  // Reads the rows in this file that have been added to its chain since the last read. If more than
+  // `limit` rows match the filter, only the newest ones are read.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
@@ -148,8 +148,9 @@ class Calls {
     return {};
   }
 
-  // Prints the rows read since the last call in chronological order, but only the newest `limit`
-  // rows. Returns false if standard output was closed.
+  // Prints the rows that have been read since the last call, in chronological order. If there are
+  // more than `limit` rows, only the newest are printed. Returns false if standard output was
+  // closed.
   bool write(std::uint64_t limit) {
     std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
       return std::tie(a.time, a.place) < std::tie(b.time, b.place);
@@ -179,7 +180,7 @@ class Calls {
                              : "No calls are recorded.\n";
   }
 
-  // Returns the key of a file's chain. IDs ascend within a chain.
+  // Returns the key of the chain to which the file belongs. IDs ascend within a chain.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
@@ -203,8 +204,8 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments, *since);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files contain at least `limit` rows. Files of a chain are read from oldest to
-  // newest, so rows come in ascending ID order.
+  // The newest files contain at least `limit` rows. Each chain's files are read from oldest to
+  // newest, so rows are read in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);

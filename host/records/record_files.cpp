@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using record_store::SegmentFile;
 
-// A section that enables recording, for the user to add to the profile.
+// A profile section that enables recording. The user is asked to add it to the profile.
 constexpr std::string_view profile_block =
     "    [telemetry.records]\n"
     "    plugin = \"telemetry-sqlite\"";

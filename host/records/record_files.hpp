@@ -24,13 +24,13 @@ struct RecordFiles {
   std::vector<record_store::SegmentFile> newest_first() const;
 };
 
-// Returns the file that the command names, or all files in the profile's state directory. Returns
-// an error if there are none.
+// Returns the file that was named on the command line, or all files in the profile's state
+// directory. Returns an error if there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
-// Returns the same as find_records(), but without an error if there are no files.
+// Like find_records(), but does not return an error if there are no files.
 Result<RecordFiles> look_for_records(const Arguments &arguments);
 
-// Prints the files that were not read to standard error; see RecordReader::usable().
+// Prints to standard error which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
 
 }  // namespace bulkhead::program

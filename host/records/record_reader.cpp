@@ -98,7 +98,7 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// Returns why a file cannot be read together with others, or an empty string if it can.
+// Returns the reason why a file cannot be read together with others, or an empty string if it can.
 std::string why_alone(record_store::Database &db) {
   record_store::Statement id;
   int schema = 0;
@@ -113,8 +113,8 @@ std::string why_alone(record_store::Database &db) {
          std::to_string(record_store::schema_version);
 }
 
-// Returns the columns of a table in an older file, converted to the current schema. Returns an
-// empty string if the table has the current schema.
+// Returns a list of columns that converts a table in an older file to the current schema. Returns
+// an empty string if the table already has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   if (std::ranges::find(record_store::tables_with_later_column, table) ==

@@ -1,5 +1,5 @@
-// Reads files of the session database as if they were one database. The connection is read-only,
-// and SQLite's authorizer rejects every statement that does more than read.
+// Reads several files of the session database as if they were one database. The connection is
+// read-only, and SQLite's authorizer rejects every statement that does anything other than read.
 //
 // Used on one thread.
 #pragma once
@@ -24,9 +24,9 @@ class RecordReader {
   static constexpr std::uint64_t max_ms = 5'000;
 
   // Removes the files that cannot be read together with others. Damaged files and files with an
-  // unsupported schema version are reported as "PATH: reason" in *left_out. Files that are
-  // incomplete or have just been removed are not reported. A single file is never removed, so that
-  // the error can name it.
+  // unsupported schema version are added to *left_out as "PATH: reason". Files that are incomplete
+  // or have just been removed are not reported. If there is only one file, it is never removed, so
+  // that the error message can name it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 
@@ -38,8 +38,8 @@ class RecordReader {
     std::uint64_t rows = 0;
     bool cut = false;  // there are more than max_rows rows or max_answer_bytes bytes
   };
-  // Runs one query and calls `row` for each row of its result. Returns an error if the text is not
-  // a single query, if the query is invalid, or if it exceeds max_ms.
+  // Runs one query and calls `row` for each row of its result. Returns an error if `sql` is not
+  // exactly one query, if the query is invalid, or if it takes longer than max_ms.
   Result<Answer> run(std::string_view sql,
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
 

@@ -72,7 +72,7 @@ std::string query(const Arguments &arguments, const std::string &since) {
     where += " AND (trace_id IS NULL OR trace_id = " + sql_quoted(wanted.trace) + ")";
   }
   const std::uint64_t limit = wanted.limit == 0 ? usual_rows : wanted.limit;
-  // The inner query selects the newest rows; the outer query sorts them in ascending order.
+  // The inner query selects the newest rows; the outer query sorts them in chronological order.
   return "WITH e (timestamp, layer, ref, summary, status, duration_ms, trace_id, claimed_name) AS "
          "(" +
          all + ") SELECT * FROM (SELECT * FROM e WHERE " + where +

@@ -60,8 +60,8 @@ Result<void> load_sqlite() {
 
 }  // namespace bulkhead::program
 
-// Forwards a function of sqlite3.h to the library. If a function that the program calls is missing
-// here, linking fails.
+// Defines a function from sqlite3.h that forwards its calls to the library. If a function that the
+// program calls is not defined here, linking fails.
 #define PASS_ON(result, name, parameters, ...)                     \
   result name parameters {                                         \
     return bulkhead::program::function<&name>(#name)(__VA_ARGS__); \

@@ -124,7 +124,8 @@ class Doctor {
            "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
   }
 
-  // Performs the handshake of a hybrid socket. Returns why it failed, or an empty string.
+  // Performs the handshake of a hybrid socket. Returns the reason for a failure, or an empty string
+  // on success.
   std::string dialogue(int fd) const {
     const std::string request = connector_vsock::hybrid_request(definition_);
     const std::string said = "CONNECT " + std::to_string(definition_.port);
@@ -147,8 +148,8 @@ class Doctor {
     return accepted ? std::string() : "the reply to " + said + " was " + answer + "instead of OK";
   }
 
-  // Returns the response with this ID (empty: without an ID). On failure, prints a line and returns
-  // an empty string.
+  // Returns the response with this ID, or a response without an ID if `id` is empty. On failure,
+  // prints a line and returns an empty string.
   std::string request_any(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
@@ -163,7 +164,7 @@ class Doctor {
         "log.");
     return {};
   }
-  // Returns the response of the endpoint. An error -32001 comes from the relay itself and is a
+  // Returns the endpoint's response. Error -32001 comes from the relay itself and counts as a
   // failure.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = request_any(message, id, what);

@@ -1,6 +1,6 @@
 // Implements `bulkhead-relay doctor`, which checks the connection from a guest to its gateway step
-// by step and explains each failure. It starts the relay as a client would, and sends messages
-// through it.
+// by step and explains each failure. It starts the relay and sends messages through it, as a client
+// would.
 #pragma once
 
 #include <string>

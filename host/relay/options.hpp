@@ -1,5 +1,5 @@
-// Parses the command line of the relay, which is the same for bulkhead-relay and `bulkhead relay`.
-// Does not use CLI11, because guests have little memory.
+// Parses the relay's command line, which is the same for bulkhead-relay and `bulkhead relay`. CLI11
+// is not used here, because guests have little memory.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::span<const OptionText> option_texts() noexcept;
 std::variant<Options, int> parse_options(std::string_view program, int argc,
                                          const char *const *argv);
 
-// Returns the connector's definition of the endpoint.
+// Returns the definition of the endpoint for the connector.
 std::string definition_of(const Options &options, std::string_view process_name);
 
 // Returns the value of capsem.vsock_port_offset= in the kernel command line, or 0 if it is missing.

@@ -1,4 +1,4 @@
-// Returns the two plugins of a relay, which are linked statically.
+// Declares the relay's two plugins, which are linked statically.
 #pragma once
 
 #include "bulkhead/abi/plugin.h"

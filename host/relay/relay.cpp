@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<pipe::PipeHost *> running{nullptr};
 
-// A signal stops the relay in order, so that it restores the flags of a shared terminal.
+// On a signal, the relay shuts down cleanly, so that it restores the flags of a shared terminal.
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) {

@@ -83,8 +83,8 @@ int RelayChild::end() {
   while (line()) {
   }
   int status = 0;
-  // The output is closed, so the process is exiting. If it does not exit in time, the destructor
-  // kills it.
+  // The relay has closed its output, so it is about to exit. If it does not exit in time, the
+  // destructor kills it.
   for (int i = 0; i < 50; ++i) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;

@@ -26,14 +26,15 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // Returns the response with this ID as JSON. An empty `id` means a response without an ID or with
-  // a null ID. Requests and notifications are skipped, and the first other response is kept for
-  // next_stray(). Returns nullopt after a timeout or if the relay has exited.
+  // Returns the response with this ID as JSON. If `id` is empty, returns the response that has no
+  // ID or a null ID. Requests and notifications are skipped. Other responses are skipped as well,
+  // but the first of them is kept for next_stray(). Returns nullopt after a timeout or if the relay
+  // has exited.
   std::optional<std::string> answer(std::string_view id);
   // Returns the first response with an unexpected ID since the last call, or an empty string.
   std::string next_stray();
-  // Closes the relay's standard input and waits for the relay to exit. Returns its exit code, or -1
-  // if it was terminated by a signal or does not exit in time.
+  // Closes the relay's standard input and waits for the relay to exit. Returns the relay's exit
+  // code, or -1 if it was terminated by a signal or did not exit in time.
   int end();
 
  private:

@@ -68,8 +68,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Returns an error if the body is not a JSON object, or has duplicate members or members that are
-// not in `known`.
+// Returns an error if the body is not a JSON object, contains duplicate members, or contains
+// members that are not in `known`.
 Result<void> check_object(std::string_view body, std::initializer_list<std::string_view> known) {
   if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
     return fail(BH_E_INVALID, "the body must be a JSON object without duplicate members");

@@ -8,8 +8,8 @@
 
 namespace bulkhead::program {
 
-// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. `expires_in_ms`
-// of each entry is relative to `now_unix_ms`.
+// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. In each entry,
+// `expires_in_ms` is relative to `now_unix_ms`.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
 // Parses the body of POST /confirm/{id}:

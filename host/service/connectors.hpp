@@ -1,10 +1,10 @@
-// Adds, removes and lists the servers in the user layer, which the connector API edits.
+// Adds, removes and lists the servers in the user layer, which is the part of the configuration
+// that the connector API edits.
 //
-// The user layer is the file connectors.json in the directory of the default profile. It is
-// replaced as a whole, under a lock, and only if the complete profile is valid with the change.
+// The user layer is the file connectors.json in the directory of the default profile. The file is
+// replaced as a whole, under a lock, and only if the complete profile is valid after the change.
 //
-// Thread-safe. Blocks for file access, and for at most lock_ms while another gateway holds the
-// lock.
+// Thread-safe. Blocks for file access, and for up to lock_ms while another gateway holds the lock.
 #pragma once
 
 #include <string>

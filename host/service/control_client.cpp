@@ -93,7 +93,7 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
   found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
     // If the gateway rejects this process, it closes the connection without reading, so send() may
-    // fail. read_answer() then reports the rejection because there is no response.
+    // fail. In that case, read_answer() reports the rejection because there is no response.
     [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     read_answer(fd, wait_ms, &found);
     if (!found.error.empty()) found.status = 0, found.answer.clear();

@@ -21,9 +21,9 @@ inline constexpr std::size_t max_answer_head_bytes = 16u << 10;
 inline constexpr std::uint64_t status_wait_ms = 2'000;
 inline constexpr std::uint64_t reload_wait_ms = 30'000;
 
-// Sends a request to each gateway whose socket is in these directories, one after another, and
-// waits at most wait_ms for each response. Removes sockets that no process listens on. `body` is
-// JSON, or empty.
+// Sends a request to each gateway whose socket is in one of these directories. The gateways are
+// contacted one after another, and each may take up to wait_ms to respond. Sockets on which no
+// process listens are removed. `body` is JSON, or empty.
 std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
                                        std::string_view method, std::string_view target,
                                        std::uint64_t wait_ms, std::string_view body = {});

@@ -30,8 +30,8 @@ void ControlCompartment::on_metrics_listener(OwnedFd listener) {
                    });
 }
 
-// Asks the supervisor whether the peer is admitted. This process cannot, because it has no access
-// to /proc and may be in a user namespace in which it cannot distinguish other users.
+// Asks the supervisor whether the peer is admitted. This process cannot decide, because it has no
+// access to /proc and may be in a user namespace in which it cannot tell other users apart.
 void ControlCompartment::admit(int fd, std::function<void(bool)> done) {
   ask(
       ServiceRequest::admit, {},

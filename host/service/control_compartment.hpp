@@ -1,9 +1,9 @@
-// Runs in the compartment that owns the service socket, the only process that parses input from
-// local clients.
+// Runs in the compartment that owns the service socket. This is the only process that parses input
+// from local clients.
 //
-// Forwards their requests to the supervisor as typed values (service_protocol.hpp), in frames on
-// the request socket. `kind` of a frame is the ServiceRequest, `exchange` the request number, and
-// `code` the status of the response.
+// Forwards the clients' requests to the supervisor as typed values (service_protocol.hpp), in
+// frames on the request socket. In a frame, `kind` is the ServiceRequest, `exchange` is the request
+// number, and `code` is the status of the response.
 //
 // Owned by the compartment's process. Runs on the reactor thread.
 #pragma once
@@ -39,7 +39,7 @@ class ControlCompartment final : public link::Channel::Receiver {
   const OwnedFd listener_;
   const std::function<void()> broken_;
   link::Channel channel_;
-  // by request number; at most max_service_questions
+  // By request number. Contains at most max_service_questions entries.
   std::map<std::uint64_t, ServiceReply> waiting_;
   std::uint64_t last_ = 0;
   ServiceApi api_;

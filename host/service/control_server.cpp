@@ -35,8 +35,8 @@ ControlAnswer refusal(const RequestFeed &feed) {
   }
 }
 
-// Returns the error response if the request is valid HTTP but not accepted here, otherwise a
-// response with status 0.
+// Returns an error response if the request is valid HTTP but not accepted here. Otherwise, returns
+// a response with status 0.
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {

@@ -40,7 +40,7 @@ class ControlServer {
   static constexpr std::size_t max_body_bytes = 1u << 20;
   static constexpr std::uint64_t request_ms = 5'000;
   static constexpr std::uint64_t answer_ms = 5'000;
-  // after accept() has failed for lack of descriptors or memory
+  // How long to wait after accept() has failed for lack of descriptors or memory.
   static constexpr std::uint64_t pause_ms = 1'000;
 
   // Sends the response. May be called immediately or later, on the loop's thread; the connection
@@ -49,9 +49,9 @@ class ControlServer {
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
-  // Determines whether the peer of `fd` may send requests. Must call `done` once, immediately or
-  // later from the loop. If `done` is not called within request_ms, the connection is closed. `fd`
-  // is borrowed until this function returns.
+  // Determines whether the peer of `fd` may send requests. Must call `done` exactly once, either
+  // immediately or later from the loop. If `done` is not called within request_ms, the connection
+  // is closed. `fd` is borrowed until the Admit function returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
   // `listener` is borrowed and must be non-blocking. Other processes may have the socket open but

@@ -26,7 +26,7 @@ void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
 
-// A service socket with a reactor on a separate thread.
+// A service socket that is served by a reactor on a separate thread.
 class Served {
  public:
   Served(std::string path, const std::string &answer) : reactor_(std::move(*Reactor::create())) {

@@ -1,4 +1,4 @@
-// Returns the body of POST /join: {"key": "...", "marks": {"PART": "HASH", ...}}.
+// Formats and parses the body of POST /join: {"key": "...", "marks": {"PART": "HASH", ...}}.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace bulkhead::program {
 
 std::string join_request_json(const JoinRequest &request);
 
-// Returns BH_E_INVALID with the reason if the body is invalid.
+// Parses the body. If it is invalid, returns BH_E_INVALID with the reason.
 Result<JoinRequest> read_join_request(std::string_view body);
 
-// Parses the response to POST /join. Returns nullopt if it is not a response of this version.
+// Parses the response to POST /join. Returns nullopt if the response does not match this version's
+// format.
 std::optional<JoinAnswer> read_join_answer(std::string_view body);
 
 }  // namespace bulkhead::program

@@ -25,8 +25,8 @@ bool is_loopback(int listener) {
   return (ntohl(four.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
 }
 
-// Protects against DNS rebinding: a web page can make its own host name resolve to 127.0.0.1, but
-// its requests then have this host name in the Host header.
+// Protects against DNS rebinding. A web page can make its own host name resolve to 127.0.0.1, but
+// its requests then contain that name in the Host header.
 bool names_this_machine(std::string_view host) {
   if (host.empty() || host.starts_with('[')) return true;
   const std::string name(host.substr(0, host.find(':')));

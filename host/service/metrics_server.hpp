@@ -1,5 +1,5 @@
-// Serves GET /metrics over TCP, for a Prometheus server that cannot access the service socket. Used
-// if gateway.metrics_listen is set. There is no authentication and no other path.
+// Serves GET /metrics over TCP, for Prometheus servers that cannot access the service socket. Used
+// if gateway.metrics_listen is set. There is no authentication, and no other path is served.
 #pragma once
 
 #include "base/owned_fd.hpp"

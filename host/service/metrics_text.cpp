@@ -62,8 +62,8 @@ std::string metrics_text(const ServiceStatus &status) {
   metrics.add("bulkhead_requests_in_flight", "gauge", "", status.host.in_flight);
   metrics.add("bulkhead_uptime_seconds", "gauge", "", status.process.uptime_ms / 1'000);
   for (const auto &[name, value] : status.host.counters) {
-    // A counter named "ID.NAME" belongs to a plugin. Plugin IDs may contain dots, so the longest
-    // matching ID is used.
+    // A counter named "ID.NAME" belongs to the plugin with this ID. Plugin IDs may contain dots, so
+    // the longest matching ID is used.
     std::string_view owner;
     for (const PluginStatus &plugin : status.host.plugins) {
       const bool fits = name.size() > plugin.id.size() && name.starts_with(plugin.id) &&
@@ -86,7 +86,7 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
-  // of two processes of a compartment, only the first is shown (the draining process is second)
+  // If a compartment has two processes, only the first is shown. The second one is draining.
   std::set<std::string> seen;
   for (const CompartmentStatus &one : status.process.compartments) {
     if (!seen.insert(one.name).second) continue;

@@ -1,4 +1,4 @@
-// Formats the counters of a gateway in the Prometheus text format.
+// Formats a gateway's counters in the Prometheus text format.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace bulkhead::program {
 
 inline constexpr std::string_view metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
-// Counters of the gateway become bulkhead_NAME_total, and counters of a plugin become
+// The gateway's counters are named bulkhead_NAME_total, and a plugin's counters are named
 // bulkhead_plugin_NAME_total{plugin="ID"}. There are gauges for sessions, in-flight calls, calls
 // that wait for approval, servers and compartments.
 std::string metrics_text(const ServiceStatus &status);

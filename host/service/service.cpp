@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// Returns the servers that the change has added or modified and that are not ready, with the
-// reasons.
+// Returns those servers that were added or modified by the change and are not ready, each with the
+// reason.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -23,7 +23,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    // A server that the profile disables is not reported.
+    // A server that is disabled in the profile is not reported.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
 
 }  // namespace
 
-// A change or reload of the profile. It exists until its response is sent.
+// A change to the profile, or a reload. The job exists until its response has been sent.
 struct Service::Job {
   Service *service = nullptr;
   What what = What::reload;
@@ -43,7 +43,7 @@ struct Service::Job {
   // Set on a pool thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // Set later, on the loop's thread:
+  // The following members are set later, on the loop's thread.
   std::vector<std::string> notes;
   ApplyReport report;
   std::uint64_t deadline_ns = 0;
@@ -138,8 +138,8 @@ void Service::approvals(ApprovalRequest request, std::string_view value, Service
                      });
 }
 
-// Lists the connectors from the files, so the list includes changes that are not applied until the
-// next reload.
+// Lists the connectors. They are read from the files, so the list includes changes that are not
+// applied until the next reload.
 struct Service::Listing {
   Service *service;
   ServiceReply reply;
@@ -251,7 +251,8 @@ void Service::prepared(Job &job) {
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
-    // The endpoint was restarted during the change and has started with the new profile.
+    // BH_E_UNAVAILABLE: the endpoint was restarted during the change and has started with the new
+    // profile.
     const bool later = report.error().code == BH_E_UNAVAILABLE;
     if (later) restarts_ = job.restarts;
     const char *what = job.what == What::reload || job.what == What::restart

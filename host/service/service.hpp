@@ -1,9 +1,9 @@
 // Implements the service API and SIGHUP in the gateway: reloads the profile, lists and changes the
-// connectors of the user layer, restarts servers and reports the status. Requests are typed values
+// connectors in the user layer, restarts servers and reports the status. Requests are typed values
 // (service_protocol.hpp).
 //
-// Changes are applied one after another. If max_waiting changes are queued, further changes are
-// rejected. Files are read and written on the reactor's thread pool.
+// Changes are applied one after another. If max_waiting changes are already queued, further changes
+// are rejected. Files are read and written on the reactor's thread pool.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace bulkhead::program {
 
-// The functions of the gateway that the service uses. All of them are called on the loop's thread.
+// The gateway's functions that the service uses. All of them are called on the loop's thread.
 struct ServiceBackend {
   // Reports the state of the gateway and its process. Calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;
@@ -43,7 +43,8 @@ struct ServiceBackend {
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // The response to a reload is sent when its servers have settled, or after this time.
+  // The response to a reload is sent when the servers have settled, but no later than after this
+  // time.
   static constexpr std::uint64_t settle_ms = 10'000;
 
   // `arguments` are the arguments with which the running profile was loaded.

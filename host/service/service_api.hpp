@@ -22,7 +22,7 @@ namespace bulkhead::program {
 
 class ServiceApi {
  public:
-  // ControlServer describes `listener` and `admit`.
+  // For `listener` and `admit`, see ControlServer.
   ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask);
 
  private:

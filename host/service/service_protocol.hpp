@@ -1,8 +1,8 @@
 // Defines the requests of the service API as typed values, and their serialization.
 //
 // The client side (service_api.hpp) may run in a separate process; the gateway side is service.hpp.
-// A request consists of a type and an archived value, a response of a status and an archived value.
-// The gateway treats all requests as if they came from a compromised process.
+// A request consists of a type and an archived value. A response consists of a status and an
+// archived value. The gateway treats every request as if it came from a compromised process.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ using ServiceReply = std::function<void(ServiceAnswer)>;
 // the gateway stops first.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Limits between the two processes: the size of a request, of a frame and of all queued frames in
-// bytes, and the number of requests without a response.
+// Limits between the two processes: the sizes in bytes of a request, of a frame and of all queued
+// frames, and the number of requests that are waiting for a response.
 inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;
@@ -93,8 +93,8 @@ struct JoinAnswer {
   std::string path, token;  // of the socket for local clients
 };
 
-// Returns the path of the socket for local clients. It is derived from the gateway's service
-// socket.
+// Returns the path of the socket for local clients, which is derived from the path of the gateway's
+// service socket.
 inline std::string local_socket_path(std::string_view service_socket) {
   return std::string(service_socket.substr(0, service_socket.rfind(".sock"))) + ".clients";
 }

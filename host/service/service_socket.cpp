@@ -23,9 +23,9 @@ std::string unused_name() {
 }  // namespace
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
-  // The socket is bound under a temporary name and renamed once it is listening. Otherwise
-  // `bulkhead status` could find it before listen(), assume that its gateway has exited, and remove
-  // it.
+  // The socket is bound under a temporary name and renamed when it is listening. Otherwise,
+  // `bulkhead status` could find it before listen() is called, assume that its gateway has exited,
+  // and remove it.
   const std::string unready = path + "~";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

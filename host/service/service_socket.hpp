@@ -1,6 +1,6 @@
-// Creates the service socket of a gateway and removes its file when destroyed. The socket has mode
-// 0600 in a directory with mode 0700. A process that accepts its connections can be restarted
-// without losing the queued connections.
+// Creates a gateway's service socket, and removes its file when destroyed. The socket has mode 0600
+// and is in a directory with mode 0700. The process that accepts its connections can be restarted
+// without losing queued connections.
 #pragma once
 
 #include <cstdint>

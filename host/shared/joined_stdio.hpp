@@ -1,13 +1,13 @@
-// Runs `bulkhead stdio` as a client of a running gateway: forwards messages between standard input
-// and output and the gateway, which holds the session. Starts no servers.
+// Runs `bulkhead stdio` as a client of a running gateway. Messages are forwarded between standard
+// input and output and the gateway, which holds the session. No servers are started.
 //
 // If the connection is lost, requests that have already been sent fail with error -32001. The
 // program then joins a running gateway with the same configuration and repeats the client's
-// handshake. If it finds no such gateway for own_after_ms, it starts one without a listening port
-// (`bulkhead serve --no-listen`), which exits when this process exits.
+// handshake. If it does not find such a gateway within own_after_ms, it starts one that does not
+// listen on a port (`bulkhead serve --no-listen`) and exits when this process exits.
 //
-// The limits in docs/relay.md apply, except that a message may have limits.message_bytes. Used on
-// one thread.
+// The limits in docs/relay.md apply, except that a message may be as large as limits.message_bytes.
+// Used on one thread.
 #pragma once
 
 #include "command_line/arguments.hpp"

@@ -22,7 +22,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view own_name = "bulkhead";
-// if a signal arrives just before poll(), it is noticed after this time
+// A signal that arrives just before poll() is noticed after this time at the latest.
 constexpr int signal_look_ms = 200;
 
 }  // namespace
@@ -87,7 +87,7 @@ void JoinedWire::wait(const std::function<bool()> &done, std::uint64_t timeout_m
   }
 }
 
-// Returns false if the connection was closed.
+// Reads the available input. Returns false if the connection was closed.
 bool JoinedWire::read_some() {
   std::array<char, 65'536> buffer;
   const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

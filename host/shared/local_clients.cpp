@@ -13,7 +13,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns 128 random bits in hex. A metadata prefix may contain these characters.
+// Returns 128 random bits in hex. All of these characters are allowed in a metadata prefix.
 std::string random_token() {
   constexpr std::string_view digits = "0123456789ABCDEF";
   unsigned char bytes[16];
@@ -69,7 +69,7 @@ ServiceAnswer LocalClients::answer(std::string_view request, const Profile &prof
       wanted.marks.size() > max_marks) {
     return refuse_with(BH_E_INVALID, "the request is invalid");
   }
-  // If the transport's plugin is not installed, the socket does not exist.
+  // If the plugin that implements the transport is not installed, the socket does not exist.
   if (::access(path_.c_str(), F_OK) != 0) {
     return refuse_with(BH_E_DENIED, "it has no socket for local clients");
   }

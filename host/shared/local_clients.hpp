@@ -1,10 +1,10 @@
-// Lets other programs of this user (`bulkhead stdio`, `tools`, `call`) use the servers of this
-// gateway. Adds a transport on a Unix socket in the directory of the service socket, and handles
-// the requests of programs to join.
+// Lets this user's other programs (`bulkhead stdio`, `tools`, `call`) use this gateway's servers.
+// Adds a transport on a Unix socket in the directory of the service socket, and handles programs'
+// requests to join.
 //
-// The transport requires a token. Only programs that the service socket admits (see peer.hpp) and
-// whose profile has the same marks receive it. A sandboxed server cannot obtain it: the sandbox
-// hides the directory, and the service socket rejects descendants of the gateway.
+// The transport requires a token. A program receives the token only if the service socket admits it
+// (see peer.hpp) and its profile has the same marks. A sandboxed server cannot obtain the token:
+// the sandbox hides the directory, and the service socket rejects descendants of the gateway.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,16 @@ class LocalClients {
  public:
   static constexpr const char *transport_id = "local-clients";
 
-  // `service_socket` is the path of the service socket. Stores the working directory.
+  // `service_socket` is the path of the service socket. The constructor records the working
+  // directory.
   explicit LocalClients(std::string_view service_socket);
 
   // Adds the transport to the profile as an optional plugin. If the plugin is not installed, the
   // gateway runs without local clients.
   void add_to(Profile &profile) const;
 
-  // Returns a JoinAnswer for a JoinRequest if the profiles have the same marks. Otherwise returns
-  // BH_E_DENIED with the names of the parts that differ.
+  // Handles a JoinRequest. Returns a JoinAnswer if the profiles have the same marks. Otherwise
+  // returns BH_E_DENIED and names the parts that differ.
   ServiceAnswer answer(std::string_view request, const Profile &profile) const;
 
  private:

@@ -16,10 +16,10 @@
 namespace bulkhead::program {
 namespace {
 
-// Variables that servers receive or that select a proxy. PATH and LANG are not compared, because
-// they differ between a terminal and a desktop session of the same user. Instead of PATH, the files
-// that commands resolve to are compared. Servers keep the language of the gateway that started
-// them.
+// Variables that are passed to servers or that select a proxy. PATH and LANG are not compared,
+// because they differ between a terminal and a desktop session of the same user. Instead of PATH,
+// the files to which commands resolve are compared. Servers keep the language of the gateway that
+// started them.
 constexpr const char *compared_variables[] = {
     "HOME",           "LOGNAME",    "USER",       "SSL_CERT_FILE", "SSL_CERT_DIR",
     "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",
@@ -56,8 +56,8 @@ bool needs_folder(const ServerDef &def) {
          !starts_in_private_folder(def.command, def.args, def.cwd);
 }
 
-// Searches a configuration for paths. `relative` is set if a member that names a path ("path",
-// "snapshot_dir") has a relative value, or if any string begins with a dot.
+// Searches a configuration for paths. `relative` is set if a member whose name refers to a path
+// ("path", "snapshot_dir") has a relative value, or if any string begins with a dot.
 struct FolderSearch {
   bool any_path = false, relative = false;
 
@@ -81,8 +81,8 @@ struct FolderSearch {
   }
 };
 
-// Returns true if the plugin depends on the working directory. builtin-files serves it if no path
-// is configured.
+// Returns true if the plugin depends on the working directory. builtin-files serves the working
+// directory if no path is configured.
 bool needs_folder(const PluginUse &use) {
   FolderSearch search;
   search.look({}, use.config_json);

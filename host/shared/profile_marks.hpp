@@ -1,16 +1,16 @@
 // Compares the effective profiles of two processes. If all marks are equal, both processes would
 // start the same servers with the same credentials, rules and settings.
 //
-// The profile is divided into parts, and the mark of a part is its keyed hash, so neither process
-// learns the values of the other.
+// A profile is divided into parts. The mark of a part is its keyed hash, so neither process learns
+// the other's values.
 //
-// Compared are the servers (after references to the environment are resolved, and with the files to
-// which their commands resolve in PATH), tools, policies, telemetry, services, connectors, all
-// settings, environment variables that servers receive or that select a proxy, and the working
-// directory if the profile depends on it.
+// The following are compared: servers (after references to the environment have been resolved, and
+// with the files to which their commands resolve in PATH), tools, policies, telemetry, services,
+// connectors, all settings, environment variables that are passed to servers or that select a
+// proxy, and the working directory if the profile depends on it.
 //
-// Not compared are transports, origins of values, and first_list_wait_ms, whose default differs
-// between `serve` and `stdio`.
+// The following are not compared: transports, the origins of values, and first_list_wait_ms, whose
+// default differs between `serve` and `stdio`.
 #pragma once
 
 #include <map>
@@ -22,11 +22,11 @@
 
 namespace bulkhead::program {
 
-// Part name of the working directory.
+// The name of the part that contains the working directory.
 inline constexpr std::string_view folder_part = "working directory";
 
-// Part name -> hash. Part names are, for example, "server github", "policy default", "limits" and
-// "environment variable HOME".
+// Maps each part's name to its hash. Examples of part names are "server github", "policy default",
+// "limits" and "environment variable HOME".
 using ProfileMarks = std::map<std::string, std::string>;
 
 // `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is

@@ -24,9 +24,9 @@ struct GatewaySearch {
   std::string reason;  // why no running gateway can be used; empty if none is running
 };
 
-// Sends a join request to each running gateway, one after another, and waits at most status_wait_ms
+// Sends a join request to each running gateway, one after another, and waits up to status_wait_ms
 // for each response. A gateway is suitable if its profile has the same marks (profile_marks.hpp).
-// Uses the working directory.
+// The marks include this process's working directory.
 GatewaySearch find_running_gateway(const Profile &profile);
 
 // Finds a running gateway for a command. Returns nullopt if --own is set or no gateway is suitable.

@@ -31,7 +31,7 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
 // ---- serialization ---------------------------------------------------------------------------
 
-// Returns the text that the seal covers: the JSON members of the approval without braces.
+// Returns the text that is covered by the seal: the approval's JSON members, without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
   bh::json::append_quoted(&out, approval.file);
@@ -65,7 +65,7 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
   return out;
 }
 
-// Parses an approval. Returns nullopt if its seal is invalid.
+// Parses an approval. Returns nullopt if it is malformed or its seal is invalid.
 std::optional<Approval> opened(std::string_view object, const Key &key) {
   if (!object.starts_with('{')) return std::nullopt;
   Approval out;

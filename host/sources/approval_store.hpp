@@ -1,12 +1,13 @@
-// Stores the user's approvals of servers that project files define (see profile/project.hpp).
+// Stores the user's approvals of servers that are defined in project files (see
+// profile/project.hpp).
 //
 // The store is a directory with two private files: "servers.json" contains the approvals, and "key"
-// contains 32 random bytes. Each approval carries an HMAC-SHA-256 under this key, its seal. An
-// approval that was edited by hand or copied from another machine has an invalid seal and is
-// ignored.
+// contains 32 random bytes. Each approval has a seal, which is an HMAC-SHA-256 under this key. If
+// an approval was edited by hand or copied from another machine, its seal is invalid and the
+// approval is ignored.
 //
-// The seal protects against accidents, copied files and programs that can only write files. It does
-// not protect against a program of the same user that can read the key.
+// The seal protects against accidents, copied files, and programs that can only write files. It
+// does not protect against a program that runs as the same user and can read the key.
 //
 // Thread-safe. Every function accesses the disk.
 #pragma once
@@ -39,22 +40,23 @@ class ApprovalStore {
     std::string problem;              // why approvals were ignored; empty if none were ignored
   };
 
-  // Opens the user's store, approvals/ in default_state_dir(). It does not depend on the profile.
+  // Opens the user's store, which is approvals/ in default_state_dir(). The store is the same for
+  // all profiles.
   ApprovalStore();
   explicit ApprovalStore(std::string folder) : folder_(std::move(folder)) {}
 
   // Returns the approvals without changing anything on disk. Ignores files that belong to another
   // user or are accessible to others.
   Content read() const;
-  // Returns the digests of the approved servers of a project file. If approvals were ignored, adds
-  // the reason to *problem.
+  // Returns the digests of a project file's approved servers. If any approvals were ignored,
+  // *problem is set to the reason.
   std::set<std::string, std::less<>> digests(std::string_view file, std::string *problem) const;
 
-  // Adds an approval, replacing any approval of the same file and server. Also removes approvals
-  // with an invalid seal.
+  // Adds an approval and replaces any existing approval for the same file and server. Also removes
+  // approvals with an invalid seal.
   Result<void> put(Approval approval) const;
-  // Removes approvals and returns their number. An empty `server` matches all servers of the file,
-  // an empty `file` matches all files.
+  // Removes approvals and returns how many were removed. An empty `server` matches all servers in
+  // the file; an empty `file` matches all files.
   Result<std::size_t> remove(std::string_view file, std::string_view server) const;
 
   const std::string &folder() const noexcept { return folder_; }

@@ -34,8 +34,8 @@ first_list_wait_ms = 8000
 )";
 
 // The transport's table must come last, because load_aggregator() appends `codec` to it. The
-// aggregator's client itself waits for the servers (first_list_wait_ms) and expects a shutdown
-// within two seconds (shutdown_grace_ms).
+// aggregator's client waits for the servers itself, so first_list_wait_ms is 0. It also expects the
+// shutdown to take no more than two seconds (shutdown_grace_ms).
 const std::string_view builtin_aggregator = R"(
 [naming]
 scheme = "capsem"

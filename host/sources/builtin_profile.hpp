@@ -1,12 +1,12 @@
-// Contains the builtin profile, which is the lowest layer of every profile.
+// The builtin profile, which is the lowest layer of every profile.
 #pragma once
 
 #include <string_view>
 
 namespace bulkhead::program {
 
-// Connectors, services and the policy, but no transports or servers. The policy is loaded even
-// though it has no rules and is not called without them, so that a reload can add the first rules.
+// Connectors, services and the policy, but no transports or servers. As long as the policy has no
+// rules, it is not called. It is loaded anyway, so that a reload can add the first rules.
 extern const std::string_view builtin_base;
 // The transports of `bulkhead serve` and `bulkhead stdio`.
 extern const std::string_view builtin_http_transport;

@@ -36,7 +36,8 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // If there is a key but no profile, the profile is missing, and reading it reports the error.
+  // If there is a key but no profile, the profile is missing. The error is reported when the
+  // profile is read.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;
@@ -73,7 +74,8 @@ Result<Texts> read_signature(const Place &place) {
   return out;
 }
 
-// Checks the profile's signature and that its revision is not older than one seen before.
+// Checks the profile's signature, and checks that its revision is not older than any revision seen
+// before.
 Result<CorpRevision> check_signature(const Place &place, const std::string &payload, Lines *notes) {
   const auto texts = read_signature(place);
   if (!texts) return std::unexpected(texts.error());
@@ -86,8 +88,8 @@ Result<CorpRevision> check_signature(const Place &place, const std::string &payl
   Result<void> fine;
   if (!revision) fine = std::unexpected(revision.error());
   if (fine) fine = known.check(*revision);
-  // The catalogue is stored even if it rejects the profile. Otherwise the same revision could be
-  // accepted together with an older catalogue.
+  // The catalogue's data is stored even if the catalogue rejects the profile. Otherwise, the same
+  // revision could be accepted later together with an older catalogue.
   if (!seen.id.empty()) {
     if (auto kept = known.remember_catalogue(seen); !kept) {
       notes->push_back("cannot store the state of the corporation's catalogue: " +

@@ -1,4 +1,4 @@
-// Reads the corporate profile, /etc/bulkhead/corp.toml, which only root can write. See
+// Reads the corporate profile, /etc/bulkhead/corp.toml, which is writable only by root. See
 // docs/corp.md.
 #pragma once
 
@@ -18,11 +18,12 @@ struct CorpProfile {
   std::optional<CorpRevision> revision;  // set if the profile is signed
 };
 
-// Returns the corporate profile, or nullopt if there is none. If a profile exists but cannot be
-// read or trusted, returns error lines for the user, and the program must not start.
+// Returns the corporate profile, or nullopt if there is none. If there is a profile but it cannot
+// be read or is not trusted, returns error lines for the user, and the program must not start.
 //
-// If /etc/bulkhead contains no profile, the environment variable BULKHEAD_CORP_PROFILE may name one
-// for tests. It can restrict a user but cannot replace a profile that root has written.
+// If there is no profile in /etc/bulkhead, the environment variable BULKHEAD_CORP_PROFILE may name
+// one for tests. Such a profile can impose restrictions on a user, but cannot replace a profile
+// that root has written.
 //
 // Thread-safe. Blocks for file access.
 std::expected<std::optional<CorpProfile>, std::vector<std::string>> read_corp_profile();

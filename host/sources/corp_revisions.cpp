@@ -12,7 +12,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view revoked_word = "revoked";
-// Stored for a profile that was never used although its catalogue was read.
+// Stored for a profile whose catalogue has been read but which has never been used itself.
 constexpr std::string_view no_revision = "0000.0000.0";
 
 CorpRevision *find(std::vector<CorpRevision> &seen, const std::string &id) {
@@ -32,7 +32,7 @@ bool take_later(std::string *last, const std::string &now) {
   return true;
 }
 
-// Returns the entry of a profile, which is created if it does not exist.
+// Returns the entry for a profile, and creates it if it does not exist.
 CorpRevision &line_of(std::vector<CorpRevision> &seen, const std::string &id) {
   if (CorpRevision *last = find(seen, id)) return *last;
   if (seen.size() >= CorpRevisions::max_ids) seen.erase(seen.begin());

@@ -1,10 +1,10 @@
 // Stores the latest revisions of signed corporate profiles that this user has seen, and rejects
-// earlier ones.
+// earlier revisions.
 //
-// The file corp-revisions in the state directory has a line "ID REVISION CURRENT" for each profile
-// and a line "ID REVISION revoked" for each revision that a catalogue has revoked.
+// The file corp-revisions in the state directory contains a line "ID REVISION CURRENT" for each
+// profile and a line "ID REVISION revoked" for each revision that a catalogue has revoked.
 //
-// This prevents old files from being delivered to this machine in place of new ones. It does not
+// This prevents someone from delivering old files to this machine instead of new ones. It does not
 // restrict the user, who can remove the file.
 //
 // Thread-safe. Blocks for file access.
@@ -28,14 +28,14 @@ class CorpRevisions {
 
   explicit CorpRevisions(std::string folder) : folder_(std::move(folder)) {}
 
-  // Returns an error if this revision or the current revision of its catalogue is older than one
-  // seen before, or if an earlier catalogue revoked this revision.
+  // Returns an error if this revision, or the current revision in its catalogue, is older than one
+  // that has been seen before, or if an earlier catalogue revoked this revision.
   Result<void> check(const CorpRevision &now) const;
   // Stores those values of `now` that are later than the stored values. Several processes may call
   // this function concurrently. Returns an error if the values cannot be stored.
   Result<void> remember(const CorpRevision &now) const;
-  // Stores what a signed catalogue states about a profile: its current revision and whether `now`
-  // is revoked. Used even if the profile itself is rejected.
+  // Stores what a signed catalogue says about a profile: the profile's current revision, and
+  // whether the revision in `now` is revoked. Used even if the profile itself is rejected.
   Result<void> remember_catalogue(const CorpRevision &now) const;
 
   std::string file() const { return folder_ + "/corp-revisions"; }
@@ -47,8 +47,8 @@ class CorpRevisions {
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // Applies `change`, which returns true if it has changed anything. In that case the file is
-  // locked and read again, and `change` is called with its new content.
+  // Calls `change`, which returns true if it has changed anything. In that case, locks the file,
+  // reads it again, calls `change` with the new contents, and writes the result.
   template <class Change>
   Result<void> update(const Change &change) const;
 

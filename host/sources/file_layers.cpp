@@ -9,7 +9,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns the directories to search, in this order, for the profiles that `file` extends.
+// Returns the directories in which to search for the profiles that `file` extends, in search order.
 std::vector<std::filesystem::path> profile_folders(const std::string &file) {
   const std::filesystem::path own = std::filesystem::path(file).parent_path();
   const std::filesystem::path config = default_config_file();

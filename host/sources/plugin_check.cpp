@@ -30,8 +30,8 @@ bool provides(const std::vector<std::string> &provided, std::string_view extensi
   return std::find(provided.begin(), provided.end(), extension) != provided.end();
 }
 
-// Returns why a plugin that provides these extensions cannot be used in the group, or an empty
-// string if it can.
+// Checks whether a plugin that provides these extensions can be used in the group. Returns the
+// reason if it cannot, or an empty string if it can.
 std::string wrong_kind(std::string_view group, const PluginUse &use,
                        const std::vector<std::string> &provided) {
   const auto wanted = std::find_if(std::begin(kinds), std::end(kinds),
@@ -115,7 +115,6 @@ class PluginCheck {
     }
   }
 
-  // Facts read from a plugin file.
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
@@ -137,14 +136,15 @@ class PluginCheck {
     if (!checked) return std::unexpected(checked.error());
     auto schema = schema_of(*checked);
     if (!schema) return std::unexpected(schema.error());
-    // A plugin with a configured digest is identified by that digest instead of its file status.
+    // If a digest is configured for the plugin, the plugin is identified by that digest instead of
+    // its file status.
     return Facts{std::move(*schema), checked->manifest.provides,
                  PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
                             checked->manifest.exclusive}};
   }
 
-  // Returns the origin of the value at `path`, or of the first value below it. Falls back to the
-  // origin of the plugin's table.
+  // Returns the origin of the value at `path` or, if there is none, of the first value below
+  // `path`. If there is no such value either, returns the origin of the plugin's table.
   Origin origin_of(const std::string &path, const PluginUse &use) const {
     for (const Profile::Shown &shown : profile_.shown) {
       if (!shown.path.starts_with(path)) continue;

@@ -1,4 +1,4 @@
-// Checks that all plugins of a profile exist and that their configuration matches their schemas.
+// Checks that all plugins in a profile exist and that their configuration matches their schemas.
 // All errors are reported together, before any plugin code runs.
 #pragma once
 

@@ -37,7 +37,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// Loads the profile from its layers. Replaces *holds.
+// Loads the profile from its layers. The contents of *holds are replaced.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -59,8 +59,8 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// Keeps only the transports that the command needs. If the file defines such transports, the
-// builtin ones are removed.
+// Keeps only the transports that the command needs. If the configuration file defines any of these,
+// the builtin ones are removed.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();
@@ -147,9 +147,9 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
 }
 
 // Adds the project file as a layer, together with its approvals. The file is read only once, so the
-// text that was checked against the approvals is the text that is used. A file that only happens to
-// be in the working directory must not prevent the gateway from starting, so its errors become
-// notes.
+// text that was checked against the approvals is also the text that is used. If the file merely
+// happens to be in the working directory, it must not keep the gateway from starting, so its errors
+// become notes.
 std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
                                        std::vector<ProfileLayer> *layers) {
   const std::string path = project_file(arguments);
@@ -238,8 +238,9 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] in a profile");
 }
 
-// Adds a note if the profile offers nothing. A configuration file is the complete configuration, so
-// the builtin tools are not added to it.
+// Adds a note if there is a configuration file but the profile has no servers and no tools. The
+// builtin tools are not added in this case, because a configuration file is the complete
+// configuration.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
@@ -266,7 +267,8 @@ std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   return {};
 }
 
-// Adds the user layer below the file, so that the file takes precedence.
+// Adds the user layer. It is added before the layers of the configuration file, so that the file
+// takes precedence.
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
@@ -277,7 +279,8 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
-    // an invalid server must not prevent gateways with other profiles from starting
+    // all profiles share this layer, so an invalid server in it must not prevent gateways from
+    // starting
     layer->lenient = true;
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {
@@ -343,7 +346,8 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  // Commands that do not serve clients request the lists from the servers.
+  // Commands that do not serve clients request the lists from the servers, so the stored lists are
+  // not loaded here.
   if (arguments.serves != Arguments::Serves::nothing) load_stored_lists(&out.profile);
   return out;
 }

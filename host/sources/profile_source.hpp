@@ -13,8 +13,8 @@
 
 namespace bulkhead::program {
 
-// The transports that a command needs. `served` selects all except standard input and output (for
-// `serve`), and `stdio` only standard input and output. Other commands need none, because their
+// The transports that a command needs: all except standard input and output (`served`, for
+// `serve`), or only standard input and output (`stdio`). Other commands need none, because their
 // client runs inside the process.
 enum class Transports : std::uint8_t { none, served, stdio };
 Transports transports_of(const Arguments &arguments) noexcept;
@@ -26,7 +26,7 @@ struct LoadedProfile {
   std::vector<ProfileHold> holds = {};  // settings that a layer protects from changes
 };
 
-// The default connect timeout of servers whose command may have to download them first (npx, uvx,
+// The default connect timeout for servers that their command may have to download first (npx, uvx,
 // docker ...). A shorter timeout would kill the server during the download, and each retry would
 // download again.
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
@@ -35,8 +35,8 @@ bool downloads_first(std::string_view command);
 // The name of the layer that connectors.json defines (see connectors.hpp).
 inline constexpr std::string_view user_layer = "user";
 
-// Loads the profile. Returns every error as a line for the user ("file:line:col: path: text"). If
-// `user_text` is set, it replaces the content of connectors.json.
+// Loads the profile. On failure, returns one line for each error, to be shown to the user
+// ("file:line:col: path: text"). If `user_text` is set, it replaces the content of connectors.json.
 std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
@@ -50,8 +50,8 @@ std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Argume
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
-// Loads the profile of `bulkhead aggregator`. It has no servers, and only the file of --config is
-// read, if any. Transports in that file are ignored.
+// Loads the profile of `bulkhead aggregator`, which has no servers. Reads only the file named by
+// --config, if any, and ignores the transports in it.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
 
 }  // namespace bulkhead::program

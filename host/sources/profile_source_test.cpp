@@ -325,7 +325,7 @@ TEST_CASE("an invalid project file is an error only with --project") {
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // A project file that cannot be read completely is not an error either.
+  // A project file that is not a regular file is not an error either.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

@@ -9,8 +9,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Resolves links in the directory but keeps the file name, because the target of a link may be in
-// another directory.
+// Resolves symbolic links in the directory part of the path. The file name is kept even if the file
+// is a link, because the target may be in another directory.
 std::string absolute(const std::string &path) {
   namespace fs = std::filesystem;
   std::error_code error;

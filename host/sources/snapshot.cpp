@@ -148,7 +148,7 @@ std::string unapproved_note(const ServerStatus &server) {
 
 namespace {
 
-// Returns the reason and the server's notes, separated by semicolons.
+// Returns `out` with the notes about the server appended, separated by semicolons.
 std::string with_notes(const ServerStatus &server, std::string out) {
   const auto add = [&out](const std::string &note) {
     if (!note.empty()) out += (out.empty() ? "" : "; ") + note;
@@ -165,7 +165,7 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
   for (const auto &server : servers) {
     const bool ready = server.state == ServerState::ready;
-    // An idle server has the tools of its last run, if they are known.
+    // For an idle server, the number of tools from its last run is shown if it is known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
@@ -211,7 +211,7 @@ std::string client_table(std::string_view json) {
   return table.empty() ? "" : table.str("  ");
 }
 
-// Returns a line for each restriction that this system cannot enforce.
+// Returns a line for each compartment or sandbox that has restrictions this system cannot enforce.
 std::string missing_lines(std::string_view json) {
   std::string out;
   const auto add = [&](const std::string &where, std::string_view names) {
@@ -246,8 +246,8 @@ std::string policy_line(std::string_view policy) {
          std::to_string(generation) + "\n";
 }
 
-// Returns a line for each telemetry plugin with the same counter names as telemetry-sqlite, such as
-// "records: 12 written, 3 lost".
+// Returns a line such as "records: 12 written, 3 lost" for each telemetry plugin that uses the same
+// counter names as telemetry-sqlite.
 std::string record_lines(std::string_view counters) {
   constexpr std::string_view written = ".records_written";
   std::string out;

@@ -1,4 +1,5 @@
-// Writes and formats the state of a running gateway as one JSON object, for `bulkhead status`.
+// Writes the state of a running gateway as a JSON object (a snapshot), and formats snapshots for
+// `bulkhead status`.
 #pragma once
 
 #include <string>
@@ -15,11 +16,13 @@ struct CompartmentStatus {
   int pid = 0;
   std::uint32_t restarts = 0;
   std::vector<std::string> in_force, missing;  // restrictions of its sandbox
-  // Restrictions that are missing in the sandboxes of the servers started by this compartment.
+  // Restrictions that are not enforced in the sandboxes of the servers that this compartment
+  // started.
   std::vector<std::string> servers_missing;
   std::uint64_t memory_bytes = 0;  // resident memory
   std::uint32_t descriptors = 0;
-  // names of its plugins; the endpoint also has those in its process
+  // the names of the plugins in this compartment; for the endpoint, this includes the plugins that
+  // run in its process
   std::vector<std::string> plugins;
 };
 
@@ -33,13 +36,13 @@ struct ProcessFacts {
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 
-// Returns only the servers and name collisions in the snapshot of another process, as printable
-// text.
+// Extracts the servers and name collisions from the snapshot of another process. Their texts are
+// made printable. All other members of the result keep their default values.
 HostStatus servers_in_snapshot(std::string_view json);
 
 // Formats a snapshot for the user: the gateway, its servers and all failures. If `verbose` is true,
-// also the compartments and their confinement. `json` comes from another process; returns false if
-// it is not a snapshot.
+// the compartments and their confinement are included. `json` comes from another process; returns
+// false if it is not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
 // Describes a server's tools that differ from their pins. Returns an empty string if there are

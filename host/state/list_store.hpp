@@ -1,11 +1,11 @@
 // Stores the lists (tools, resources and prompts) that servers returned in earlier runs.
 //
-// The lists of a server are stored in the private file lists/SERVER in the state directory, which
-// is replaced atomically. The texts come from servers and are not parsed here.
+// The lists of each server are stored in a private file, lists/SERVER in the state directory. The
+// file is replaced atomically. Its content comes from the server and is not parsed here.
 //
-// Stored lists are valid only for an unchanged server definition, so each file contains a keyed
-// hash of the definition. The definition may contain credentials. Without the key, which is stored
-// in the same directory, the hash reveals nothing about them.
+// Stored lists are valid only as long as the server's definition does not change, so each file
+// contains a hash of the definition. The definition may contain credentials, so the hash is keyed:
+// without the key, which is stored in the same directory, the hash reveals nothing about them.
 //
 // Thread-safe. Every function accesses the disk.
 #pragma once
@@ -30,9 +30,9 @@ class ListStore {
   // headers, sandbox and hidden tools.
   static std::string name_of(const ServerDef &definition, const std::string &key);
 
-  // Returns the stored lists. There are none if the file does not exist or was stored for a
-  // different definition. Returns an error if the file is damaged, belongs to another user or is
-  // accessible to others.
+  // Returns the stored lists, or no lists if the file does not exist or was stored for a different
+  // definition. Returns an error if the file is damaged, belongs to another user or is accessible
+  // to others.
   Result<KeptLists> read(const std::string &server, const std::string &definition) const;
   Result<void> write(const std::string &server, const KeptLists &lists) const;
 
@@ -42,12 +42,12 @@ class ListStore {
   std::string folder_;
 };
 
-// Sets `kept` of each shared server in the profile to its stored lists, which are limited to
-// max_kept_lists_bytes in total. If a file cannot be read, a note is added and the lists of that
-// server are requested once it has started.
+// Sets `kept` of each shared server in the profile to the server's stored lists. The lists of all
+// servers together are limited to max_kept_lists_bytes. If a file cannot be read, adds a note; the
+// lists of that server are then requested once it has started.
 void load_stored_lists(Profile *profile);
-// Does the same for a command that starts no gateway. Does nothing if no list was ever stored,
-// because load_stored_lists() would create the folder.
+// Like load_stored_lists(), but for commands that start no gateway. If no list was ever stored,
+// does nothing, because load_stored_lists() would create the folder.
 void load_existing_lists(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -20,13 +20,13 @@ struct NpmCopied {
   std::uint64_t bytes = 0;
 };
 
-// Limits per server. npm downloads the packages that exceed them.
+// Limits per server. Packages beyond these limits are not copied; npm downloads them.
 inline constexpr std::size_t most_npm_packages = 2'000;
 inline constexpr std::uint64_t most_npm_package_bytes = 64u << 20, most_npm_bytes = 512u << 20;
 
-// Returns the package that the server's command line runs with npx, for example "@scope/name". The
-// version is removed. Returns an empty string if the command line does not use npx or names no
-// package.
+// Returns the name of the package that the server's command line runs with npx, without the
+// version, for example "@scope/name". Returns an empty string if the command line does not use npx
+// or names no package.
 std::string npx_package(const ServerDef &definition);
 
 // Copies the package and its dependencies from `cache`, the user's npm cache (~/.npm), to `folder`,

@@ -84,8 +84,8 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// Returns the definition if it has this hash, otherwise an empty string. The user must never review
-// a definition that differs from the one that the hash approves.
+// Returns the definition if it has this hash, and an empty string otherwise. The definition that
+// the user reviews must be the one that the user approves with the hash.
 std::string matching_definition(const std::string &definition, const std::string &hash) {
   const bool same = mcp::valid_json(definition) && to_hex(definition_hash(definition)) == hash;
   return same ? definition : std::string();
@@ -101,7 +101,7 @@ std::string description_of(std::string_view definition) {
   return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_pin_text_bytes));
 }
 
-// Clears the definitions that exceed max_definition_bytes.
+// Clears definitions where necessary to keep their total size within max_definition_bytes.
 void limit_definitions(std::vector<StoredPin> *pins) {
   std::size_t bytes = 0;
   for (StoredPin &pin : *pins) {
@@ -141,12 +141,13 @@ struct KeyLess {
 };
 
 void apply_seen(const PinNews &news, StoredPin *pin) {
-  // If the gateway has no approved definition for this tool yet, it reports the current definition
-  // as approved.
+  // A gateway that knows no approved definition of this tool yet reports the current definition as
+  // approved. It is recorded only as seen.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // If the gateway does not know a new approval yet, it reports the approved definition as changed.
+  // A gateway that has not yet been informed of an approval reports the approved definition as
+  // changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();
@@ -155,7 +156,7 @@ void apply_seen(const PinNews &news, StoredPin *pin) {
   pin->seen_definition = matching_definition(news.definition, pin->pin.seen);
   pin->seen_text = description_of(pin->seen_definition);
   pin->seen_at = bh::unix_s();
-  // Files of earlier versions contain no definitions.
+  // Files written by earlier versions contain no definitions, so the approved definition is added.
   if (pin->pin.approved() && pin->definition.empty()) {
     pin->definition = matching_definition(news.definition, pin->pin.hash);
   }

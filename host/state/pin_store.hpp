@@ -1,8 +1,8 @@
 // Stores the approved tool definitions of servers, and definitions that changed after their
 // approval.
 //
-// The store is the private file pins/pins.json in the state directory, which is replaced
-// atomically. Processes that change it hold a lock file in the same directory. The stored
+// The store is a private file, pins/pins.json in the state directory. The file is replaced
+// atomically. A process that changes it locks a lock file in the same directory. The stored
 // descriptions are untrusted: display them with verbatim().
 //
 // Thread-safe. Every function accesses the disk.
@@ -44,8 +44,8 @@ PinTerms pin_terms(const Profile &profile);
 class PinStore {
  public:
   static constexpr std::size_t max_bytes = 32u << 20;  // size limit of pins.json
-  // Limit for all definitions in pins.json, in bytes of JSON. Definitions that exceed it are not
-  // stored.
+  // Limit for the total size of the definitions in pins.json, in bytes of JSON. Definitions that
+  // exceed it are not stored.
   static constexpr std::size_t max_definition_bytes = 16u << 20;
   static constexpr std::uint64_t lock_wait_ms = 5'000;
 

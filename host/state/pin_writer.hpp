@@ -1,5 +1,5 @@
-// Writes the tool definitions that a gateway receives to the pin store. There is one write at a
-// time, on a pool thread, so the loop never blocks. Runs on the reactor thread.
+// Writes the tool definitions that a gateway receives to the pin store. Writes are made one at a
+// time on a pool thread, so the event loop never blocks. Used on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ namespace bulkhead::program {
 
 class PinWriter {
  public:
-  // Maximum number of definitions that wait for the current write. Further definitions are dropped
-  // with a warning; the gateway reports them again later.
+  // Maximum number of definitions that may wait for the current write to finish. Further
+  // definitions are dropped with a warning; the gateway reports them again later.
   static constexpr std::size_t most_waiting = most_pins;
 
   // Size limit for the JSON of the waiting definitions. If a definition exceeds it, only its hash

@@ -27,7 +27,7 @@ bool pass_on(posix_spawn_file_actions_t *actions, int fd, int as) {
 
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid) {
-  // Moves the descriptors to numbers above those at which the new process receives them.
+  // Moves the descriptors to numbers above those that the new process uses for them.
   OwnedFd high[3];
   const int low[3] = {control, request, log};
   for (int i = 0; i < 3; ++i) high[i] = OwnedFd(::fcntl(low[i], F_DUPFD_CLOEXEC, 16));
@@ -44,7 +44,8 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   pass_on(&actions, high[2].get(), control::log_fd);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // A separate process group, so that Ctrl-C in the terminal reaches only the supervisor.
+  // The process is put in its own process group, so that Ctrl-C in the terminal reaches only the
+  // supervisor.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::string arguments[] = {"bulkhead", "compartment", name};
   char *const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
@@ -76,8 +77,8 @@ std::uint64_t resident_bytes(int pid) {
 }
 
 // On Linux 6.2 and later, the size of /proc/PID/fd is the number of descriptors and can be read
-// without permission to list the directory (proc_pid_fd(5)). Even the user that owns a process
-// cannot list this directory if the process is not dumpable.
+// without permission to list the directory (proc_pid_fd(5)). If a process is not dumpable, not even
+// the user that owns it can list the directory.
 std::uint32_t count_descriptors(int pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd";
   struct stat about{};

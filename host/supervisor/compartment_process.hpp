@@ -9,18 +9,19 @@
 namespace bulkhead::program {
 
 // Starts this program as `bulkhead compartment NAME`. Uses /proc/self/exe, which is the running
-// program even if its file has been replaced. The process inherits the three sockets, and standard
-// input and output if `stdio` is true. Returns 0 and sets *pid, or returns an errno value.
+// program even if its file has been replaced. The process inherits the sockets `control`, `request`
+// and `log`. It inherits standard input and output if `stdio` is true. Returns 0 and sets *pid, or
+// returns an errno value.
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid);
 
-// Returns a text such as "was killed by SIGKILL" or "ended with exit code 1". `status` is a status
-// from waitpid().
+// Describes how a process ended, for example "was killed by SIGKILL" or "ended with exit code 1".
+// `status` is the status returned by waitpid().
 std::string describe_end(int status);
 
 std::uint64_t resident_bytes(int pid);
-// Returns 0 if this process is not permitted to count the descriptors: it is not root, and the
-// compartment runs as a different user.
+// Returns 0 if this process is not permitted to count the descriptors, because it is not root and
+// the compartment runs as a different user.
 std::uint32_t count_descriptors(int pid);
 
 }  // namespace bulkhead::program

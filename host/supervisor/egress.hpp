@@ -14,9 +14,9 @@ namespace bulkhead::program {
 bool calls_out(std::string_view plugin);
 
 // Grants the compartment access to the server in the plugin's configuration. If "socket" is set,
-// this is a Unix socket that the supervisor connects; the compartment has no network access.
-// Otherwise it is TCP to the port of "url". An invalid configuration grants nothing, and the plugin
-// rejects it later.
+// the server is a Unix socket. The supervisor connects to it on behalf of the compartment, which
+// has no network access. Otherwise, the compartment may connect to the TCP port in "url". An
+// invalid configuration grants nothing, and the plugin rejects it later.
 void allow_egress(std::string_view config, SlicePrivileges *may);
 
 }  // namespace bulkhead::program

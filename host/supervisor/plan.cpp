@@ -21,8 +21,8 @@ namespace bulkhead::program {
 namespace {
 
 // Assigns a compartment to each plugin of this distribution. Any other plugin has a compartment
-// with the name of its instance. Connectors have network access because they connect to servers;
-// other plugins need the grant "network".
+// that is named after the plugin's instance. Connectors have network access because they connect to
+// servers; other plugins need the grant "network".
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
@@ -40,11 +40,12 @@ constexpr Role roles[] = {
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
-// Third-party policies and telemetry plugins. Stored telemetry belongs to the user that started the
-// program, and other users cannot access its directories.
+// Third-party policies and telemetry plugins. Telemetry plugins run as the user that started the
+// program, because stored telemetry belongs to this user and other users cannot access its
+// directories.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
-// Plugins of this distribution that connect to other hosts (egress.hpp).
+// Plugins of this distribution that connect to other hosts (see egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
@@ -114,8 +115,8 @@ std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &
   return owner;
 }
 
-// Returns a keyed hash, with which the endpoint detects that a definition has changed without
-// knowing the definition.
+// Returns a keyed hash of a definition. With the hash, the endpoint can detect that the definition
+// has changed without knowing the definition itself.
 std::string fingerprint(const std::string &definition, const std::string &key) {
   unsigned char hash[16];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
@@ -152,8 +153,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// Returns the compartment name for a third-party plugin. The plugin may be named like a compartment
-// of this distribution, but must not share that compartment.
+// Returns the compartment name for a third-party plugin. Even if the plugin is named like a
+// compartment of this distribution, it must not run in that compartment.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -226,8 +227,9 @@ class Planner {
   }
 
  private:
-  // Returns the slice for a plugin, which is created if it does not exist. `wanted` is the
-  // compartment that the profile assigns, and `owner` the name of a private compartment.
+  // Returns the slice for a plugin, and creates the slice if it does not exist. `wanted` is the
+  // compartment that the profile assigns; if it is "own", the private compartment is named after
+  // `owner`.
   Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
                const std::string &owner) {
     const Role *role = role_of(use.plugin);

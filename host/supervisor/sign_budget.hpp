@@ -2,7 +2,7 @@
 // plugin cannot overload the supervisor or the disk.
 //
 // A plugin requires one signature for every `checkpoint_rows` records. If a request is denied, the
-// next signature also covers its records. Used on one thread.
+// next signature also covers the records of the denied request. Used on one thread.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ class SignBudget {
 
   explicit SignBudget(std::uint64_t now_ns = 0) : earned_at_ns_(now_ns) {}
 
-  // Returns true if a signature is permitted now. `now_ns` is a time of the monotonic clock.
+  // Uses up one signature of the budget. Returns false if none is available. `now_ns` is the time
+  // of the monotonic clock.
   bool consume(std::uint64_t now_ns) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     left_ = std::min(burst, left_ + earned);

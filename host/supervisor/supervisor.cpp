@@ -26,7 +26,8 @@
 namespace bulkhead::program {
 namespace {
 
-// When the endpoint exits, its trunks close first. Its exit is detected within this time.
+// When the endpoint exits, its trunks close before the supervisor detects the exit. If no exit is
+// detected within this time, the trunk is considered broken.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -103,8 +104,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// Creates the directories that are hidden from servers. Only directories that exist before the
-// launcher starts can be hidden.
+// Creates the record directories that are hidden from servers. They must exist before the launcher
+// starts, because only existing directories can be hidden.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -136,10 +137,10 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint is stopped first, because it stops the servers in the other compartments in
-    // order.
+    // If the endpoint is running, the supervisor stops only the endpoint. The endpoint then stops
+    // the servers in the other compartments in order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    // In-flight calls have one grace period. Servers have two: one after their input is closed, and
+    // In-flight calls get one grace period. Servers get two: one after their input is closed, and
     // one after SIGTERM.
     grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
@@ -271,7 +272,7 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    // If the frame cannot be sent, the process does not read its frames. It is killed and
+    // If a frame cannot be sent, the process is not reading its frames, so it is killed and
     // restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
       ::kill(endpoint.pid, SIGKILL);
@@ -334,7 +335,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // The endpoint may have sent changed tools before this frame; they must be stored first.
+      // The endpoint may have sent changed tools before this frame. They must be stored before the
+      // waiting callers are notified.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -412,8 +414,8 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // If a process reports a failure at startup, the user must change a setting, so the start is not
-  // retried. run() returns the error.
+  // If a process reports a failure while the gateway starts, the user must change a setting. The
+  // start is therefore not retried, and run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();

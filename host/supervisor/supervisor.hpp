@@ -29,12 +29,12 @@ namespace bulkhead::program {
 
 struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
-  // called once, when each compartment is ready or has been given up
+  // called once, when every compartment is ready or has been given up
   std::function<void()> on_ready;
   std::function<void()> on_status;  // called after status() has changed
 };
 
-// The service that handles the requests of the control compartment. If there is no control
+// The service that handles requests from the control compartment. If there is no control
 // compartment, all members have their default values.
 struct SupervisedService {
   int listener = -1;           // borrowed
@@ -45,11 +45,11 @@ struct SupervisedService {
 
 class Supervisor {
  public:
-  // A compartment is given up after this many consecutive failed starts. A start has failed if the
+  // A compartment is given up after this many consecutive failed starts. A start fails if the
   // process exits before it is ready.
   static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
-  // or retry_max_ms of the profile, if that is shorter
+  // the profile's retry_max_ms is used instead if it is shorter
   static constexpr std::uint64_t max_backoff_ms = 1'000;
   static constexpr std::uint64_t max_status_ms = 1'000;
   // Timeout for the endpoint's response to a request about approvals.
@@ -60,7 +60,8 @@ class Supervisor {
   // timeout for the endpoint's part of a reload
   static constexpr std::uint64_t max_apply_ms = 20'000;
   static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms for each plugin
-  // Added to the grace periods of a stop, which are multiples of shutdown_grace_ms.
+  // Added to the time that a process has to stop. The rest of that time is a multiple of
+  // shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
   // If a process has run for this long before it exits, it is restarted without a delay.
   static constexpr std::uint64_t steady_ms = 10'000;
@@ -94,8 +95,9 @@ class Supervisor {
   // Returns the endpoint's last report on servers and plugins. The endpoint sends a report whenever
   // a state changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when the endpoint has sent a new report and status() returns it. Calls it after
-  // max_status_ms at the latest, and immediately if the endpoint is not ready.
+  // Requests a new report from the endpoint and calls `done` once status() returns that report.
+  // `done` is called after max_status_ms at the latest, and immediately if the endpoint is not
+  // ready.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
   // Sends a request about approvals to the endpoint and passes the response to `done`. Neither is

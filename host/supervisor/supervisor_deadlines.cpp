@@ -25,7 +25,8 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for the next step of the process. Replaces the previous deadline.
+// Sets the deadline for what the process must do next: start, acknowledge new definitions or exit.
+// Replaces the previous deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
@@ -35,7 +36,7 @@ void Supervisor::set_deadline(Child &child) {
     wait_ms = stop_margin_ms;  // the process is exiting or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
-    // The in-flight calls of its plugins may finish first.
+    // Unless the gateway is stopping, in-flight calls may finish first.
     if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +

@@ -74,8 +74,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     pins_->set_profile(child.slice.profile);
     return lists_->set_profile(child.slice.profile);
   }
-  // If the compartment has changed policies, they must take effect before the endpoint applies its
-  // part.
+  // Changed policies must take effect before the endpoint applies its part of the new profile.
   child.awaited = !same && is_policy(child.slice);
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return restart_if_wanted(child, was_retired);
@@ -106,7 +105,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// Starts a new process for all new calls. The process of `child` finishes its calls.
+// Starts a new process for all new calls. The process of `child` only finishes its pending calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -128,9 +127,10 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Called if the compartment has no process. Starts it if it was not part of the previous profile or
-// was given up. If its restart is already scheduled, it will start with the new slice. A control
-// compartment that was given up is not started, because clients can no longer reach it.
+// Called if the compartment has no process. Starts one if the compartment was not part of the
+// previous profile or was given up. If a restart is already scheduled, the new process will use the
+// new slice. A control compartment that was given up is not started, because clients can no longer
+// reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -145,7 +145,7 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// Called when a policy process for which the reload waits is ready or has failed.
+// Called when a policy process that the reload is waiting for is ready or has failed.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
@@ -188,8 +188,8 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
   finish_apply(std::move(report));
 }
 
-// Completes the reload. Stops the compartments that are not part of the profile; the endpoint has
-// released them.
+// Completes the reload. Stops the compartments that are not part of the new profile; the endpoint
+// has already released them.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));

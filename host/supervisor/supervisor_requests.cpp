@@ -1,5 +1,5 @@
-// Handles the requests of compartments: sockets, secrets and signatures of plugins, and the tool
-// definitions and lists of servers.
+// Handles requests from compartments: for sockets, and for the secrets and signatures of plugins.
+// Also stores the tool definitions and lists that the endpoint receives from servers.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::size_t max_listeners = 32;
 
-// Returns the mapping of user IDs in the namespace of a process, in the format of
+// Returns the user ID mapping of the namespace that a process runs in, in the format described in
 // user_namespaces(7).
 std::string uid_map(const std::string &process) {
   const std::string path = "/proc/" + process + "/uid_map";
@@ -39,7 +39,7 @@ bool sees_all_users(pid_t pid) {
   return !ours.empty() && uid_map(std::to_string(pid)) == ours;
 }
 
-// Returns true if this sockaddr is the address of a Unix socket at one of the paths.
+// Returns true if the sockaddr `address` is that of a Unix socket at one of the paths.
 bool names_address(const std::vector<std::string> &paths, std::string_view address) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
     sockaddr_un at{};
@@ -53,8 +53,8 @@ bool names_address(const std::vector<std::string> &paths, std::string_view addre
 
 }  // namespace
 
-// A compartment may have only one pending request. It waits for the response anyway, and a
-// compromised process must not overload the supervisor.
+// A compartment may have only one pending request, so that a compromised process cannot overload
+// the supervisor. Other processes wait for each response anyway.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
@@ -84,7 +84,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "only telemetry plugins can request signatures"});
   }
-  // A stopping process always receives its last signature. If it requests more, it is killed soon.
+  // The rate limit does not apply to a stopping process, so that it always receives its last
+  // signature. If it requests more, it will soon be killed anyway.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
       !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
@@ -128,7 +129,7 @@ void Supervisor::on_pins(std::string_view payload) {
   if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->add(std::move(news));
 }
 
-// The text comes from a server and is not parsed.
+// The lists come from a server and are not parsed here.
 void Supervisor::on_list(std::string_view payload) {
   ListNews news;
   if (from_bytes(payload, &news)) lists_->add(std::move(news));
@@ -207,8 +208,8 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// Connects or listens on behalf of a compartment. A compartment other than the endpoint can only
-// connect to Unix sockets that the profile names for it. The endpoint's addresses are fixed at
+// Connects or listens on behalf of a compartment. Compartments other than the endpoint can only
+// connect to Unix sockets that the profile allows for them. The endpoint's addresses are fixed at
 // startup, before it reads untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {

@@ -1,4 +1,5 @@
-// Handles the requests of the control compartment. They are typed values, whatever clients send.
+// Handles requests from the control compartment. Whatever clients send, only typed values arrive
+// here.
 #include <unistd.h>
 
 #include <utility>
@@ -19,8 +20,8 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
-    // The listener is sent only once to each process. If the process does not read its messages,
-    // further descriptors would accumulate in the socket.
+    // The listener is sent only once to each process. Otherwise, descriptors would accumulate in
+    // the socket if the process does not read its messages.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);

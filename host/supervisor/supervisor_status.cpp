@@ -1,4 +1,4 @@
-// Handles status reports and log lines of the compartments.
+// Handles status reports and log lines from compartments.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Log rate limit for each compartment, so that its log lines cannot displace those of others.
+// Rate limits for the log of each compartment. They prevent the log lines of one compartment from
+// displacing those of others.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -133,8 +134,8 @@ std::string Supervisor::log_component(const Child &child, const std::string &com
   return own ? component : child.slice.name + "/" + component;
 }
 
-// `over` is true if the process has exited. Otherwise, recv() returns 0 for an empty packet, which
-// is ignored.
+// `over` is true if the process has exited. Before that, a return value of 0 from recv() means an
+// empty packet, which is ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {

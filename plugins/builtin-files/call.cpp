@@ -1,4 +1,4 @@
-// Implements Call: workspaces, cancellation, progress and records of a tool call.
+// Implements Call, which holds the workspaces, cancellation, progress and records of a tool call.
 #include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/json_writer.hpp>
 

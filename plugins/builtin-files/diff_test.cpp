@@ -1,4 +1,4 @@
-// Tests .gitignore rules and diffs. patch(1) applies the diffs.
+// Tests .gitignore rules, and tests diffs by applying them with patch(1).
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::string diff_of(const std::string &text, const std::string &from, const std:
   return builtin_files::replacement_diff("f", text, places, from, to, 1u << 20);
 }
 
-// Returns `text` after patch(1) has applied `diff` to it.
+// Applies `diff` to `text` with patch(1) and returns the result.
 std::string patched(const Tree &tree, const std::string &text, const std::string &diff) {
   const auto file = tree.root() / "f";
   const auto patch = tree.root() / "p";

@@ -66,7 +66,7 @@ Content read_content(const Place &place, const std::string &path) {
   return out;
 }
 
-// memmem() takes linear time. string_view::find() can take quadratic time.
+// Uses memmem(), which takes linear time; string_view::find() can take quadratic time.
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {

@@ -15,7 +15,8 @@ std::string base64(std::string_view bytes) {
 }
 
 bool from_base64(std::string_view text, std::string *out) {
-  // libsodium reads a byte from 0x80 as the last letter of the alphabet.
+  // Rejects bytes of 0x80 and above, because libsodium would decode them as the last letter of the
+  // alphabet.
   const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
   if (!std::all_of(text.begin(), text.end(), is_ascii)) return false;
   out->resize(text.size() / 4 * 3 + 3);

@@ -57,7 +57,7 @@ std::string deleted(const Call &call, const std::string &path, std::uint64_t fil
       "{\"path\":" + bh::json::quoted(path) + ",\"deleted\":" + count + "}");
 }
 
-// unlinkat() of a folder fails with EISDIR or EPERM, depending on the file system, so the type is
+// On a folder, unlinkat() fails with EISDIR or EPERM, depending on the file system, so the type is
 // checked first.
 bool is_folder(const Place &place) {
   struct stat s{};

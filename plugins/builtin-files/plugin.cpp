@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // These Tool objects represent resource methods in jobs. They have no tool function.
+  // Jobs for resource methods use these Tool objects. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -70,8 +70,8 @@ class BuiltinFiles {
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Requests all running jobs to stop at their next check of `cancelled`. The host keeps this
-  // object until the jobs have finished.
+  // Tells all running jobs to stop the next time they check `cancelled`. The host keeps this object
+  // until the jobs have finished.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
     automatic_.cancelled.store(true, std::memory_order_relaxed);
@@ -290,7 +290,8 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Must be called before the call is completed. The host rejects records of completed calls.
+  // Must be called before the call is completed, because the host rejects records for completed
+  // calls.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;

@@ -25,7 +25,7 @@ class Remover {
     if (stop_()) return fail("the call was cancelled or timed out");
     if (::unlinkat(folder, name.c_str(), 0) == 0) return count();
     if (errno == ENOENT) return;
-    // The error from unlinkat() for a folder depends on the file system.
+    // The error that unlinkat() returns for a folder depends on the file system.
     if (errno != EISDIR && errno != EPERM) return fail_at(name);
     if (level == max_levels) return fail("folders are more than 64 levels deep");
     empty(folder, name, level);
@@ -42,8 +42,8 @@ class Remover {
     const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail_at(name);
     const int inside = fd.release();
-    // If another process adds an entry now, unlinkat() of the folder fails later, and that error is
-    // reported.
+    // If another process adds an entry at this point, removing the folder fails later, and that
+    // error is reported.
     while (const dirent *entry = ::readdir(dir.get())) {
       const std::string child = entry->d_name;
       if (child == "." || child == "..") continue;

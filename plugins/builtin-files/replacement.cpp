@@ -112,14 +112,15 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   };
   if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
   if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
-    // The file system does not support RENAME_NOREPLACE. linkat() never replaces a file either.
+    // The file system does not support RENAME_NOREPLACE, so linkat() is used, which never replaces
+    // a file either.
     return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
            ::unlinkat(folder, from.c_str(), 0) == 0;
   }
   const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
   if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
-  // If the old folder cannot be removed completely, the rest keeps the temporary name, which tools
-  // do not list.
+  // If the old folder cannot be removed completely, the remaining files stay under the temporary
+  // name, which tools do not list.
   remove_tree(folder, from, [] { return false; });
   return true;
 }

@@ -23,8 +23,8 @@ class Replacement {
   Replacement &operator=(const Replacement &) = delete;
 
   // Creates and locks the temporary file in the folder of `place`. Fails if another writer holds
-  // the lock. Removes a temporary file that a killed writer left. `place` must outlive this object.
-  // Returns false and sets *problem on failure.
+  // the lock. Removes a temporary file that was left behind by a killed writer. `place` must
+  // outlive this object. Returns false and sets *problem on failure.
   bool begin(const Place &place, std::string *problem);
 
   int fd() const noexcept { return fd_.get(); }
@@ -32,13 +32,13 @@ class Replacement {
   // Appends bytes. Returns false and sets *problem on failure, for example if the disk is full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Renames the temporary file to its final name and sets the permission bits of `mode`. A replaced
-  // folder (Over::anything) is removed afterwards. On failure, returns false, sets *problem, and
-  // changes nothing.
+  // Renames the temporary file to its final name and sets its permission bits to those in `mode`. A
+  // replaced folder (Over::anything) is removed afterwards. On failure, returns false, sets
+  // *problem, and changes nothing.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Makes commit() skip fsync. The caller must sync instead, for example once for many files. Must
-  // be called before commit().
+  // Makes commit() skip fsync. The caller must then sync, for example once for many files. Must be
+  // called before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:

@@ -79,7 +79,7 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// memmem() takes linear time. string_view::find() can take quadratic time.
+// Uses memmem(), which takes linear time; string_view::find() can take quadratic time.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;

@@ -95,7 +95,7 @@ void SubscriptionLane::perform(Item *item) {
   }
 }
 
-// Runs on the reactor thread after the job.
+// Runs on the reactor thread after the job has finished.
 void SubscriptionLane::ran() noexcept {
   running_ = false;
   if (stopped_) return;

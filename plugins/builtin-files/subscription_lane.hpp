@@ -36,12 +36,13 @@ class SubscriptionLane {
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // Accepts a call, which is then completed exactly once. Cancellation is ignored because the
-  // host's subscription state must match the watcher. Returns false if too many calls are pending.
+  // Accepts a call, which is then completed exactly once. Cancellation is ignored, because the host
+  // and the watcher must agree about which files are subscribed. Returns false if too many calls
+  // are pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
   // Runs the watcher's follow() in a job, then calls `done` unless stop() has been called. Must not
-  // be called again before `done`.
+  // be called again until `done` has been called.
   void follow(bh::Callback done) noexcept;
 
  private:

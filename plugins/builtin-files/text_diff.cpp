@@ -81,7 +81,8 @@ void append_lines(std::string *out, char sign, std::string_view text) {
   }
 }
 
-// Returns the start of the context lines before `at`, but not less than `not_before`.
+// Returns the offset at which the context lines before `at` begin. The result is never less than
+// `not_before`.
 std::size_t context_begin(std::string_view text, std::size_t at, std::size_t not_before) {
   for (std::size_t i = 0; i < context_lines && at > not_before; ++i) at = line_begin(text, at - 1);
   return std::max(at, not_before);
@@ -96,7 +97,7 @@ std::string range(std::size_t first, std::size_t lines) {
   return std::to_string(lines == 0 ? first : first + 1) + "," + std::to_string(lines);
 }
 
-// Appends one hunk with the changes [i, j), whose context lines touch or overlap. `shift` is the
+// Appends one hunk for the changes [i, j), whose context lines touch or overlap. `shift` is the
 // difference between new and old line numbers.
 void append_hunk(std::string *out, std::string_view text, const std::vector<LineChange> &changes,
                  std::size_t i, std::size_t j, std::ptrdiff_t shift) {

@@ -12,9 +12,9 @@ namespace builtin_files {
 std::string replaced(std::string_view text, const std::vector<std::size_t> &places,
                      std::string_view from, std::string_view to);
 
-// Returns the unified diff between `text` and replaced(...), with three context lines. If the diff
-// exceeds max_bytes, it is truncated and its last line reports this. The run time is linear in the
-// text size plus the number of places.
+// Returns the unified diff between `text` and replaced(...), with three context lines. A diff that
+// exceeds max_bytes is truncated, and its last line says so. The run time is linear in the text
+// size plus the number of places.
 std::string replacement_diff(std::string_view path, std::string_view text,
                              const std::vector<std::size_t> &places, std::string_view from,
                              std::string_view to, std::size_t max_bytes);

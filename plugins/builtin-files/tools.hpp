@@ -28,7 +28,7 @@ inline constexpr std::uint64_t tool_ms = 10'000;  // time limit for a call of on
 
 class SnapshotStore;
 
-// State of the progress reports for a call.
+// State for reporting the progress of a call.
 struct Progress {
   std::function<void(double done, double total, std::string_view unit)> send;
   std::uint64_t next_ns;  // earliest time of the next report (monotonic)
@@ -49,7 +49,7 @@ struct Call {
   // One store per workspace; empty or null if snapshots are disabled.
   const std::vector<std::unique_ptr<SnapshotStore>> *snapshots = nullptr;
 
-  // Returns the workspace that the arguments select, by default the first one.
+  // Returns the workspace that is selected by the arguments. The default is the first workspace.
   const Workspace &workspace() const;
   // Like workspace(), but considers only writable workspaces, of which at least one must exist.
   const Workspace &workspace_to_change() const;

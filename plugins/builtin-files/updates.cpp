@@ -23,7 +23,7 @@ void Updates::stop() noexcept {
   lane_.stop();
 }
 
-// Delays processing because programs often write a file in several steps.
+// Processing is delayed, because programs often write a file in several steps.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
   schedule();

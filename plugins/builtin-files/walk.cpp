@@ -40,7 +40,7 @@ IgnoreRules ignore_rules(int folder) {
       std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
-// The innermost folder with a matching rule decides.
+// If several folders have a matching rule, the rule of the innermost folder applies.
 bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     if (level->ignore.empty()) continue;

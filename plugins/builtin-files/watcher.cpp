@@ -36,7 +36,7 @@ std::string watch_problem(int error) {
   return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
-// Splits a path into components, without empty components and ".".
+// Splits a path into its components. Omits empty components and ".".
 std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -84,8 +84,8 @@ class PathWalk {
   const Fd &folder() const noexcept { return folder_; }
   const std::string &name() const noexcept { return name_; }
 
-  // Enters the current component if it is a folder, or follows it if it is a link. Otherwise, or if
-  // the path leads out of the workspace, the walk ends.
+  // Enters the current component if it is a folder, or follows it if it is a link. In all other
+  // cases, and if the path leads out of the workspace, the walk ends.
   void enter() {
     Fd entry = Workspace::open_below(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW);
     struct stat s{};
@@ -219,7 +219,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   return shown(subscription->path) + " is not a regular file";
 }
 
-// Watches `folder` for changes of `name`, and appends the step to *steps. If this function throws,
+// Watches `folder` for changes to `name`, and appends the step to *steps. If this function throws,
 // the steps in *steps must be passed to leave().
 std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {

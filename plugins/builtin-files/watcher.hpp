@@ -5,7 +5,7 @@
 // Changes through memory maps, through other hard links, or by other machines on a network file
 // system are not detected.
 //
-// Owner: the plugin. The functions state whether they are thread-safe. read_events() takes a lock
+// Owner: the plugin. Each function is documented as thread-safe or not. read_events() takes a lock
 // that is never held while a path is resolved, so read_events() does not wait for the file system.
 #pragma once
 
@@ -69,7 +69,8 @@ class Watcher {
   };
   struct Folder {
     const Workspace *workspace = nullptr;
-    // The subscriptions that watch each name. A subscription is listed once for each of its steps.
+    // The subscriptions that watch each name in this folder. A subscription is listed once for each
+    // of its steps.
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 

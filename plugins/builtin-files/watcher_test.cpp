@@ -151,7 +151,7 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // The old path is not watched, so the next notification is about another file.
+  // The old path is no longer watched, so the next notification is about another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");

@@ -86,7 +86,7 @@ class Workspace {
   Opened open(std::string_view path, int flags) const;
 
   // Returns the Place of a path from the arguments of a tool. If make_folders is set, creates
-  // missing parent folders with mode 0777, reduced by the umask.
+  // missing parent folders with mode 0777 minus the umask.
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
   // Opens the entry `name` of an open folder. `mode` is used only with O_CREAT.

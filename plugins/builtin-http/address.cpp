@@ -19,8 +19,9 @@ constexpr std::uint32_t ip4(unsigned a, unsigned b, unsigned c, unsigned d) {
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-// IPv4 blocks that are not globally reachable, from the IANA special-purpose address registry. The
-// public address 168.63.129.16 is a cloud metadata service and therefore is also listed.
+// IPv4 blocks that are not globally reachable, according to the IANA special-purpose address
+// registry. 168.63.129.16 is listed too: it is a public address but belongs to a cloud metadata
+// service.
 constexpr Block4 special4[] = {
     {ip4(0, 0, 0, 0), 8},      {ip4(10, 0, 0, 0), 8},       {ip4(100, 64, 0, 0), 10},
     {ip4(127, 0, 0, 0), 8},    {ip4(169, 254, 0, 0), 16},   {ip4(172, 16, 0, 0), 12},
@@ -55,7 +56,7 @@ bool is_public6(const unsigned char *a) noexcept {
   return true;
 }
 
-// Parses an address into 16 bytes. IPv4 addresses are mapped into IPv6.
+// Parses an address into 16 bytes. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
 bool read_address(std::string_view address, unsigned char *bytes) noexcept {
   char text[INET6_ADDRSTRLEN] = {};
   if (address.size() >= sizeof text) return false;

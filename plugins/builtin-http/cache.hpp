@@ -1,10 +1,11 @@
 // Caches HTTP responses in memory, by URL.
 //
-// Requests with headers from the caller bypass the cache. A response to a request with credentials
-// must not be returned to other callers.
+// Requests with headers from the caller bypass the cache, because a response to a request with
+// credentials must not be returned to other callers.
 //
-// The cache is limited to max_entries and a total size in bytes. The least recently used entry is
-// evicted. A response larger than an eighth of the total size is not stored.
+// The number of entries is limited to max_entries, and their total size in bytes is limited too.
+// The least recently used entry is evicted. A response that is larger than an eighth of the total
+// size is not stored.
 //
 // Runs on the reactor thread.
 #pragma once

@@ -102,7 +102,7 @@ TEST_CASE("a fresh page is not requested again") {
   CHECK(web.asked.size() == 1);
   REQUIRE(web.events.size() == 3);
   CHECK(web.events[1].find("served from the cache") != std::string::npos);
-  // Binary content is also rejected if it comes from the cache.
+  // Binary content is rejected even if it comes from the cache.
   web.pages["http://a.test/png"] = {
       .type = "image/png", .body = "x", .headers = {{"Cache-Control", "max-age=100"}}};
   CHECK_FALSE(web.fetch(R"("url":"http://a.test/png","format":"raw")").is_error());

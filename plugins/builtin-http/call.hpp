@@ -45,8 +45,8 @@ class Call final : private Fetcher::User {
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  // deadline_ns is the deadline of the call on the monotonic clock, or 0 if there is none. The
-  // configured time limit also applies.
+  // `deadline_ns` is the call's deadline on the monotonic clock, or 0 if there is none. The
+  // configured time limit applies as well.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
   // Completes the call with an error. Owner::answer() runs at the end of the current event loop
@@ -56,7 +56,8 @@ class Call final : private Fetcher::User {
   // Stops the call without completing it.
   void stop() noexcept;
 
-  // Returns true while a pool thread uses this object. The owner must not delete it then.
+  // Returns true while a pool thread is using this object. During that time, the owner must not
+  // delete it.
   bool is_converting() const noexcept { return converting_; }
 
  private:

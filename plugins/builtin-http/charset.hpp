@@ -7,10 +7,10 @@
 
 namespace builtin_http {
 
-// Converts `body` to UTF-8. The encoding is determined by the byte order mark, otherwise by
-// content_type, otherwise by the <meta> element of an HTML page. Without any of these, a body that
-// is not valid UTF-8 is treated as Windows-1252. Encoding labels have the meaning that the WHATWG
-// Encoding Standard defines. Invalid bytes become U+FFFD.
+// Converts `body` to UTF-8. The encoding is taken from the byte order mark or, if there is none,
+// from content_type or from the <meta> element of an HTML page, in this order. Without any of
+// these, a body that is not valid UTF-8 is treated as Windows-1252. Encoding labels are interpreted
+// as defined in the WHATWG Encoding Standard. Invalid bytes become U+FFFD.
 //
 // Returns false and sets *problem to an error message if the encoding is not supported or the call
 // was cancelled. Thread-safe.

@@ -28,7 +28,7 @@ TEST_CASE("character encodings are detected and converted") {
         "<meta charset='iso-8859-1'>\xC3\x83\xC2\xA9");
   CHECK(converted("x", "text/html; charset=x-none").find("\"x-none\" is not supported") !=
         std::string::npos);
-  // iconv supports this encoding, but the Encoding Standard does not include it.
+  // iconv supports this encoding, but it is not part of the Encoding Standard.
   CHECK(converted("x", "text/plain; charset=iso-2022-cn-ext").find("not supported") !=
         std::string::npos);
 }

@@ -59,7 +59,7 @@ void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   if (judge("")) send();
 }
 
-// Returns true if the URL is allowed. Otherwise, ends the fetch with an error.
+// Returns true if the URL is allowed. Otherwise, completes the fetch with an error.
 bool Fetcher::judge(std::string_view prefix) {
   const std::string refusal = config_.refusal(request_.url);
   if (refusal.empty()) return true;
@@ -93,8 +93,8 @@ void Fetcher::send() {
   later();
 }
 
-// Returns true if the cache has a fresh response, which is then in response_. Otherwise, a stale
-// response may be in kept_ for revalidation.
+// If the cache has a fresh response, moves it to response_ and returns true. If the cache has a
+// stale response, keeps it in kept_ for revalidation and returns false.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;
@@ -174,7 +174,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  // The body of a redirect is not read. The connection is reused only if the body is empty.
+  // The body of a redirect is not read. The connection can be reused only if the body is empty.
   enough_ = read_redirect();
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
@@ -190,8 +190,8 @@ bool Fetcher::read_redirect() {
   return !location_.empty();
 }
 
-// Returns the reason for rejecting the response because of its status or content type. Returns an
-// empty string if the response is accepted.
+// If the status or the content type is not acceptable, returns the reason for rejecting the
+// response. Otherwise, returns an empty string.
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {

@@ -55,7 +55,7 @@ Control control_of(const Response &response) {
   return out;
 }
 
-// Returns the freshness lifetime in seconds from `made`, the time of the response.
+// Returns how long the response is fresh, in seconds from `made`, the time of the response.
 std::uint64_t lifetime(const Response &response, const Control &control, std::time_t made) {
   if (control.no_cache) return 0;
   if (control.max_age) return *control.max_age;

@@ -18,7 +18,7 @@ struct Freshness {
 // Expires, the freshness lifetime is 0, because heuristic freshness is not used.
 Freshness freshness_of(const Response &response, std::time_t now);
 
-// Parses an HTTP date, such as "Sun, 06 Nov 1994 08:49:37 GMT", to Unix time. Returns -1 if the
+// Converts an HTTP date, such as "Sun, 06 Nov 1994 08:49:37 GMT", to Unix time. Returns -1 if the
 // date is invalid.
 std::time_t parse_date(std::string_view text);
 

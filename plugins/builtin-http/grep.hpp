@@ -17,9 +17,9 @@ struct Matches {
   bool more = false;  // there are more than `most` matches
 };
 
-// Finds the first `most` matching lines. Each match has up to `context` lines of context on either
-// side. Stops early if `cancelled` becomes true. Also stops if `blocks` exceeds max_grep_bytes, and
-// then sets `more`. Thread-safe.
+// Finds the first `most` matching lines. Each match is returned with up to `context` lines before
+// and after it. Stops early if `cancelled` becomes true. Also stops if `blocks` exceeds
+// max_grep_bytes, and sets `more` in that case. Thread-safe.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);

@@ -69,7 +69,7 @@ class GrepTask final : public Task {
   }
 
  private:
-  // Contains all matches, even if the text is returned in parts.
+  // The structured content contains all matches, even if the text is returned in parts.
   std::string structured(const Response &response, const Matches &found) const {
     return "{\"url\":" + bh::json::quoted(response.url.text()) +
            ",\"pattern\":" + bh::json::quoted(pattern.text()) + ",\"matches\":[" + found.json +

@@ -9,7 +9,7 @@ struct Reason {
   std::uint32_t status;
   std::string_view text;
 };
-// HTTP/2 responses have no reason phrases, so this table provides them.
+// HTTP/2 responses contain no reason phrases, so they are taken from this table.
 constexpr Reason reasons[] = {{200, "OK"},
                               {201, "Created"},
                               {202, "Accepted"},

@@ -10,7 +10,7 @@ struct HostName {
   std::string name;         // lowercase ASCII, without brackets or a trailing dot
   bool is_address = false;  // `name` is an IP address in canonical form
 
-  // Returns the name as written in URLs: an IPv6 address is in brackets.
+  // Returns the name as it is written in URLs, with IPv6 addresses in brackets.
   std::string bracketed() const {
     return name.find(':') == std::string::npos ? name : "[" + name + "]";
   }

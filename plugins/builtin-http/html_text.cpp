@@ -48,7 +48,7 @@ std::size_t longest_ticks(const GumboNode *root) {
   return longest;
 }
 
-// Returns true for a table with data (short cells), false for a table that is only used for layout.
+// Returns true if a table contains data (short cells), and false if it is used only for layout.
 bool is_data_table(const GumboNode *table) {
   bool several = false;  // more than one column
   const bool flat = each_below(table, [&](const GumboNode *node) {
@@ -278,7 +278,7 @@ void Page::leave_inline(const GumboElement &e) {
   marked_.pop_back();
 }
 
-// Returns true if the element is the open table, or a row, cell or caption of it.
+// Returns true if the element is the open table or one of its rows, cells or captions.
 bool Page::leave_in_table(const GumboElement &e) {
   if (&e == table_element_) {
     write_table();

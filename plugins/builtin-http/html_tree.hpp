@@ -9,7 +9,7 @@
 
 namespace builtin_http {
 
-// If parsing a page exceeds one of these limits, it is aborted.
+// Parsing is aborted if a page exceeds one of these limits.
 inline constexpr std::size_t max_tree_bytes = 192u << 20;
 inline constexpr unsigned max_parse_ms = 5'000;
 

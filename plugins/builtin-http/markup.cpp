@@ -6,7 +6,8 @@
 namespace builtin_http {
 namespace {
 
-// Containers nested deeper have no markup. Otherwise, line prefixes could multiply the text size.
+// Containers that are nested more deeply than this get no markup, because their line prefixes could
+// multiply the text size.
 constexpr std::size_t max_containers = 12;
 
 bool is_space(char c) {
@@ -104,7 +105,7 @@ void MarkupWriter::verbatim(std::string_view t) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     put(line);
     if (end == t.size()) break;
-    // Writes empty lines immediately, because at most one paragraph break can be pending.
+    // Writes empty lines immediately, because only one paragraph break can be pending at a time.
     begin_line();
     wanted_ = 1;
     t.remove_prefix(end + 1);

@@ -41,8 +41,8 @@ class MarkupWriter {
 
   // Marks are emphasis, code and links. `begin` and `end` are their delimiters. Marks must be
   // properly nested. A mark is dropped if it has no text or is inside another mark of its kind.
-  // Emphasis is closed at the end of each paragraph and reopened in the next one. A link ends with
-  // its first paragraph.
+  // Emphasis is closed at the end of each paragraph and reopened in the next one. A link is closed
+  // at the end of its first paragraph and is not reopened.
   void begin_mark(std::string_view begin, std::string_view end);
   void begin_link(std::string_view target) { begin_mark("[", "](" + std::string(target) + ")"); }
   void end_mark();

@@ -1,5 +1,5 @@
 // Compares the text of realistic pages (pages/*.html) with the expected Markdown (pages/*.md) and
-// plain text (pages/*.txt). After an intended change of the conversion, run
+// plain text (pages/*.txt). After an intended change to the conversion, run
 //   builtin_http_test "[.write]"
 // to update the expected files, and review the diff.
 #include <bulkhead/cpp/text.hpp>

@@ -1,4 +1,4 @@
-// Splits long text into parts, which the tool arguments start_index and max_length select.
+// Splits long text into parts. The tool arguments start_index and max_length select a part.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct Paging {
   std::uint64_t max_length = 5000;  // in bytes; a part has at least one character
 };
 
-// A part of a text, from byte `begin` to `end`. Both are at character boundaries.
+// A part of a longer text: the bytes from `begin` up to but not including `end`. Both offsets are
+// at character boundaries.
 struct Part {
   std::size_t begin = 0, end = 0, total = 0;
 
@@ -25,8 +26,8 @@ struct Part {
 
 Paging read_paging(tool_kit::Arguments *arguments);
 
-// Selects the part of `text`. Returns false and sets *problem to an error message if start_index is
-// beyond the end.
+// Selects the part of `text` that the arguments in `paging` specify. Returns false and sets
+// *problem to an error message if start_index is beyond the end.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
 // Returns the inputSchema properties of both arguments. `what` names the text in their

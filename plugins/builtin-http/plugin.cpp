@@ -1,6 +1,7 @@
 // builtin-http: a tools plugin for web requests.
 //
-// The HTTP client is in another plugin that may be missing, so each call requests it from the host.
+// The HTTP client is provided by another plugin, which may be missing, so each call requests it
+// from the host.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -44,7 +45,7 @@ class BuiltinHttp final : private Call::Owner {
   bh_status start(bh_error *) { return BH_OK; }
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Running conversions stop at their next check of `cancelled`. The host keeps this object until
+  // Running conversions stop the next time they check `cancelled`. The host keeps this object until
   // they have stopped.
   void stop() noexcept {
     for (const auto &[id, call] : calls_) call->stop();

@@ -13,13 +13,14 @@ namespace builtin_http {
 // names, separated by commas.
 std::string output_schema(std::string_view required, std::string_view properties);
 
-// Returns the members "url":...,"status":...,"headers":[...] of a response. Header values are shown
-// as in head_text(). head_properties is the schema of the members.
+// Returns the members "url":...,"status":...,"headers":[...] of a response. Header values are
+// formatted as in head_text(). head_properties is the schema of these members.
 std::string head_members(const Response &response);
 extern const std::string_view head_properties;
 
-// Returns the members "content_length":...,"start_index":...,"next_start_index":... and NAME, which
-// contains the part of the text. part_properties() returns the schema of the members.
+// Returns the members "content_length":...,"start_index":...,"next_start_index":... and a member
+// called `name`, which contains the part of the text. part_properties() returns the schema of these
+// members.
 std::string part_members(std::string_view name, std::string_view text, const Part &part);
 std::string part_properties(std::string_view name);
 

@@ -11,7 +11,7 @@ class Table {
   static constexpr std::size_t max_columns = 100;  // more cells are appended to the last cell
 
   void begin_row();
-  // Adds a cell that spans `columns` and `rows`, both at least 1. The text is in the first
+  // Adds a cell that spans `columns` and `rows`, both at least 1. The text is put in the first
   // position; the other positions stay empty.
   void cell(std::string text, unsigned columns, unsigned rows);
 

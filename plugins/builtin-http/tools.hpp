@@ -8,13 +8,13 @@
 
 namespace builtin_http {
 
-// Returns the tool if the configuration offers it, otherwise nullptr.
+// Returns the tool if the configuration offers it, and nullptr otherwise.
 const Tool *find_tool(const Config &config, std::string_view name);
 
 // Returns the JSON array for tools/list, including the echo tool.
 std::string tool_definitions(const Config &config);
 
-// Returns the result of a call of the echo tool.
+// Returns the result of a call to the echo tool.
 std::string echo(std::string_view arguments);
 
 }  // namespace builtin_http

@@ -1,5 +1,5 @@
-// Parses http and https URLs. Rejects URLs that some parsers interpret differently, so the host
-// that is checked is always the host that is contacted.
+// Parses http and https URLs. Rejects URLs that other parsers might interpret differently, so the
+// host that is checked is always the host that is contacted.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Url {
   std::uint16_t port = 0;
   std::string target;  // path and query in ASCII, at least "/"; the fragment is dropped
 
-  // Returns the scheme and the host. The port is included if it is not the scheme's default port.
+  // Returns the scheme and the host, and the port if it is not the scheme's default port.
   std::string origin() const;
   std::string text() const { return origin() + target; }
 };

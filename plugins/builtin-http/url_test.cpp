@@ -74,10 +74,10 @@ TEST_CASE("non-ASCII names and paths are encoded") {
   CHECK(url_text("https://B\xC3\x9C"
                  "CHER.example/\xC3\xBC?q=\xC3\xA9#x") ==
         "https://xn--bcher-kva.example/%C3%BC?q=%C3%A9");
-  // IDNA 2003 would return fass.de.
+  // IDNA 2003 would map this name to fass.de.
   CHECK(url_text("http://fa\xC3\x9F.de/") == "http://xn--fa-hia.de/");
   CHECK(url_text("http://xn--bcher-kva.example/") == "http://xn--bcher-kva.example/");
-  // Full-width digits and dots are parsed as digits and dots of an IPv4 address.
+  // Full-width digits and dots are parsed as the digits and dots of an IPv4 address.
   Url url;
   std::string problem;
   REQUIRE(

@@ -33,7 +33,7 @@ struct HttpRequest {
   const bh_str *parts = nullptr;  // body, borrowed until start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // Requires a new connection. The server may be closing an idle connection.
+  // Requires a new connection, because the server may be closing an idle one.
   bool fresh_connection = false;
 };
 

@@ -1,5 +1,6 @@
-// Implements a growing byte buffer without zero-filling. SpareBuffer keeps one buffer for the next
-// large response, because getting new pages from the kernel costs more than receiving the data.
+// Implements a growing byte buffer that is not zero-filled. SpareBuffer keeps one buffer for the
+// next large response, because getting new pages from the kernel costs more than receiving the
+// data.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +46,7 @@ class BodyBuffer {
   }
   bool append(std::string_view s) noexcept {
     if (s.empty()) return true;
-    // The bytes were received into this buffer.
+    // The bytes were received directly into this buffer, so they need not be copied.
     if (s.data() == data_ + size_ && s.size() <= capacity_ - size_) {
       size_ += s.size();
       return true;

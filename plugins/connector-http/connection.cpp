@@ -25,7 +25,7 @@ using HeadEnd = http_codec::HeadText<48>;
 constexpr std::size_t parts_inline = 12;
 using bh::ns_per_ms;
 // If a connection has been idle for longer than this, the client checks whether the peer has closed
-// it before reusing it.
+// it before sending another request on it.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
@@ -37,8 +37,8 @@ HeadEnd end_of_head(const HttpRequest &request) {
   return end;
 }
 
-// Makes the kernel detect a dead peer after a minute instead of two hours. Event streams without
-// traffic have no time-out.
+// Makes the kernel detect a dead peer after a minute instead of two hours. Event streams need this,
+// because they have no time-out while there is no traffic.
 void keep_alive(int fd) noexcept {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -235,8 +235,8 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // The server may have responded before the connection broke. Reads the response first; the read
-    // then reports the error.
+    // The server may have responded before the connection broke, so the response is read first. The
+    // read then reports the error.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -319,7 +319,7 @@ void Connection::consume(std::string_view in) {
 }
 
 // Processes the response head. `in` contains the bytes after the head. Returns false if the request
-// has ended, otherwise the body follows.
+// has ended; otherwise, the body follows.
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
@@ -352,7 +352,7 @@ bool Connection::deliver_body(std::string_view piece) {
 
 // ---- finishing a request ------------------------------------------------------------------------
 
-// Detaches the request from the connection. Then the connection becomes idle, or it is closed if it
+// Detaches the request from the connection. The connection then becomes idle, or is closed if it
 // cannot be reused.
 HttpSink *Connection::detach(bool reuse) {
   HttpSink *sink = sink_;
@@ -392,8 +392,8 @@ void Connection::cancel() {
 bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
   std::uint64_t keep_ms = idle_ms;
   if (keep_alive_s_ != 0) {
-    // The server has announced when it will close the connection. Stops using it one second
-    // earlier.
+    // The server has announced when it will close the connection. The connection is not used in the
+    // last second before that.
     const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
     keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
   }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t headers_max = 100;
 constexpr std::size_t header_bytes_max = 16 * 1024;
 
-// Headers that this plugin or HTTP framing sets. Definitions must not contain them.
+// Headers that are set by this plugin or by HTTP framing. Definitions must not contain them.
 constexpr std::array reserved{"accept",         "content-encoding",
                               "content-length", "content-type",
                               "connection",     "expect",

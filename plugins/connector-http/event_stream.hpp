@@ -17,7 +17,7 @@ struct Context;
 
 class EventStream final : public HttpSink {
  public:
-  // Describes how a stream has ended.
+  // Describes how a stream ended.
   struct End {
     bool opened = false;      // the response was an event stream (200 and text/event-stream)
     bool progressed = false;  // at least one event was received

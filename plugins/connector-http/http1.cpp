@@ -30,7 +30,7 @@ class Http1Route final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override {
-    // If no other request has unsent bytes, a request of any size is accepted.
+    // A request of any size is accepted if no other request has unsent bytes.
     if (unsent_ > 0 && unsent_ + request.body_bytes > client_.limits_.write_queue_bytes) {
       return bh::fail(error, BH_E_LIMIT, origin_.key + ": the server reads too slowly");
     }
@@ -140,8 +140,8 @@ void Http1Client::arm_sweep() {
                                    bh::callback<&Http1Client::sweep>(this));
 }
 
-// Closes expired idle connections. Runs only while there are idle connections, so calls never
-// change the timer.
+// Closes expired idle connections. The timer runs only while there are idle connections, and calls
+// never change it.
 void Http1Client::sweep() {
   sweep_timer_ = 0;
   bool any = false;

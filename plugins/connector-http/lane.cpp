@@ -292,8 +292,8 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
   context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
 }
 
-// After a restart, a server may return 400 for an unknown session ID. But if the response has the
-// ID of the request, the server has processed the request, so the session exists.
+// After a restart, a server may return 400 for an unknown session ID. But if the response contains
+// the ID of the request, the server has processed the request, so the session exists.
 bool Lane::is_lost_session(const Post &post) const {
   if (!post.sent_session() || wire_ != Wire::streamable) return false;
   const std::uint16_t status = post.failure().status;

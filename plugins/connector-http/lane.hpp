@@ -30,7 +30,7 @@ class Lane {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // These functions are called by the host.
+  // The following functions are called by the host.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void ready(std::string_view revision);
   void abandon(std::uint64_t exchange);
@@ -59,8 +59,8 @@ class Lane {
   void initialize_answered();
   // Returns true if the lane has an event stream or will open one. Responses may arrive on it.
   bool listens() const noexcept { return want_stream_; }
-  // Returns true if the server has no sessions (since 2026-07-28). Each POST is independent,
-  // closing a response cancels its request, and streams are not resumed.
+  // Returns true if the server has no sessions (since revision 2026-07-28). Each POST is
+  // independent, closing a response cancels its request, and streams are not resumed.
   bool stateless() const noexcept { return revision_ >= "2026-07-28"; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);

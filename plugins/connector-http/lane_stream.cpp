@@ -88,7 +88,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
 bool Lane::may_fall_back(const Post &post) const {
   if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
   const std::uint16_t status = post.failure().status;
-  // The request causes these errors, not the transport.
+  // These errors are caused by the request, not by the transport.
   const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
                             status == 413 || status == 429;
   return status >= 400 && status < 500 && !other_reason;

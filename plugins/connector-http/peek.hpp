@@ -1,6 +1,6 @@
 // Scans the top level of JSON-RPC messages without building a tree. Used to detect the response to
-// a request, after which its event stream is not needed. A batch (revision 2025-03-26) may contain
-// the response. The host validates the messages itself.
+// a request, because its event stream is not needed after that. The response may be part of a batch
+// (revision 2025-03-26). The host validates the messages itself.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace connector_http {
 
 // Returns true if the message is a response: it has "result" or "error" and no "method" before it.
-// Stops at the first of these members because long values usually follow them.
+// Stops scanning at the first of these members, because long values usually follow.
 bool is_response(std::string_view message) noexcept;
 
 // Returns true if the message is a response and its ID is a string or a number.

@@ -14,8 +14,8 @@ namespace {
 
 using bh::ns_per_ms;
 constexpr std::size_t first_step = 1 << 20;  // initial buffer size; doubled when full
-// Maximum number of bytes read from the response to a notification. Reading the whole response
-// allows the connection to be reused.
+// Maximum number of bytes to read from the response to a notification. If the whole response is
+// read, the connection can be reused.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
@@ -88,7 +88,8 @@ bool Post::success_head(const ResponseHead &head) {
     return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no response (HTTP " +
                                      std::to_string(head.status) + "); the request may have run");
   }
-  // 202 is invalid for a request, but some servers then respond on the lane's event stream.
+  // 202 is not a valid status for a request, but some servers return it and then respond on the
+  // lane's event stream.
   if (head.status == 202) {
     mode_ = Mode::ignored;
     return head.framing != Framing::until_close || done_with();
@@ -189,7 +190,8 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
-      // Must be called before deliver(), in which the host may send the next message.
+      // Must be called before deliver(), because the host may send the next message during that
+      // call.
       if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);

@@ -1,6 +1,6 @@
-// Sends one POST of a lane and receives the response, which is JSON or an event stream. If a stream
-// is interrupted before the JSON-RPC response arrives, it is resumed with a GET. The Context reuses
-// Post objects.
+// Sends one POST for a lane and receives the response, which is either JSON or an event stream. If
+// a stream is interrupted before the JSON-RPC response arrives, it is resumed with a GET. The
+// Context reuses Post objects.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // Prepares a POST of a BH_LANE_... kind. With http_sse, the response body is ignored.
+  // Prepares the POST for a message. `kind` is one of the BH_LANE_... kinds. If http_sse is true,
+  // the response body is ignored.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
   // On success, the lane is notified when the POST has finished. On error, nothing was sent.
@@ -50,8 +51,8 @@ class Post final : public HttpSink {
   // Called when the server has rejected the request. Returns true if the request will be retried
   // after the time in Retry-After.
   bool repeat_later();
-  // Returns why a rejected request is not retried, as the end of an error message. Returns an empty
-  // string if no reason applies.
+  // Returns the reason why a rejected request is not retried, worded as the end of an error
+  // message. Returns an empty string if no reason applies.
   std::string not_repeated() const;
 
   std::size_t place = 0;  // index in Lane::posts_

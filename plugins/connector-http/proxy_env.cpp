@@ -13,7 +13,7 @@ std::string_view lookup(const char *(*get)(const char *), const char *a, const c
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
-// Matches an entry of no_proxy. "example.com" and ".example.com" match this name and its
+// Matches an entry of no_proxy. "example.com" and ".example.com" match both the name itself and its
 // subdomains. If an entry has a port, the port must also match.
 bool entry_matches(std::string_view entry, const Url &url) {
   if (entry.empty()) return false;

@@ -1,4 +1,4 @@
-// Decides from environment variables whether requests to an origin use a proxy, like curl. Reads
+// Decides whether requests to an origin use a proxy. Uses environment variables as curl does:
 // http_proxy, https_proxy or HTTPS_PROXY, all_proxy or ALL_PROXY, and no_proxy or NO_PROXY.
 // HTTP_PROXY is ignored because a CGI request can set it. Loopback addresses never use a proxy.
 #pragma once

@@ -17,7 +17,7 @@ class ServiceRoute final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override;
-  // Always 0: the service copies requests and limits their number itself.
+  // Always 0, because the service copies requests and limits their number itself.
   std::uint64_t unsent() const noexcept override { return 0; }
 
  private:
@@ -82,7 +82,8 @@ class ServiceCall final : public HttpCall {
                                 std::uint32_t n) {
     ResponseHead head;
     head.status = static_cast<std::uint16_t>(status);
-    // The service detects the end of the body.
+    // The service detects the end of the body, so chunked framing is assumed unless the response
+    // has a Content-Length.
     head.framing = status == 204 ? Framing::none : Framing::chunked;
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::string_view name = bh::view(headers[i].name), value = bh::view(headers[i].value);

@@ -18,8 +18,8 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
-// Returns the position of the first CR or LF at or after `at`. Caches the position of the next LF.
-// Otherwise, each line that ends with CR would require a scan of the whole piece.
+// Returns the position of the first CR or LF at or after `at`. The position of the next LF is
+// cached, because otherwise each line that ends with CR would require a scan of the whole piece.
 std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
   if (!lf_known_ || lf_ < at) {
     lf_ = std::min(in.find('\n', at), in.size());
@@ -158,7 +158,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // Limits lines in one piece to the same length as lines that are split into pieces.
+    // A line within one piece may be no longer than a line that is split into several pieces.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -18,7 +18,7 @@ struct Url {
   // Returns "host" or "host:port" for a Host header. An IPv6 address is in brackets, and the
   // default port is omitted.
   std::string authority() const;
-  // Returns "host:port" for messages and as a key.
+  // Returns "host:port", which is used in messages and as a key.
   std::string host_port() const;
   // Returns "http://host:port". The default port is omitted.
   std::string origin() const;

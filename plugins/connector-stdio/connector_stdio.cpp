@@ -120,8 +120,8 @@ void ConnectorStdio::at_turn_end() {
     lane->flush();
   }
   flushing_.clear();
-  // A finished lane accepts no messages, so to_flush_ has no pointer to a lane that is destroyed
-  // below.
+  // A finished lane accepts no messages, so to_flush_ contains no pointer to a lane that is
+  // destroyed below.
   const std::vector<Lane *> finish = std::exchange(to_finish_, {});
   for (Lane *lane : finish) {
     const bh_lane handle = lane->handle();

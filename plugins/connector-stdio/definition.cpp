@@ -33,7 +33,8 @@ bh_status invalid(std::string_view server, std::string_view what, bh_error *erro
                   "the definition of server \"" + std::string(server) + "\": " + std::string(what));
 }
 
-// Returns true for a string without NUL bytes, which system calls do not accept.
+// Returns true for a string without NUL bytes. System calls do not accept strings that contain NUL
+// bytes.
 bool is_os_text(const Value &v) {
   return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
 }
@@ -130,8 +131,8 @@ void hide_credentials_of_args(Definition *out) {
   }
 }
 
-// Returns true if the gateway's own environment has the same value for this base variable (such as
-// HOME).
+// Returns true if `name` is a base variable (such as HOME) and has the same value in the gateway's
+// own environment.
 bool is_base_value(std::string_view name, const std::string &value) {
   const auto known = std::find(base_environment.begin(), base_environment.end(), name);
   const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
@@ -170,8 +171,8 @@ bool read_env(const Value &root, Definition *out) {
 void read_base_environment(Definition *out) {
   for (const char *name : base_environment) {
     const char *value = std::getenv(name);
-    // A value that begins with "()" is a shell function exported by bash. Such code is not passed
-    // on.
+    // A value that begins with "()" is a shell function exported by bash. It is not passed on,
+    // because it contains code.
     if (value == nullptr || std::string_view(value).starts_with("()")) continue;
     set_env(&out->env, name, value);
   }
@@ -239,8 +240,8 @@ bh_status find_program(const Definition &definition, std::string *out, bh_error 
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-    // Relative and empty entries (an empty entry is the working directory) are skipped, because
-    // another user might be able to create a program there.
+    // Skips relative entries, and empty entries, which mean the working directory. Another user
+    // might be able to create a program there.
     if (!folder.starts_with('/')) continue;
     *out = std::string(folder) + "/" + definition.command;
     if (is_program(*out, &seen)) return BH_OK;

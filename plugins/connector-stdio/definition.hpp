@@ -28,9 +28,9 @@ struct Definition {
 bh_status parse_definition(std::string_view server, std::string_view json, Definition *out,
                            bh_error *error);
 
-// Resolves `command` to a path. If `command` contains a slash, it is the path. Otherwise, the
-// absolute folders of the definition's PATH are searched in order. Fails with BH_E_NOT_FOUND, or
-// with BH_E_DENIED if the file is not executable.
+// Resolves `command` to a path. If `command` contains a slash, it is used as the path. Otherwise,
+// the absolute folders of the definition's PATH are searched in order. Fails with BH_E_NOT_FOUND,
+// or with BH_E_DENIED if the file is not executable.
 bh_status find_program(const Definition &definition, std::string *out, bh_error *error);
 
 }  // namespace connector_stdio

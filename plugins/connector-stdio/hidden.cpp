@@ -106,7 +106,7 @@ void HiddenValues::add_base64(std::string_view text) {
 }
 
 // Calls f(layer, source) for the text itself, for its visible form, and for each level of decoded
-// escapes. source(range) maps a range of the layer to a range of the text.
+// escapes. source(range) maps a range of `layer` to the corresponding range of the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
   struct Layer {
@@ -206,7 +206,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
-  // If an occurrence extends beyond `begin`, all of it is held back.
+  // If an occurrence extends beyond `begin`, the whole occurrence is held back.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }

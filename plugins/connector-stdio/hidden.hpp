@@ -17,7 +17,7 @@ namespace connector_stdio {
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;  // nested levels of escapes that are decoded
-  // At the end of a stream, shorter prefixes of a value are not masked.
+  // At the end of a stream, prefixes of a value that are shorter than this are not masked.
   static constexpr std::size_t min_masked_prefix = 4;
 
   HiddenValues() = default;

@@ -17,7 +17,7 @@ StreamMask mask_of(std::vector<std::string> values) {
   return out;
 }
 
-// Returns the masked stream if the text arrives in pieces of `bytes` bytes.
+// Masks the text as a stream that arrives in pieces of `bytes` bytes, and returns the result.
 std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
                       std::size_t bytes) {
   StreamMask mask = mask_of(values);

@@ -4,7 +4,7 @@
 // starts and kills the process (bh.host.spawn/1). The lane watches the process through its pidfd.
 //
 // Owned by ConnectorStdio. Runs on the reactor thread. The host functions message() and lane_down()
-// may call close() or send() of the same lane before they return.
+// may call close() or send() on the same lane before they return.
 #pragma once
 
 #include <bulkhead/abi/ext/connector.h>
@@ -53,7 +53,7 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Limits for the bytes of a child's output that are processed per event loop iteration.
+  // Maximum number of bytes of a child's output that are processed in one event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
   // If a child has printed text but no message, its lane is reported as down this long before the

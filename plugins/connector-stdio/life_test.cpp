@@ -22,7 +22,8 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Returns true if the process does not exist or is a zombie. Its new parent may be slow to reap it.
+// Returns true if the process does not exist or is a zombie. A zombie counts because its new parent
+// may be slow to reap it.
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

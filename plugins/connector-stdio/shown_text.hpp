@@ -1,5 +1,5 @@
 // Computes the visible form of a string: the text without escape sequences, control characters,
-// line endings and zero-width characters. Each byte keeps its position in the source, so that a
+// line endings and zero-width characters. The source position of each byte is stored, so that a
 // credential that is found in the visible form can be masked in the source.
 #pragma once
 
@@ -23,7 +23,8 @@ class ShownText {
   static std::string all_of(std::string_view text);
 
   std::string_view text() const noexcept { return text_; }
-  // Returns the source range of [begin, end) of text(). Requires begin < end <= text().size().
+  // Returns the range in the source that corresponds to the range [begin, end) of text(). Requires
+  // begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {places_[begin], places_[end - 1] + 1};
   }

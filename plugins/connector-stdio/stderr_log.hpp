@@ -1,5 +1,5 @@
-// Keeps the standard error of a child: all of it in a log file of limited size, and the last lines
-// for error messages. Runs on the reactor thread.
+// Keeps the standard error output of a child: all of it in a log file of limited size, and the last
+// lines for error messages. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace connector_stdio {
 
 // An append-only log file. When it reaches `bound` bytes, it is renamed to PATH.1, so the two files
-// use at most twice the limit.
+// together use at most twice that size.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);
@@ -32,7 +32,7 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// Keeps the last lines of a stream. The caller masks configured values first (hidden.hpp).
+// Keeps the last lines of a stream. The caller must mask configured values first (see hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;

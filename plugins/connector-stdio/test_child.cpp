@@ -1,5 +1,5 @@
-// The servers that the tests start. The first argument selects the behaviour. A server that does
-// not exit early echoes every line until its standard input is closed.
+// The servers that the tests start. The first argument selects the behaviour. Unless a server exits
+// early, it echoes every line until its standard input is closed.
 #include <unistd.h>
 
 #include <csignal>

@@ -131,8 +131,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // A message above the frame limit is rejected below with its own error, even if the queue is
-  // full.
+  // If a message is larger than a frame can be, it is rejected below with its own error, even if
+  // the queue is full.
   const std::size_t most =
       definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >

@@ -2,11 +2,11 @@
 //
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
 // once) -> close -> finished. Messages that are sent before `up` are queued behind the metadata
-// line. A held lane does not read, so the endpoint's send buffer fills up. If the connection is
-// lost while the lane is held, the lane reports this after the hold.
+// line. While a lane is held, it does not read, so the endpoint's send buffer fills up. If the
+// connection is lost during this time, the lane reports it when it is no longer held.
 //
 // Owned by the connector. Runs on the reactor thread. The host functions message() and lane_down()
-// may call close() or send() of the same lane before they return. The lane is destroyed at the end
+// may call close() or send() on the same lane before they return. The lane is destroyed at the end
 // of the event loop iteration.
 #pragma once
 
@@ -65,8 +65,8 @@ class Lane final {
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
   // Queues a message. On failure, nothing is queued. Returns BH_E_INVALID if the message does not
   // fit into a frame, BH_E_LIMIT if the queue is full, and BH_E_SESSION_LOST if the stream numbers
-  // of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is closing;
-  // lane_down was called or will be called.
+  // of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is closing; in
+  // this case, lane_down has been called or will be called.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();

@@ -9,7 +9,7 @@
 
 namespace egress {
 
-// A configuration key with a number, and the allowed range.
+// A configuration key whose value is a number, and the range of allowed values.
 template <class Config>
 struct Number {
   std::string_view key;
@@ -32,15 +32,15 @@ inline std::string_view text_of(const rapidjson::Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// A value allowed in a list, and the flag that it sets.
+// A value that is allowed in a list, and the flag that it sets.
 template <class Config>
 struct Word {
   std::string_view text;
   bool Config::*place;
 };
 
-// Reads a list with one or both of two allowed values and sets their flags. Returns an error that
-// names the key, or an empty string on success.
+// Reads a list that contains one or both of two allowed values, and sets the corresponding flags.
+// Returns an error that names the key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {

@@ -1,5 +1,5 @@
-// Parses the endpoint to which a plugin sends its requests: any host over HTTPS, only the local
-// machine over HTTP.
+// Parses the endpoint to which a plugin sends its requests. With HTTPS, the endpoint may be any
+// host; with HTTP, it must be on the local machine.
 #pragma once
 
 #include <rapidjson/document.h>

@@ -225,8 +225,8 @@ void Post::on_done(const bh_error *error) {
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
   timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
-                               // The Done callback may run out of memory, but no exception may
-                               // reach the host, which is C code.
+                               // The Done callback can throw if memory is exhausted, but no
+                               // exception may reach the host, which is C code.
                                bh::contained([&] { post.end(); });
                              }));
 }

@@ -51,8 +51,8 @@ SocketPost::~SocketPost() {
 
 void SocketPost::on_ready(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0 && written_ < message_.size() && !write()) return;
-  // After error and hang-up events, the socket is read too, because the response may have arrived
-  // before.
+  // The socket is also read after error and hang-up events, because the response may have arrived
+  // before them.
   if ((events & ~static_cast<std::uint32_t>(BH_FD_WRITE)) != 0) read();
 }
 

@@ -1,8 +1,8 @@
 // Sends one HTTP/1.1 request over a connected stream socket and reads the response.
 //
 // Used in compartments without network access, for which the supervisor connects to a Unix socket.
-// libcurl 7.88 (Debian 12) cannot use a connected socket, because it tries to connect it again.
-// Runs on the reactor thread.
+// libcurl 7.88 (Debian 12) is not suitable: given a connected socket, it tries to connect the
+// socket again. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>

@@ -162,7 +162,7 @@ void Client::finish_ended() {
     char *place = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
     auto *transfer = reinterpret_cast<Transfer *>(place);
-    // on_done may start and cancel requests. The ID of this request is already invalid in on_done.
+    // on_done may start and cancel requests. This request's ID is no longer valid at that point.
     auto node = transfers_.extract(transfer->id);
     curl_multi_remove_handle(multi_, transfer->easy());
     transfer->finish(result);

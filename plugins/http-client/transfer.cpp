@@ -162,8 +162,8 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
   return BH_OK;
 }
 
-// The read callback for the body can be rewound only after a redirect. Therefore, libcurl cannot
-// retry a request on a dead reused connection. The server may already have executed the request.
+// libcurl can rewind the body only after a redirect. Therefore, if a reused connection turns out to
+// be dead, libcurl cannot retry the request, which the server may already have executed.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -253,7 +253,8 @@ std::size_t Transfer::on_read(char *p, std::size_t size, std::size_t n, void *ar
 int Transfer::on_seek(void *arg, curl_off_t offset, int origin) {
   auto *self = static_cast<Transfer *>(arg);
   const bool redirected = self->any_head_;
-  // libcurl 8.14 also rewinds before the first byte if the previous transfer of the handle failed.
+  // If the handle's previous transfer failed, libcurl 8.14 also rewinds the body before it has read
+  // the first byte.
   const bool untouched = self->body_at_ == 0;
   if ((!redirected && !untouched) || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
   self->body_at_ = 0;
@@ -310,7 +311,7 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   return fd;
 }
 
-// Also called for reused connections, for which this request has not called on_open.
+// Also called for reused connections, for which on_open() is not called.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK

@@ -32,7 +32,7 @@ class Transfer {
 
   // Calls the handler's on_done with the result.
   void finish(CURLcode result);
-  // After this call, the handler is not called.
+  // After this call, the handler is no longer called.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
   CURL *easy() const noexcept { return easy_; }

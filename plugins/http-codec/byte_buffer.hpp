@@ -1,5 +1,5 @@
-// A byte buffer that grows without zero-filling and frees its memory when cleared. A large body is
-// received directly into the buffer, and idle connections use no memory.
+// A byte buffer that is not zero-filled when it grows, and that frees its memory when it is
+// cleared. A large body is received directly into the buffer, and idle connections use no memory.
 #pragma once
 
 #include <algorithm>

@@ -15,8 +15,8 @@ class HeadLines {
  public:
   enum class Step : std::uint8_t { line, more, invalid };
 
-  // Finds the next line. `data` has all bytes since the start of the head. `line` excludes its CR
-  // LF.
+  // Finds the next line. `data` contains all bytes since the start of the head. `line` does not
+  // include its CR LF.
   Step next(std::string_view data, std::string_view &line) noexcept {
     const char *const end = data.data() + data.size();
     const char *const at = find_control(data.data() + scanned_, end);
@@ -46,8 +46,8 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// The fields that determine framing and persistence. The functions return the reason why a value is
-// invalid, or null.
+// The fields that determine framing and persistence. Each function returns the reason why a value
+// is invalid, or null if the value is valid.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;

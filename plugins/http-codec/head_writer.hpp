@@ -12,7 +12,7 @@ namespace http_codec {
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Returns a status line such as "HTTP/1.1 200 OK\r\n". For an unknown status, returns the line of
+// Returns a status line such as "HTTP/1.1 200 OK\r\n". For an unknown status, returns the line for
 // 400 or 500.
 std::string_view status_line(int status) noexcept;
 
@@ -46,7 +46,7 @@ class HeadText {
   std::size_t size_ = 0;
 };
 
-// For request heads, whose length is not limited in advance.
+// These functions write request heads, whose length is not limited in advance.
 inline void append_request_line(std::string &out, std::string_view method,
                                 std::string_view target) {
   out.append(method).append(" ").append(target).append(" HTTP/1.1\r\n");

@@ -60,7 +60,8 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// Copies the head to held_, to which its slices refer. The body is stored after the head.
+// Copies the head to held_, so that its slices refer to held_ and no longer to the input. The body
+// is stored after the head.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
@@ -116,7 +117,8 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Reserves `need` bytes for the head and the body, and more for growth if the budget permits.
+// Reserves `need` bytes for the head and the body. If the budget permits, reserves more, so that
+// the buffer can grow.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

@@ -60,7 +60,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Returns the reason for an invalid head as a static string. Valid after Result::error.
+  // Returns the reason why the head is invalid, as a static string. Valid after Result::error.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:

@@ -45,7 +45,8 @@ HeadParser::Result HeadParser::advance(std::string_view data) noexcept {
   data = data.substr(0, limit_);
   while (!done_) {
     const std::uint32_t at = lines_.start();
-    // Rejects a byte that cannot begin a request, without waiting for the end of the line.
+    // Rejects a byte that cannot begin a request immediately, without waiting for the end of the
+    // line.
     const bool invalid =
         !request_line_ && at < data.size() && data[at] != '\r' && !is_token_char(data[at]);
     std::string_view line;
@@ -149,8 +150,8 @@ bool HeadParser::read_field(std::string_view name, std::string_view value,
       break;
     case 14:
       if (equals_lower(name, "content-length")) {
-        // Two lengths are rejected even if they are equal. They serve no purpose and are common in
-        // request smuggling.
+        // Two Content-Length fields are rejected even if they are equal. They serve no purpose and
+        // are common in request smuggling.
         return check(head_.has_length ? "two Content-Length fields" : head_.read_length(value));
       }
       if (equals_lower(name, "mcp-session-id")) return keep(Field::session, value, at);

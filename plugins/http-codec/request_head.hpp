@@ -26,8 +26,8 @@ enum class Method : std::uint8_t { get, head, post, del, options, other };
 // Returns the method's name, such as "GET", or an empty string for Method::other.
 std::string_view name_of(Method method) noexcept;
 
-// A range of the request's bytes. It has an offset instead of a pointer, because the bytes may move
-// while more bytes arrive.
+// A range of the request's bytes. It stores an offset instead of a pointer, because the bytes may
+// move while more bytes arrive.
 struct Slice {
   std::uint32_t at = 0;
   std::uint32_t n = 0;
@@ -71,16 +71,18 @@ class HeadParser {
   enum class Result : std::uint8_t { more, done, error };
 
   // `limit` is the maximum size of the head in bytes; larger heads are rejected with 431. If
-  // needs_host is set, an HTTP/1.1 request without Host is rejected, as required over a network.
+  // needs_host is set, an HTTP/1.1 request without Host is rejected, which is required for requests
+  // over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // Parses the lines that are complete. `data` has all bytes since the start of the request, and
-  // may extend beyond the head. Each byte is scanned once, however the input is split.
+  // Parses the lines that are complete. `data` contains all bytes since the start of the request,
+  // and may extend beyond the head. Each byte is scanned once, however the input is split.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // Return the HTTP status of the error response and the reason. Valid after Result::error.
+  // These functions return the HTTP status of the error response and the reason for it. Valid after
+  // Result::error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 

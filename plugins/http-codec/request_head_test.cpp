@@ -1,4 +1,5 @@
-// Tests which unusual or ambiguous request heads are accepted, and the status of rejected ones.
+// Tests which unusual or ambiguous request heads are accepted, and with which status others are
+// rejected.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -20,7 +20,7 @@ class ResponseReader {
   // Prepares for the next response. The views in head() remain valid.
   void reset() noexcept { phase_ = Phase::head; }
 
-  // Consumes bytes from the front of `in`. Call it again after `head` and `body`.
+  // Consumes bytes from the front of `in`. After `head` and `body`, call it again.
   //   more   all of `in` has been consumed
   //   head   head() is complete; its views are valid until the next response is read or the bytes
   //   of
@@ -32,9 +32,9 @@ class ResponseReader {
   const ResponseHead &head() const noexcept { return head_; }
   // Returns the reason why the response is invalid, as a static string.
   const char *why() const noexcept { return why_; }
-  // Returns the number of missing bytes of a body of known length, otherwise 0.
+  // Returns how many bytes of a body of known length are still missing. Otherwise returns 0.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
-  // Returns true if the end of the connection is the end of the response.
+  // Returns true if the response ends when the connection is closed.
   bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
 
  private:

@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// Uses one reader for all cases, to test that reset() is sufficient.
+// Reuses one reader for all step sizes, which also tests that reset() is sufficient.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);

@@ -1,5 +1,5 @@
 // Parses characters, names and lists in HTTP/1.1 heads. ASCII only, independent of the locale. The
-// functions are inline, because they take most of the time of parsing a head.
+// functions are inline because they account for most of the time spent parsing a head.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +50,9 @@ inline bool is_control(char c) noexcept {
   return (u < 0x20 && u != '\t') || u == 0x7F;
 }
 
-// Returns the first control character other than a tab, or `end`. Checks eight bytes at a time. The
-// arithmetic is exact only up to the first match; the search continues after that match.
+// Returns the first control character other than a tab, or `end` if there is none. Checks eight
+// bytes at a time. Only the first match in a word is reliable, so if it is a tab, the search starts
+// again at the next byte.
 inline const char *find_control(const char *p, const char *end) noexcept {
   constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, highs = ones * 128;
   while (end - p >= 8) {
@@ -71,9 +72,10 @@ inline const char *find_control(const char *p, const char *end) noexcept {
   return p;
 }
 
-// Compares `text`, which must not have control characters, with a lowercase literal of letters,
-// digits, '-', '/' and '+', ignoring case. Eight bytes at a time are compared after setting bit 5,
-// which maps no other character to a character of the literal.
+// Returns true if `text` equals the literal, ignoring case. `text` must not contain control
+// characters, and the literal may contain only lowercase letters, digits, '-', '/' and '+'.
+// Compares eight bytes at a time after setting bit 5 of each byte. This does not turn any other
+// character into one that the literal may contain.
 template <std::size_t N>
 bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;
@@ -89,7 +91,7 @@ bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   return true;
 }
 
-// Removes spaces and tabs at both ends.
+// Removes spaces and tabs from both ends.
 inline std::string_view trim(std::string_view text) noexcept {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);

@@ -23,7 +23,7 @@ void write_be(char *to, std::uint32_t value, std::size_t bytes) noexcept {
   for (std::size_t i = bytes; i-- > 0; value >>= 8) to[i] = static_cast<char>(value & 0xFF);
 }
 
-// The checks that encoding and decoding share.
+// Checks that apply to both encoding and decoding.
 Fault check(const Frame &frame) noexcept {
   if (frame.stream == 0 && !frame.notification) return Fault::stream_zero;
   if (frame.stream != 0 && frame.notification) return Fault::notification_stream;

@@ -56,19 +56,19 @@ struct Frame {
   std::string_view payload;
 };
 
-// Returns true if `in` may begin with a frame. Requires at least sniff_bytes.
+// Returns true if `in` may begin with a frame. `in` must have at least sniff_bytes bytes.
 bool looks_like_frame(std::string_view in) noexcept;
 
-// Returns the total length field of `in`. Requires at least length_bytes.
+// Returns the total length field of `in`, which must have at least length_bytes bytes.
 std::uint32_t total_length(std::string_view in) noexcept;
 
-// Decodes `in`, which is exactly one frame with a valid total length. For a rejected frame, sets
-// out->stream, so that an error response can be sent.
+// Decodes `in`, which must be exactly one frame with a valid total length. If the frame is
+// rejected, out->stream is still set, so the caller can send an error response.
 Fault decode(std::string_view in, Frame *out) noexcept;
 
-// Encodes all bytes before the payload to `to`, which must have room for max_head bytes, and sets
-// *size. frame.payload is ignored: the caller writes payload_bytes bytes after the head. `most`
-// limits the total length.
+// Encodes everything before the payload into `to`, which must have room for max_head bytes, and
+// sets *size. frame.payload is ignored: the caller writes payload_bytes bytes after the head.
+// `most` limits the total length.
 Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
                   std::size_t most = max_total) noexcept;
 

@@ -1,8 +1,9 @@
 // Splits a byte stream into frames.
 //
-// A complete frame is returned in place, in the caller's read buffer. An incomplete frame is
-// copied; the rest of a long frame can be received directly into the copy. Memory is limited to one
-// frame and to twice the received bytes. Runs on the reactor thread.
+// If a frame is complete in the caller's read buffer, it is returned in place. Otherwise it is
+// copied, and the rest of a long frame can be received directly into the copy. The reader never
+// uses more memory than one frame needs, or more than twice the number of bytes received. Runs on
+// the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +34,15 @@ class FrameReader {
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 
-  // Returns a buffer of at least worth_it bytes for the rest of a long frame. If the buffer is
-  // empty, receive into another buffer and pass that buffer to next(). After filled(n) with n > 0,
-  // call next() with empty input until it returns `more`.
+  // Returns a buffer into which the rest of a long frame can be received directly. The buffer has
+  // at least worth_it bytes, or it is empty. If it is empty, receive into another buffer and pass
+  // that buffer to next(). After filled(n) with n > 0, call next() with empty input until it
+  // returns `more`.
   std::span<char> room() noexcept;
   void filled(std::size_t n) noexcept { partial_.added(n); }
 
-  // Returns the number of buffered bytes of an incomplete frame. If this is not 0 at the end of the
-  // stream, a frame was truncated.
+  // Returns the number of bytes buffered for an incomplete frame. If it is not 0 at the end of the
+  // stream, the last frame was truncated.
   std::size_t held() const noexcept { return handed_out_ ? 0 : partial_.size(); }
 
  private:

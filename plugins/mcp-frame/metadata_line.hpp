@@ -1,5 +1,5 @@
 // Writes and parses the metadata line at the start of a connection: NUL, "CAPSEM_META:", a process
-// name, newline. The name is used only for diagnosis: the process name in each frame is
+// name, newline. This name is for diagnostics only; the process name in each frame is
 // authoritative.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace mcp_frame {
 
-// Prefixes that are always accepted. The first is written by default. It is the prefix of the
-// program that defines the format.
+// Prefixes that are always accepted. The first one is written by default; it is the prefix used by
+// the program that defines the format.
 inline constexpr std::string_view known_prefixes[] = {"CAPSEM_META", "BULKHEAD_META"};
 inline constexpr std::size_t max_prefix = 32;
 inline constexpr std::size_t max_metadata_line = 512;  // including NUL and newline
@@ -35,7 +35,8 @@ struct Metadata {
   std::string_view name;  // a view of `in`, not sanitized
 };
 
-// Parses the start of a connection. Accepts `more_prefixes` in addition to known_prefixes.
+// Parses the metadata line, if any, at the start of a connection. Accepts `more_prefixes` in
+// addition to known_prefixes.
 Metadata parse_metadata(std::string_view in, std::span<const std::string> more_prefixes = {});
 
 }  // namespace mcp_frame

@@ -7,7 +7,7 @@
 namespace mcp_frame {
 namespace {
 
-// Returns true for characters that are replaced: spaces, and the control characters of ASCII and of
+// Returns true for characters that are replaced: spaces and control characters, including those of
 // Latin-1 (C2 80 to C2 9F).
 bool is_replaced(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character[0]);

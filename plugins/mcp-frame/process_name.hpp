@@ -6,9 +6,9 @@
 
 namespace mcp_frame {
 
-// Returns the name for use in frames and logs: control characters, spaces and invalid UTF-8 are
-// replaced with '_', and the name is truncated to max_name bytes at a character boundary. An empty
-// name stays empty.
+// Makes a process name safe for frames and logs. Replaces control characters, spaces and invalid
+// UTF-8 with '_', and truncates the name to max_name bytes at a character boundary. An empty name
+// stays empty.
 std::string clean_process_name(std::string_view name);
 
 }  // namespace mcp_frame

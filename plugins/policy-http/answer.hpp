@@ -1,4 +1,5 @@
-// Parses the responses of the decision point strictly. An invalid response rejects the call.
+// Parses the responses of the decision point strictly. If a response is invalid, the call is
+// rejected.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>

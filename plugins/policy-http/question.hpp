@@ -20,7 +20,7 @@ struct Question {
   std::string key;
 };
 
-// `text` has the result if `response` is true, otherwise the arguments. Throws only std::bad_alloc.
+// `text` is the result if `response` is true, otherwise the arguments. Throws only std::bad_alloc.
 Question make_question(const Config &config, const bh_policy_request &request, bool response,
                        std::string_view text);
 

@@ -1,4 +1,4 @@
-// Explains how the lists decide a described call (bh.explain/1).
+// Explains how the lists would decide a call that is described in JSON (bh.explain/1).
 #pragma once
 
 #include <expected>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::lists {
 
-// `call` and the result have the format of bh_explain. On failure, returns a message that states
-// what is invalid in `call`.
+// The format of `call` and of the result is that of bh_explain. On failure, returns a message that
+// states what is invalid in `call`.
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call);
 
 }  // namespace bulkhead::lists

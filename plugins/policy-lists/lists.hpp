@@ -1,13 +1,13 @@
 // Decides whether a call is allowed, from lists of servers and tools.
 //
-// Order of evaluation: the global block; blocked servers; allowed servers, if any are listed; the
-// permission of the tool; the default. The corporation's value of a key takes precedence over the
-// user's.
+// The checks are made in this order: the global block, the blocked servers, the allowed servers (if
+// any are listed), the permission of the tool, the default. If the corporation and the user both
+// set a key, the corporation's value takes precedence.
 //
-// A tool is identified by the combined name server__tool. The name is ambiguous if either part
-// contains "__", and servers choose the names of their tools. An entry is therefore intended for
-// the server before its first "__". To another server and tool with the same combined name, it
-// applies only if it is stricter than the default.
+// A tool is identified by the combined name server__tool. This name is ambiguous if either part
+// contains "__", and a server may give its tools any names. An entry is therefore meant for the
+// server named by the part before the first "__". If another server and tool have the same combined
+// name, the entry applies to them only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>

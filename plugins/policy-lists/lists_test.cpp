@@ -82,7 +82,7 @@ TEST_CASE("an ambiguous tool name permits only one of its interpretations") {
   CHECK(decide(strict, "a__b", "w") == "block default_tool_permission");
   CHECK(decide(R"({"default_tool_permission":"block","tool_permissions":{"a___x":"allow"}})", "a_",
                "x") == "block default_tool_permission");
-  // A stricter entry applies to each interpretation of the name.
+  // An entry that is stricter than the default applies however the name is split.
   constexpr auto loose =
       R"({"tool_permissions":{"a__b__c":"block","a__b__w":"warn","a__b__ok":"allow"}})";
   CHECK(decide(loose, "a", "b__c") == "block tool_permissions.a__b__c");

@@ -29,7 +29,7 @@ void add_host(std::string_view address, std::set<std::string> *hosts) {
 
 }  // namespace
 
-// Each match ends before the next slash, so the whole string is scanned only once.
+// A match never extends past the next slash, so the whole string is scanned only once.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
     const std::size_t slash = at + 1;
@@ -113,7 +113,8 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
   if (budget.what == Budget::What::bytes) {
     return amount(*count, now_ms) + addition.bytes > budget.most;
   }
-  // Destinations of the whole previous window count, because their times are unknown.
+  // All destinations of the previous window count, because it is unknown when in that window they
+  // were added.
   std::set<std::string> all = count->seen;
   all.insert(count->seen_before.begin(), count->seen_before.end());
   const std::size_t before = all.size();

@@ -19,7 +19,7 @@ class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
   static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results will be counted
-  // A count without a window (`per`) expires if it is unused for this time.
+  // A count without a window (`per`) expires if it is unused for this long.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
   // The amounts that one call adds to a count.
@@ -29,8 +29,8 @@ class Counters {
   };
 
   // Returns true if the call would exceed the budget, or if it requires a new count and the maximum
-  // number of counts is reached. `key` identifies the count: the rule and the values of its
-  // counting keys.
+  // number of counts is reached. `key` identifies the count. It consists of the rule and the values
+  // that the budget counts by.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,

@@ -116,8 +116,8 @@ TEST_CASE(
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Another policy required the approval of this call. These rules allowed the call and counted it
-  // before.
+  // For this call, another policy required the approval. These rules had already allowed and
+  // counted it.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
@@ -209,7 +209,7 @@ TEST_CASE("a destination budget counts the hosts in all parts of a request") {
     by_uri.name = "https://a.example/x";
     CHECK(refused(by_uri) == "allow");
   }
-  // The server also receives member names.
+  // Member names are searched as well, because the server also receives them.
   CHECK(refused(call("s", "t", R"({"https://b.example/":1})")) == "block r");
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }

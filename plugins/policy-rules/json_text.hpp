@@ -1,4 +1,4 @@
-// Parses a JSON document of a call into a tree. Memory is reused between documents. Not
+// Parses one of a call's JSON documents into a tree. Memory is reused between documents. Not
 // thread-safe.
 #pragma once
 

@@ -90,8 +90,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Evaluates the rule's budget. Returns yes if the call would exceed it. Otherwise returns no and
-// adds a charge, which counts the call if it is allowed.
+// Evaluates the rule's budget. Returns yes if the call would exceed it. Otherwise, returns no and
+// prepares a charge, which is applied unless the call is blocked.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
   if (question_.call().again && is_counted(key)) return Match::no;
@@ -104,10 +104,10 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// Returns true if this count included the call before its approval. A budget that was loaded later
-// has not counted the call.
+// Returns true if this count has included the call since before its approval. A budget that was
+// loaded while the approval was pending has not counted the call.
 bool Judge::is_counted(const std::string &key) const {
-  // Another policy required the approval. These rules allowed the call before, so they counted it.
+  // If another policy required the approval, these rules had already allowed and counted the call.
   if (!question_.call().approved) return true;
   const auto at = asked_.find(question_.call().exchange);
   return at != asked_.end() &&
@@ -174,8 +174,7 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
-// If the call requires approval, stores which counts include it. Otherwise, removes this
-// information.
+// If the call requires approval, remembers which counts include it. Otherwise, forgets them.
 void Judge::remember(bool asks) {
   if (!asks) {
     if (question_.call().again)

@@ -30,8 +30,8 @@ struct Verdict {
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one message, without budgets. Another thread computes them in
-// advance if the message is too large for the reactor thread.
+// The results of all conditions for one message, without budgets. If the message is too large for
+// the reactor thread, another thread computes them in advance.
 struct Findings {
   struct Of {
     Match match = Match::no;
@@ -51,8 +51,8 @@ struct Look {
 
 class Judge {
  public:
-  // Maximum number of calls pending approval for which the budgets that have counted them are
-  // remembered. If more calls are pending, the oldest ones are counted again after their approval.
+  // Limits how many calls pending approval are remembered as already counted. If more calls are
+  // pending, the oldest ones are counted again after their approval.
   static constexpr std::size_t kMaxAsked = 4'096;
 
   // Provides monotonic time (steady_ms) and Unix time (unix_ms), both in milliseconds.
@@ -61,8 +61,8 @@ class Judge {
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // Evaluates a call and counts it. If `looks` is set, adds all evaluated rules to it, and does not
-  // count the call.
+  // Evaluates a call and counts it. If `looks` is set, appends all evaluated rules to it and does
+  // not count the call.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
@@ -72,16 +72,16 @@ class Judge {
   // Returns true if a rule that may match this message reads or rewrites its body. For a result,
   // `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
-  // Evaluates all conditions for a message without counting it. May run on another thread if that
-  // thread uses its own Judge.
+  // Evaluates all conditions for a message without counting the message. May run on another thread
+  // if that thread uses its own Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
   // Does the same as decide(), observe() or judge(), but uses findings that study() returned for
   // the same message and the same rules.
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Returns true if the rules could allow a call of this target for some arguments, session and
-  // time.
+  // Returns true if the rules could allow a call to this target with some combination of arguments,
+  // session and time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:
@@ -108,7 +108,7 @@ class Judge {
 
   const Clock clock_;
   Counters counters_;
-  // Keys of the counts that include a call that is pending approval, by exchange.
+  // For each exchange that is pending approval, the keys of the counts that already include it.
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;

@@ -168,7 +168,8 @@ TEST_CASE("rules that read members without has() cause warnings") {
     INFO(condition);
     CHECK(warnings("mcp.request", json(condition)).empty());
   }
-  // Repeated reads of a member cause one warning. A response may lack structured content.
+  // Repeated reads of a member cause only one warning. A response may lack structured content, so
+  // reading it without a test causes a warning.
   CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
                                      "2 || mcp.request.arguments.b == 1'"))
             .size() == 2);

@@ -133,7 +133,7 @@ TEST_CASE("layers have priority ranges and can replace rules") {
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
       "the corporation's profile has a rule with this name (corp.toml), which cannot be replaced");
-  // A rule of a higher layer completely replaces the rule of a lower layer.
+  // A rule in a higher layer completely replaces the rule with the same name in a lower layer.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
   World off(config({rule("user", "x", "block", 1),
@@ -152,7 +152,7 @@ TEST_CASE(
     "repeating the corporation's default in another layer does not make the default changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
-  // Uses both syntaxes for the default, in one layer and in two layers.
+  // Uses both syntaxes for the default, first in one layer and then in two.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -237,7 +237,7 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})),
       "only in the corporation's profile");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "a rule id must have");
-  // Members that only the corporation's profile may set.
+  // Only the corporation's profile may set these members.
   has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
       "only rules in the corporation's profile");
   good(match_rule(match + R"(,"action":"block","corp_locked":false)"));

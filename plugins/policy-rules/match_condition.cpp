@@ -12,7 +12,7 @@ constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
 // A field and its CEL equivalent. `there` is a CEL condition that tests whether the call has the
-// field. It is empty if every call has the field.
+// field, or an empty string if every call has it.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;

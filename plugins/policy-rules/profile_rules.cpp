@@ -82,7 +82,7 @@ void Faults::add(std::string text) {
 std::vector<std::string> Faults::texts() const {
   std::vector<const Fault *> sorted;
   for (const Fault &each : faults_) sorted.push_back(&each);
-  // Errors on the same line keep their order because their addresses in the vector are compared.
+  // Comparing the addresses keeps errors on the same line in the order in which they were added.
   std::sort(sorted.begin(), sorted.end(), [](const Fault *a, const Fault *b) {
     return std::tie(a->layer, a->line, a) < std::tie(b->layer, b->line, b);
   });

@@ -27,11 +27,12 @@ struct Layer {
   std::string place(std::string_view path) const;
 };
 
-// Returns the path "a.b". Quotes a name that is empty or contains a dot, a space or a quotation
-// mark.
+// Appends a name to a path, as in "a.b". Quotes the name if it is empty or contains a dot, a space
+// or a quotation mark.
 std::string join(std::string_view path, std::string_view name);
 
-// Returns the most similar known name for a suggestion, or an empty string if none is similar.
+// Returns the known name that is most similar to `word`, for use in a suggestion. Returns an empty
+// string if none is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 // Collects the errors of all layers, up to kMax.
@@ -73,7 +74,7 @@ class Table {
   // Reads a list of strings. A single string is accepted as a list with one element.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
   Table table(std::string_view key) const;  // requires the key
-  // An empty key refers to the table itself.
+  // If `key` is empty, the error refers to the table itself.
   void fault(std::string_view key, std::string_view what) const;
 
   const Layer &layer() const { return layer_; }

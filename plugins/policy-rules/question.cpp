@@ -12,7 +12,7 @@ namespace {
 using cel::Value;
 
 constexpr char kNotKnown[] = "not known yet";
-// Roots with the same value in all calls of one principal to one target.
+// Roots whose values are the same in all calls from one principal to one target.
 constexpr std::uint64_t kConstantRoots = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
                                          bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
                                          kDefinitionBits;
@@ -65,7 +65,7 @@ void Question::begin(Event event, const Call &call, std::string_view result) {
   arguments_parsed_ = body_parsed_ = hosts_known_ = false;
   const bool is_call = event == Event::request || event == Event::response;
   const bool tool = call.method == "tools/call" || !is_call, prompt = call.method == "prompts/get";
-  // A completion request refers to a prompt or a resource template.
+  // A completion request refers to a prompt or a resource template, so both roots are set.
   const bool both = call.method == "completion/complete" && is_call;
   values_[kMethod] = Value::string(call.method);
   values_[kServer] = Value::string(call.server);
@@ -157,7 +157,7 @@ void Question::fill_response() {
   values_[kText] = Value::string(response_text_);
 }
 
-// Sets the body roots of a server-initiated request, a client response or a notification from
+// For a server-initiated request, a client response or a notification, sets the body roots from
 // result_.
 void Question::fill_body() {
   const rapidjson::Value &body = result_.value();
@@ -253,7 +253,7 @@ void Question::hide_what_differs() {
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
     if ((kConstantRoots & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
   }
-  // The name is a URI template, so the URI of a call is unknown.
+  // If the name is a URI template, the URI of a call is unknown.
   if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())
     values_[kUri] = values_[kUriNormalized] = Value::error(kNotKnown);
   filled_ = ~0ull;

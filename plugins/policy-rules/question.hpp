@@ -43,7 +43,7 @@ class Question {
   // Sets the message to evaluate. All strings are borrowed until the next begin(). `result` is used
   // only if `event` is response.
   void begin(Event event, const Call &call, std::string_view result = {});
-  // Marks all values that can differ between calls of one principal to one target as unknown. A
+  // Marks all values that can differ between calls from one principal to one target as unknown. A
   // condition that reads such a value evaluates to an error, unless another operand of && or ||
   // decides the result.
   void hide_what_differs();
@@ -59,7 +59,7 @@ class Question {
   // Returns true after hide_what_differs().
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Computes the values of these slots, unless they have been computed. If a value is unavailable,
+  // Computes the values of those slots that have not been computed yet. If a value is unavailable,
   // its slot contains an error value.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }

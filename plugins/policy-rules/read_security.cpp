@@ -54,8 +54,8 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads the settings for large messages. These are messages that rules read and that are too large
-// for the reactor thread.
+// Reads the settings for large messages, which are messages that a rule reads and that are too
+// large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
@@ -263,8 +263,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// Reads the allow list of a server. Calls of other tools are blocked. Calls of listed tools are
-// evaluated by the other rules and are allowed if no rule matches.
+// Reads the allow list of a server. Calls to tools that are not listed are blocked. Calls to listed
+// tools are evaluated against the other rules, and are allowed if no rule matches.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

@@ -174,7 +174,7 @@ std::expected<std::vector<std::string>, std::string> field_of(Event event, std::
   return path_of(field.substr(root.size() + 1));
 }
 
-// Converts ${name} to RE2's group number \1 and escapes backslashes.
+// Converts each ${name} to an RE2 group reference such as \1, and escapes backslashes.
 std::expected<std::string, std::string> value_of(std::string_view value, const RE2 &regex) {
   const std::map<std::string, int> &groups = regex.NamedCapturingGroups();
   std::string out;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
 std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the roots in an Environment. Slots from kCommon upwards are used differently for each
+// Slots of the roots in an Environment. From kCommon on, the meaning of a slot depends on the
 // event.
 enum Root : std::uint32_t {
   kMethod,
@@ -70,7 +70,7 @@ constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
-// Members of params other than the arguments.
+// The roots for members of params other than the arguments.
 inline constexpr std::uint64_t kBesideBits =
     bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
@@ -80,7 +80,7 @@ inline constexpr std::uint64_t kResultBits =
 // The first body slots of input requests, input responses and notifications.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
-// Returns the declared roots for rules of an event. The object is static.
+// Returns the roots that are declared for the rules of an event. The returned object is static.
 const cel::Environment &environment(Event event);
 
 }  // namespace bulkhead::rules

@@ -39,14 +39,14 @@ struct Rule {
   std::string reason;
   std::optional<cel::Program> condition;  // if unset, the rule matches every message
   std::uint64_t reads = 0;                // bits of the roots that the condition reads
-  // Required prefixes of the server and tool names. They are checked before the condition, which
-  // owns the strings.
+  // Required prefixes of the server and tool names. They are checked before the condition is
+  // evaluated. The condition owns the strings.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // by_list is set for the generated rules of allow lists, which have no condition. Such a rule
-  // matches calls of `server` to the tools in `tools` if `listed` is true, otherwise calls of all
-  // other tools.
+  // by_list is set for rules that are generated from an allow list. They have no condition. If
+  // `listed` is true, the rule matches calls to those tools of `server` that are in `tools`.
+  // Otherwise, it matches calls to all its other tools.
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

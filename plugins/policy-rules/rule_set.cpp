@@ -80,8 +80,8 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// Warns about a rule that reads members without testing them. The rule rejects all messages that
-// lack such a member.
+// Warns about a rule that reads members without testing that they exist. Such a rule rejects every
+// message that lacks one of these members.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;

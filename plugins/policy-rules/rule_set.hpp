@@ -17,8 +17,8 @@
 
 namespace bulkhead::rules {
 
-// Finds the rules that may match a tool of a server. Uses the conditions' comparisons of server and
-// tool names with constants.
+// Finds the rules that may match a given tool of a given server. It is built from the constants
+// that the conditions compare server and tool names with.
 class Index {
  public:
   void add(std::uint32_t number, const Rule &rule);  // numbers must increase with each call
@@ -107,14 +107,15 @@ struct Drafts {
   bool refuses_large = false, refuses_large_fixed = false;  // fixed by the corporation's layer
 };
 
-// Adds a rule. Replaces a rule with the same ID from a lower layer.
+// Adds a rule. It replaces a rule with the same ID from a lower layer, but if that rule is from the
+// corporation's layer, an error is reported instead.
 void add_rule(const Table &table, Rule rule, Drafts *out);
-// Adds the rule read from `table`. If the rule is disabled or invalid (nullopt), removes the rule
-// of a lower layer instead, unless the corporation set that rule.
+// Adds the rule that was read from `table`. If the rule is disabled or invalid (nullopt), removes
+// the rule with the same ID from a lower layer, unless the corporation set that rule.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
-// These functions read the rules of [security], and of [corp.rules], [profiles.rules] and
-// [default].
+// read_security() reads the rules in [security]. read_match_rules() reads the rules in
+// [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
 void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 

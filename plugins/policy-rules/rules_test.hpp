@@ -22,11 +22,11 @@ inline std::string config(const std::vector<std::string> &layers) {
   for (const std::string &each : layers) all += (all.empty() ? "" : ",") + each;
   return "{\"profile_rules\":[" + all + "]}";
 }
-// Returns a configuration whose user profile has this [security] table in JSON.
+// Returns a configuration whose user profile has this [security] table, given as JSON.
 inline std::string security(std::string_view content) {
   return config({layer("file", "{\"security\":" + std::string(content) + "}")});
 }
-// Returns a configuration whose user profile has this [security.rules.mcp] table in JSON.
+// Returns a configuration whose user profile has this [security.rules.mcp] table, given as JSON.
 inline std::string rules(std::string_view content, std::string_view more = "") {
   return security("{\"rules\":{\"mcp\":" + std::string(content) + "}" + std::string(more) + "}");
 }

@@ -27,7 +27,7 @@ void append_escaped(unsigned char byte, std::string *out) {
 }
 
 // Returns the byte that the percent escape at text[at] represents, or -1 if there is no valid
-// escape.
+// escape at this position.
 int escape_at(std::string_view text, std::size_t at) noexcept {
   if (text[at] != '%' || text.size() - at < 3) return -1;
   const int high = bh::hex_value(text[at + 1]), low = bh::hex_value(text[at + 2]);
@@ -187,7 +187,7 @@ Authority authority_of(std::string_view text, const Special *special) {
   return out;
 }
 
-// Consumes the authority of a URI. Returns false if the URI has none.
+// Consumes the authority of a URI. Returns false if there is none.
 bool consume_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());

@@ -11,8 +11,8 @@ namespace bulkhead::rules {
 // as a path. Idempotent.
 std::string normalized_uri(std::string_view uri);
 
-// Returns the host of an http or https URL, normalized in the same way as by normalized_uri().
-// Returns an empty string for other strings.
+// Returns the host of an http or https URL, normalized like the host in normalized_uri(). Returns
+// an empty string for other strings.
 std::string web_host(std::string_view url);
 
 }  // namespace bulkhead::rules

@@ -77,8 +77,8 @@ class ChainedInsert {
 
 // Returns the statement that the supervisor signs for a checkpoint.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
-// Returns the end of the detail text of a `dropped` mark. It describes the last row of the removed
-// file.
+// Describes the last row of a removed file. The detail text of a `dropped` mark ends with this
+// description.
 std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement);

@@ -23,7 +23,8 @@ class Database {
   int run(const char *sql);  // executes statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Returns true if no transaction was committed to the file, because its creation was interrupted.
+  // Returns true if nothing was ever committed to the file. This happens if its creation is
+  // interrupted.
   bool is_empty();
 
  private:

@@ -105,7 +105,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
   CHECK(fresh.call_id == head->call_id);
 }
 
-// Modifies a file in the same way as an attacker with write access.
+// Modifies a file as an attacker with write access could.
 void tamper(const Folder &folder, std::uint32_t number, const std::string &sql) {
   Database db;
   REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) == SQLITE_OK);

@@ -3,9 +3,9 @@
 namespace record_store {
 namespace {
 
-// Creates a chained table with its own columns, the chain columns, and triggers that reject
-// changes. Verification compares this SQL text with the schema of each file, so it must not be
-// edited.
+// Creates a chained table with the given columns, the chain columns, and triggers that reject
+// changes. This SQL text must not be edited, because verification compares it with the schema of
+// each file.
 #define BH_CHAINED(name, columns)                                                 \
   "CREATE TABLE " name " (\n" columns                                             \
   ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \

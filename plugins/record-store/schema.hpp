@@ -10,18 +10,20 @@ namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
 inline constexpr std::int32_t schema_version = 3;
-// Files of this version or later can be read and verified. New files have schema_version.
+// Files of this version or later can be read and verified. New files are created with
+// schema_version.
 inline constexpr std::int32_t oldest_schema_version = 2;
 
-// A flag in mcp_calls.flags above the 16 bits of BH_RECORD_* flags: the recorded part of the tool's
-// result has isError.
+// A flag in mcp_calls.flags: the recorded part of the tool's result has isError. The lower 16 bits
+// are reserved for the BH_RECORD_* flags.
 inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 
 // Returns the SQL text, including comments, that creates all tables in an empty file.
 std::string_view schema_sql() noexcept;
 // Returns the SQL text of an earlier version, or an empty string if that version is not supported.
 std::string schema_sql(int version);
-// The column that schema 3 added, and the tables that have it. It precedes the chain columns.
+// The column that schema 3 added, and the tables that have it. In these tables, it comes just
+// before the chain columns.
 inline constexpr std::string_view later_column = "claimed_name";
 inline constexpr std::array<std::string_view, 3> tables_with_later_column{
     "mcp_calls", "call_intents", "approvals"};

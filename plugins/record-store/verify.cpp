@@ -81,8 +81,8 @@ class Walk {
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    // Checkpoints for the last row of the previous file may have been signed after this file was
-    // created.
+    // This file may have checkpoints for the last row of the previous file, if that row was signed
+    // after this file had been created.
     if (!check_checkpoints()) return false;
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
@@ -93,7 +93,8 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // The error is reported later, because an error about a changed row is more specific.
+    // This error is reported only if there is no other, because an error about a changed row is
+    // more specific.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
@@ -126,7 +127,7 @@ class Walk {
 
   static int read_objects(sqlite3 *db, Objects *out) {
     Statement rows;
-    // ANALYZE creates tables without recorded rows. They are ignored.
+    // Ignores the tables that ANALYZE creates, because they contain no recorded rows.
     int result = rows.prepare(db,
                               "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
                               "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
@@ -137,7 +138,7 @@ class Walk {
     return result == SQLITE_DONE ? SQLITE_OK : result;
   }
 
-  // Compares the schema of the file with the expected schema, because the queries depend on it.
+  // Checks that the file has the expected schema, because the queries depend on it.
   bool read_schema(Database &db, Schema *out) {
     Objects own, theirs;
     if (read_objects(db.get(), &theirs) != SQLITE_OK) {
@@ -188,7 +189,7 @@ class Walk {
     return check.text(0) == "ok" || broken("its pages are damaged: " + std::string(check.text(0)));
   }
 
-  // Compares the predecessor that the file stores with the last row of the previous file.
+  // Checks that the predecessor stored in the file is the last row of the previous file.
   bool begin(Database &db, const SegmentFile &file) {
     Statement segment;
     if (segment.prepare(db.get(),
@@ -348,7 +349,7 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // Checks the checkpoints that this file has for the row that was just verified.
+  // Checks this file's checkpoints for the row that was just verified.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
@@ -378,7 +379,7 @@ class Walk {
     return true;
   }
 
-  // Compares the last verified row with the supervisor's list of signed checkpoints.
+  // Checks the last verified row against the supervisor's list of signed checkpoints.
   void check_known(const Head &head) {
     if (options_.known.empty()) return;
     const auto [first, last] = std::equal_range(
@@ -406,7 +407,8 @@ class Walk {
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
   std::string later_;  // reported if there is no other error
-  // Strings that a `dropped` mark must contain. Empty if no mark is required or the mark was found.
+  // Strings that a `dropped` mark must contain. Empty if no mark is required, or if it has been
+  // found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

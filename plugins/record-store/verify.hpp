@@ -37,7 +37,8 @@ struct VerifyReport {
   std::string broken;  // file, table, row and reason of the first error; empty if there is none
   std::vector<std::string> notes;  // gaps, losses and restarts, which are not errors
   std::uint64_t rows = 0, files = 0;
-  // Checkpoints with a valid signature. Without a key, all checkpoints.
+  // The number of checkpoints with a valid signature. If there is no key, all checkpoints are
+  // counted.
   std::uint64_t checkpoints = 0;
   std::uint64_t unsigned_rows = 0;  // rows after the last checkpoint
   std::uint64_t first_seq = 0;      // seq of the first row; 1 if no rows are missing at the start

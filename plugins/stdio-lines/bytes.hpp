@@ -1,5 +1,5 @@
-// A growing byte buffer without zero-filling. Messages are read directly into the buffer. When a
-// large buffer grows, realloc() remaps its pages instead of copying them.
+// A growable byte buffer whose memory is not zero-filled, so messages can be read directly into it.
+// When a large buffer grows, realloc() remaps its pages instead of copying them.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace stdio_lines {
 
-// Messages above this size bypass the write queue and get a larger pipe.
+// Messages larger than this bypass the write queue and get a larger pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
 // Buffers that all readers of a plugin instance share. Only one reader reads at a time.
@@ -37,12 +37,12 @@ class LineSink {
   // Receives one non-blank line without its terminator (LF or CRLF). The line is valid during the
   // call.
   virtual bool on_line(std::string_view line) = 0;
-  // Called if a line exceeds max_line. `start` has the first bytes of the line; the rest is
+  // Called if a line exceeds max_line. `start` contains the first bytes of the line; the rest is
   // skipped.
   virtual bool on_too_long(std::string_view start) = 0;
   // Called after each read, before the lines are delivered.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }
-  // Called before each line. `left` has the bytes that follow the line in the same read.
+  // Called before each line. `left` contains the bytes that follow the line in the same read.
   virtual void on_left(std::string_view left) { static_cast<void>(left); }
 
  protected:
@@ -65,8 +65,8 @@ class LineReader {
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
   // Reads available data up to about `budget` bytes, so that a busy peer cannot block the event
-  // loop. After a short read, the descriptor is not read again, because the watch is
-  // level-triggered.
+  // loop. Does not read again after a short read: the watch is level-triggered, so it reports any
+  // data that arrives later.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
   // Processes bytes that the caller has read. Returns false if the sink returned false.
@@ -74,8 +74,8 @@ class LineReader {
     return consume(data, scratch, sink);
   }
 
-  // Called by the sink. Until resume(), no data is read and no line is delivered. Data that was
-  // already read (at most max_read bytes) is kept.
+  // Called by the sink. Until resume() is called, no data is read and no line is delivered. Data
+  // that has already been read (at most max_read bytes) is kept.
   void pause() noexcept { paused_ = true; }
   // Delivers the kept lines. The sink may pause the reader again. Returns false if the sink
   // returned false.

@@ -68,8 +68,8 @@ Flush LineWriter::flush(int fd) noexcept {
     const ssize_t n = ::write(fd, queue_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // The unwritten bytes are moved to the front only if at least half of the queue was written.
-      // This amortizes the cost of moving.
+      // Moves the unwritten bytes to the front only if more than half of the queue has been
+      // written. This amortizes the cost of moving.
       if (head_ > queue_.size() / 2) {
         queue_.drop_front(head_);
         head_ = 0;

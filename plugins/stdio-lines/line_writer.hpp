@@ -21,9 +21,9 @@ enum class Flush {
 
 class LineWriter {
  public:
-  // `bound` limits the queued bytes: a message that would exceed it is rejected. An empty queue
-  // accepts a message of any size, because the message could never be sent otherwise. The host
-  // limits the size of a message (message_bytes).
+  // `bound` limits the queued bytes. A message that would exceed it is rejected, except that an
+  // empty queue accepts a message of any size, because such a message could never be sent
+  // otherwise. The host limits the size of a message (message_bytes).
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
@@ -42,8 +42,8 @@ class LineWriter {
 
   Flush flush(int fd) noexcept;
 
-  // Combines add() and flush(). A large message is written from the caller's memory, and only its
-  // unwritten bytes are copied. *taken is false if the queue is full.
+  // Combines add() and flush(). A large message is written directly from the caller's memory, and
+  // only the bytes that could not be written are copied. *taken is false if the queue is full.
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;

@@ -7,13 +7,13 @@
 
 namespace stdio_lines {
 
-// Returns the text without terminal escape sequences. Control characters become spaces, and invalid
-// UTF-8 becomes '?'. The result is truncated to max_bytes at a character boundary.
+// Returns the text without terminal escape sequences. Control characters are replaced with spaces,
+// and invalid UTF-8 with '?'. The result is truncated to max_bytes at a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
 // Returns the index after the terminal escape sequence at i (ESC or U+009B), or i if there is none.
 // For an incomplete sequence, the index is beyond the end of the text. The string of a title or
-// link sequence ends no later than its line.
+// link sequence ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

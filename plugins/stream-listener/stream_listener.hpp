@@ -17,7 +17,8 @@ class StreamListener {
   static constexpr int batch = 64;                  // connections accepted per event loop iteration
   static constexpr std::uint64_t pause_ms = 1'000;  // pause after "too many open files"
 
-  // Takes ownership of a connected descriptor (non-blocking, close-on-exec). `peer` is its address.
+  // Takes ownership of the descriptor of a new connection (non-blocking, close-on-exec). `peer` is
+  // the address of the other side.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
   // make_room is called if the process has no free descriptors. It must close at least one
@@ -28,16 +29,18 @@ class StreamListener {
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // The users that may connect to a Unix socket (set by its file mode). With `everybody`, the
-  // Accepted callback must reject unauthorized peers.
+  // The users that may connect to a Unix socket. This is enforced by the mode of the socket file.
+  // With `everybody`, the Accepted callback must reject unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
-  // Opens the socket and starts to accept connections. An error names the address and a remedy.
+  // Opens the socket and starts to accept connections. Error messages name the address and suggest
+  // a remedy.
   bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
                  bh_error *error, Reach reach = Reach::own_user);
   void close() noexcept;
 
-  // Returns the bound address. If port 0 was configured, it has the port that the kernel chose.
+  // Returns the bound address. If port 0 was configured, the address contains the port that the
+  // kernel chose.
   const sockaddr_storage &bound() const noexcept { return bound_; }
 
  private:

@@ -19,7 +19,7 @@ namespace otlp {
 
 class Exporter {
  public:
-  // dropped(n) is called when n spans are dropped, because the queue is full or a batch has failed.
+  // dropped(n) is called when n spans are dropped because the queue is full or a batch has failed.
   Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
       : host_(host), config_(config), dropped_(std::move(dropped)) {}
   ~Exporter() { host_.timer_cancel(timer_); }

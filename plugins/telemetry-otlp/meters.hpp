@@ -1,5 +1,5 @@
-// Counts calls by method, server and outcome since the start of the plugin, and formats the
-// counters as OTLP metrics.
+// Counts calls by method, server and outcome since the plugin was started, and formats the counters
+// as OTLP metrics.
 #pragma once
 
 #include <bulkhead/abi/ext/telemetry.h>
@@ -15,8 +15,8 @@ namespace otlp {
 
 class Meters {
  public:
-  // Limits the combinations of method, server and outcome. Calls with additional combinations are
-  // counted with method and server "other".
+  // Maximum number of combinations of method, server and outcome. When it is reached, calls with
+  // other combinations are counted under method and server "other".
   static constexpr std::size_t max_series = 512;
   // Upper bounds of the duration buckets, in seconds.
   static constexpr std::array<double, 12> bounds = {0.001, 0.002, 0.005, 0.01, 0.025, 0.05,

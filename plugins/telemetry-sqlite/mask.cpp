@@ -20,7 +20,8 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view mask = "***";
-// Limits for nested escapes and for the bytes decoded per text. Only malicious input exceeds them.
+// Limits on the nesting of escapes and on the bytes decoded for one text. Only malicious input
+// exceeds them.
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
@@ -52,7 +53,7 @@ constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic 
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
 constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
-// All prefixes of credentials.
+// The prefixes of all credential formats.
 constexpr auto beginnings = [] {
   std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
@@ -64,8 +65,8 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The set of the first two bytes of all prefixes. Nearly all positions in a text are skipped
-// because their two bytes are not in the set.
+// The set of byte pairs with which the prefixes begin. Nearly every position in a text can be
+// skipped because the two bytes there are not in the set.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -89,7 +90,7 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// Tables for a check of 16 positions at a time, with some false positives. The byte pairs are
+// Tables for checking 16 positions at a time; false positives are possible. The byte pairs are
 // divided into eight groups. Each table maps a nibble of the first or second byte to the groups
 // that contain it.
 struct Halves {
@@ -158,9 +159,9 @@ bool is_jwt(std::string_view token) noexcept {
 }
 
 // Returns the length of the credential at the start of `text`, or 0 if there is none. *stays is the
-// length of the prefix that is not masked. *no_jwt is the number of following bytes that belong to
-// a token that is not a JWT. The caller passes it to later calls, so the token is not scanned again
-// from each position.
+// length of the prefix that is not masked. *no_jwt is the number of bytes at the start of `text`
+// that are already known to belong to a token that is not a JWT. The caller keeps it between calls,
+// so the same token is not scanned again from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
@@ -188,8 +189,9 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
   return 0;
 }
 
-// Finds the password in "://user:password@". Some programs escape slashes in JSON as `\/`. Returns
-// the length up to the end of the password, or 0. *stays is the length up to its start.
+// Finds the password in "://user:password@" at the start of `text`. The slashes may be escaped as
+// `\/`, as some programs do in JSON. Returns the length up to the end of the password, or 0 if
+// there is none. *stays is the length up to the start of the password.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -209,15 +211,15 @@ struct Edit {
   std::size_t order;  // insertion order
 };
 
-// A text and its replacements. The text is copied only if there are replacements.
+// A string and the replacements to make in it. The string is copied only if there are replacements.
 class Masked {
  public:
   explicit Masked(std::string_view text) : text_(text) {}
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Adds a replacement, in any order. Overlapping replacements are merged, and the first one
-  // determines the new text.
+  // Adds a replacement. Replacements may be added in any order. Those that overlap are merged, and
+  // the one that begins first determines the new text.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
@@ -285,7 +287,7 @@ Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
     break;
   }
   if (to == text.npos) to = text.find_first_of(" \t\r\n\"'\\&;,<>(){}[]", from);
-  // Credentials such as "Bearer TOKEN" and multi-line keys contain spaces.
+  // A credential may contain spaces, such as "Bearer TOKEN" or a multi-line key.
   std::size_t stays = 0, no_jwt = 0;
   const std::size_t n = credential(text.substr(from), &stays, &no_jwt);
   return {from + (n == 0 ? 0 : stays), std::max(std::min(to, text.size()), from + n)};
@@ -412,20 +414,21 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // "tokens" may be a number of tokens or a list of IDs, so its numbers are not masked.
+  // The value of "tokens" may be a count or a list of IDs, so numbers in it are not masked.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  // all_ and list_ are the nesting depth of the value of a secret name, or 0.
+  // The nesting depth of the value in which everything (all_) or every string (list_) is secret, or
+  // 0 if there is none.
   std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
-// Masks one text. Also decodes its escape sequences and masks the decoded text, up to max_layers
-// times.
+// Masks one string. Then decodes its escape sequences and masks the decoded string, up to
+// max_layers times.
 class Look {
  public:
   explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
@@ -466,7 +469,7 @@ class Look {
     }
   }
 
-  // Masks a text. JSON within the text is masked as JSON.
+  // Masks text. Any JSON within the text is masked as JSON.
   void text(unsigned layer, Masked *out) {
     const std::string_view text = out->text();
     mask_part(text, 0, text.size(), out);
@@ -489,8 +492,8 @@ class Look {
     return text.size();
   }
 
-  // Masks the decoded text of [begin, end). Percent escapes are decoded separately because an
-  // encoded quotation mark must not change the structure of the surrounding JSON.
+  // Decodes [begin, end) and masks the decoded text. Percent escapes are decoded separately because
+  // an encoded quotation mark must not change the structure of the surrounding JSON.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
     if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {

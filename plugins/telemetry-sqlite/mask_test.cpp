@@ -130,7 +130,7 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 
 }  // namespace
 
-// Without no_jwt, one of these texts would take half a minute.
+// Without no_jwt, masking one of these texts would take half a minute.
 TEST_CASE("large texts of credential prefixes are masked in linear time") {
   constexpr std::size_t large = 256u << 10;
   for (const std::string_view one :

@@ -63,7 +63,7 @@ bool decode(std::string_view bytes, Row *out) {
   }
   out->each_number([&](std::uint64_t &n) { ok = ok && take(&bytes, &n); });
   out->each_text([&](std::string &text) {
-    // An older version has written this record.
+    // Records from an older version do not have this member.
     if (&text == &out->claimed_name && bytes.empty()) return;
     std::uint32_t n = 0;
     ok = ok && take(&bytes, &n) && n <= bytes.size();

@@ -25,8 +25,8 @@ using record_store::Statement;
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// Value of open_code_, in addition to SQLite's result codes, for a readable file with another
-// schema version.
+// The value of open_code_ for a readable file with another schema version. All other values are
+// SQLite result codes.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -41,15 +41,16 @@ bool is_page_damage(int code) {
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
-// `code` is the result code of opening a file. SQLITE_ERROR means that a table is missing.
+// `code` is the result code of opening a file. SQLITE_ERROR is included because it means that a
+// table is missing.
 bool is_damage(int code) {
   return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
 // Returns the page size for new files. A row with request and response takes a few kilobytes, so
-// large pages halve the number of writes. But each commit rewrites a page of each table and index.
-// In mode "full", rows may be committed one by one, so smaller pages are cheaper. Small files would
-// mostly consist of unused space in large pages.
+// large pages halve the number of writes. But each commit rewrites at least one page of each table
+// and index, and in mode "full" rows may be committed one by one, so smaller pages are cheaper
+// there. Small files would mostly consist of unused space in large pages.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
@@ -132,8 +133,8 @@ std::string Store::open() {
   return {};
 }
 
-// Reads the head and the last rows of the file before the last one. If that file is damaged, reads
-// an earlier file and skips ahead in seq. Returns an error only if the failure may be temporary.
+// Reads the head and the last rows of the previous file. If that file is damaged, reads an earlier
+// file instead and skips ahead in seq. Returns an error only if the failure may be temporary.
 std::string Store::read_predecessor(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
@@ -205,8 +206,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// Closes a file of another schema version. Rows of this version could not be verified in that file
-// because their hashes differ.
+// Closes a file with another schema version. Rows written by this version could not be verified in
+// that file, because they would be hashed differently.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
@@ -265,7 +266,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // SQLite limits the WAL in pages, so the limit is converted.
+  // Converts the limit to pages, because that is how SQLite limits the WAL.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -300,9 +301,9 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Returns true if the last writer of the file shut down cleanly. A file has no mark if its writer
-// failed before it wrote the first row and continued in the previous file. In this case, returns
-// `without`.
+// Returns true if the last writer of the file shut down cleanly. Returns `without` if the file has
+// no mark. This happens if its writer failed before it wrote the first row, and then continued in
+// the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -324,7 +325,7 @@ bool Store::begin() {
   return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
 }
 
-// If the current file replaced a damaged file, writes its first rows.
+// If the current file replaced a damaged one, writes the rows with which such a file begins.
 bool Store::begin_carried() {
   if (carried_.empty()) return true;
   return mark("carried", carried_) &&
@@ -347,9 +348,9 @@ bool Store::noted(bool done) {
   return done;
 }
 
-// Continues in the next file, after the last committed row. If a later row was signed, the last
-// rows are unreadable, so seq skips ahead. Returns the error. On failure, the state does not
-// change, so the function can be called again.
+// Continues in the next file, after the last committed row. If a later row has been signed, the
+// last rows of the damaged file are unreadable, so seq skips ahead. Returns the error. On failure,
+// the state does not change, so the function can be called again.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;
@@ -364,7 +365,7 @@ std::string Store::leave_damaged() {
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // A file that continues from another row is left unchanged.
+    // If the file continues from another row, it is left unchanged.
     if (problem.empty())
       problem = path_ + " already exists and continues a different row of the chain";
     else
@@ -488,8 +489,8 @@ void Store::drop_old() {
   }
 }
 
-// Returns the last row of a file. If the file is damaged, uses the row that the next file continues
-// from.
+// Returns the last row of a file. If the file is damaged, returns the row that the next file
+// continues from.
 Head Store::last_of(const SegmentFile &file) const {
   Head last;
   Database db, next;

@@ -28,15 +28,15 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Maximum number of rows that are remembered to detect records that the host sends again after a
-  // restart; see bh_record.number.
+  // Maximum number of rows that are remembered. They are needed to detect records that the host
+  // sends again after a restart; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
   // Distance by which seq skips ahead if the last rows are unreadable. No seq may be signed twice,
   // so the distance exceeds the number of rows that may be missing.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // Minimum time before an empty file that replaced a damaged file may itself be replaced. If the
-  // disk is faulty, more files would not help.
+  // Minimum time before the file that replaced a damaged file may itself be replaced if it is still
+  // empty. If the disk is faulty, more files would not help.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
   // Approximate WAL size at which SQLite copies the WAL into the database file. The WAL may become
@@ -62,8 +62,8 @@ class Store {
   bool commit();
   void rollback();
   std::string error() const;
-  // Returns true if the last failure was caused by a damaged page of the current file. Reading may
-  // still succeed.
+  // Returns true if the last failure was caused by a damaged page of the current file. Reading the
+  // file may still succeed.
   bool is_damaged() const noexcept { return !damage_.empty(); }
   // Returns true if the last failure may be temporary, for example because the disk is full or the
   // file is locked.
@@ -72,8 +72,8 @@ class Store {
   void remember(const std::vector<Row> &rows);
   bool is_remembered(const Row &row) const;
 
-  // Signs the committed rows and stores the signature as a checkpoint. Before that, syncs the rows
-  // to disk. Returns false if no file is open, signing fails or the checkpoint cannot be written.
+  // Syncs the committed rows to disk, signs them, and stores the signature as a checkpoint. Returns
+  // false if no file is open, signing fails or the checkpoint cannot be written.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
   bool is_full();  // the current file has reached segment_bytes

@@ -221,8 +221,8 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// Records rejections and decisions by rules. A call that is allowed by default is not recorded;
-// policy-rules reports the rule "default" for it.
+// Records rejections and decisions made by rules. A call that is allowed by default is not
+// recorded; for such a call, policy-rules reports the rule "default".
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;
@@ -363,7 +363,7 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// Replaces the session identity. Its table is not part of the chain because the row can change.
+// Replaces the session identity. Its row can change, so its table is not part of the chain.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);

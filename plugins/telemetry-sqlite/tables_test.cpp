@@ -238,7 +238,7 @@ TEST_CASE("full: records reported as committed are in the file after a crash") {
     ::usleep(static_cast<useconds_t>(std::rand() % 5'000));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    // Reads the remaining reports.
+    // Reads the reports that the child process wrote before it was killed.
     for (std::uint64_t more; ::read(tell[0], &more, sizeof more) == sizeof more;) said = more;
     ::close(tell[0]);
     INFO("round " << round);

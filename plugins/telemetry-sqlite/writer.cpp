@@ -17,7 +17,8 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  // The host truncates these strings to 1,024 bytes at a character boundary.
+  // The host truncates these strings at a character boundary, so that they have at most 1,024
+  // bytes.
   constexpr std::size_t short_text = 1'024 - 3;
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
@@ -27,7 +28,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   }
   for (std::string *json : {&row->request, &row->response, &row->detail}) mask_json(json, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
-    // An error from a server may be JSON or contain JSON.
+    // An error message from a server may be JSON or contain JSON.
     text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
   if (count != 0) *masked += count;
@@ -139,8 +140,8 @@ void Writer::run() {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // Waits up to flush_ms for more rows of the same transaction. In mode "full", calls wait for
-      // their records, so there is no delay.
+      // Waits up to flush_ms for more rows, so that they can be written in the same transaction. In
+      // mode "full", calls wait for their records, so there is no delay.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
@@ -155,7 +156,7 @@ void Writer::run() {
     lock.lock();
     if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
   }
-  // The rows cannot be written, so they are moved to the spill file.
+  // The remaining rows could not be written, so they are moved to the spill file.
   while (!queue_.empty() || !batch_.empty()) {
     if (batch_.empty()) dequeue_batch(lock);
     lock.unlock();
@@ -166,7 +167,7 @@ void Writer::run() {
   end();
 }
 
-// Returns true if the queue must be written without delay. mutex_ must be held.
+// Returns true if enough rows are queued to write them without delay. mutex_ must be held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -254,8 +255,8 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Records missing record numbers as a gap. The numbers are consecutive as long as the gateway
-// process runs and drops no records.
+// If record numbers are missing, records this as a gap. The numbers are consecutive as long as the
+// same gateway process runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
   // A new gateway process takes its first number from the clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
@@ -300,7 +301,7 @@ bool Writer::replay() {
       failed();
       return false;
     }
-    // The host may send these records again because it may not know that they were accepted.
+    // The host may not know that these records were accepted, so it may send them again.
     store_->remember(rows);
     spill_.taken();
   }
@@ -336,7 +337,7 @@ void Writer::spill_batch() {
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
-  // Stores the number because the next process may have to write the mark.
+  // The number is stored because the next process may have to write the mark.
   if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }

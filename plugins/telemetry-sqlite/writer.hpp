@@ -2,8 +2,8 @@
 // thread writes them to the store in batches. While the store cannot be written, rows wait in the
 // queue or are moved to the spill file.
 //
-// Owner: the plugin. The comments of the functions state the thread. The counters may be read on
-// any thread.
+// Owner: the plugin. The comment on each function names the thread that may call it. The counters
+// may be read on any thread.
 #pragma once
 
 #include <atomic>
@@ -30,21 +30,21 @@ struct WriterCounters {
 
 class Writer {
  public:
-  // Maximum number of queued rows, including rows being written.
+  // Maximum number of queued rows, including the rows that are being written.
   static constexpr std::size_t max_rows = 16'384;
   static constexpr std::size_t max_bytes = 64u << 20;
   // Maximum number of rows per transaction. If the queue has this many rows or exceeds half of
   // max_bytes, it is written without waiting for flush_ms.
   static constexpr std::size_t batch_rows = 512;
   static constexpr std::uint64_t retry_ms = 500;
-  // Interval for signing checkpoints if there are fewer than checkpoint_rows new rows.
+  // Checkpoints are signed at this interval if there are fewer than checkpoint_rows new rows.
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;
   static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing has failed
 
-  // Retry interval after creating the next file has failed.
+  // Retry interval if the next file could not be created.
   static constexpr std::uint64_t rotate_again_ms = 60'000;
 
-  // Called when all queued records with numbers below `below` have been committed. Runs on the
+  // Called when all queued records with numbers less than `below` have been committed. Runs on the
   // writer thread.
   using Committed = std::function<void(std::uint64_t below)>;
   // Masks the credentials of the profile in *text and returns the number of masked values. Runs on
@@ -58,9 +58,9 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. Also succeeds if the disk is full:
-  // records then wait or are spilled until the files can be written. Returns the error, or an empty
-  // string on success.
+  // [control] Opens the files in `folder` and starts the thread. Also succeeds if the disk is full;
+  // in this case, records wait or are spilled until the files can be written. Returns the error, or
+  // an empty string on success.
   std::string start(const std::string &folder);
   // [control] Writes and signs the queued rows, closes the files and stops the thread.
   void stop();

@@ -59,8 +59,8 @@ struct World {
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
   }
-  // Returns the size of the largest file. The limit of FullDisk must exceed this size so that some
-  // rows can be written.
+  // Returns the size of the largest file. Some rows can be written only if the limit passed to
+  // FullDisk is greater than this size.
   std::uint64_t bytes() {
     std::uint64_t most = 0;
     for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
@@ -147,7 +147,7 @@ TEST_CASE("repeated records are not written again") {
   w.stop();
   w.start();
   w.put(6, 10);
-  // The clock was set back, so a record with the same number and another time is a different
+  // The clock was set back, so a record with the same number but a different time is a different
   // record.
   Row other = row(3);
   other.start_unix_ns += 1'000'000'000;
@@ -182,7 +182,7 @@ TEST_CASE(
         std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
-  // Repeated rows do not cause a gap.
+  // Rows that are sent again do not cause a gap.
   w.start();
   w.put(2'000'000'005, 1);
   w.put(1'000'000'000, 5);
@@ -621,7 +621,7 @@ TEST_CASE("a file with damage that only writes detect is left in place, and no r
   if (!kinds.empty()) {
     CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
     CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
-    // The last row of the damaged file is this process's `start` mark.
+    // This process added one row to the damaged file: its `start` mark.
     CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
   }
   CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);

@@ -10,7 +10,7 @@
 namespace tool_kit {
 namespace {
 
-// Numbers are parsed as strings, so that they can have any length and are not rounded.
+// Numbers are parsed as strings, so they can have any length and are not rounded.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;

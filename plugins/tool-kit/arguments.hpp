@@ -16,8 +16,8 @@ namespace tool_kit {
 
 class Arguments {
  public:
-  // `json` is an untrusted object, or empty if there are no arguments. The maximum message size
-  // limits its size.
+  // `json` is an untrusted object, or empty if there are no arguments. Its size is limited by the
+  // maximum message size.
   explicit Arguments(std::string_view json);
 
   // Each getter returns the fallback if the argument is missing or null. If the argument is

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t max_pattern = 4096;
 constexpr std::int64_t max_program_bytes = 4 << 20;
-// Limits the search between two calls of must_stop. In the worst case, each byte executes every
-// instruction of the program, at about 2 ns per instruction.
+// Limits how much is searched between two calls of must_stop. In the worst case, each byte executes
+// every instruction of the program, at about 2 ns per instruction.
 constexpr std::size_t steps_at_once = 32u << 20;
 constexpr std::size_t least_window = 8u << 10, largest_window = 2u << 20;
 
@@ -47,7 +47,7 @@ bool Pattern::parse(std::string_view argument, std::string_view text, Case lette
 
 bool Pattern::finds(std::string_view line, const std::function<bool()> &must_stop) const {
   const re2::StringPiece text(line.data(), line.size());
-  // Windows overlap by half, so that matches across a boundary are found.
+  // Windows overlap by half, so matches that cross a window boundary are found.
   for (std::size_t begin = 0;; begin += window_ / 2) {
     const std::size_t end = std::min(begin + window_, line.size());
     if (compiled_->Match(text, begin, end, re2::RE2::UNANCHORED, nullptr, 0)) return true;

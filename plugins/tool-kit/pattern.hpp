@@ -27,9 +27,9 @@ class Pattern {
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
   // Returns true if the line has a match. must_stop() is called at least every few tens of
-  // milliseconds; if it returns true, the search stops without a match. A line that takes longer is
-  // searched in parts, which finds only matches of up to 4 KiB (1 MiB for small patterns).
-  // Thread-safe.
+  // milliseconds; if it returns true, the search stops without a match. If searching a line takes
+  // longer, the line is searched in parts, and only matches of up to 4 KiB (1 MiB for small
+  // patterns) are found. Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 

@@ -117,8 +117,8 @@ class ToolsHost {
     const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
     return more ? tools_->features(plugin_->self) : 0;
   }
-  // Returns the result or the error object of a resource method. If the call is rejected, returns
-  // an empty string and sets error_text.
+  // Calls a resource method and returns its result or error object. If the call is rejected,
+  // returns an empty string and sets error_text.
   std::string resource(std::string_view method, std::string_view uri) {
     const bh_call call = begin(uri, {}, 0, method);
     if (status < 0) return {};

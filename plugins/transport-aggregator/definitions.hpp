@@ -1,5 +1,5 @@
-// Translates the server definitions of the aggregator protocol to the form of `mcpServers` in a
-// profile.
+// Translates the server definitions of the aggregator protocol to the form that `mcpServers` has in
+// a profile.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace transport_aggregator {
 
-// Commands such as npx and uvx, which may download the server before it can respond, and their
-// connect time-out. It applies to definitions without a time-out. If the server were killed during
-// the download, each attempt would start the download again.
+// Commands such as npx and uvx may download the server before it can respond. If the server were
+// killed during the download, each attempt would start the download again. Therefore, a separate
+// connect time-out applies to these commands, unless the definition sets one.
 struct SlowStarters {
   std::vector<std::string> commands;  // names without a path
   std::uint64_t connect_ms = 0;       // 0 if disabled
 };
 
-// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers: empty
-// values (null, "", [], {}) are removed, and timeout_secs becomes timeout. *notes receives log
-// lines, which contain names of servers and members, but no values.
+// Translates `servers`, which must be a valid JSON array, to the array for
+// bh_host_control.replace_servers. Removes empty values (null, "", [], {}) and converts
+// timeout_secs to timeout. *notes receives log lines, which contain names of servers and members,
+// but no values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

@@ -11,8 +11,8 @@ OutQueue::Flush OutQueue::flush(int fd) {
     const ssize_t n = ::write(fd, bytes_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // The unwritten bytes are moved to the front only if at least half of the queue was written.
-      // This amortizes the cost of moving.
+      // Moves the unwritten bytes to the front only if more than half of the queue has been
+      // written. This amortizes the cost of moving.
       if (head_ > bytes_.size() / 2) {
         bytes_.erase(0, head_);
         head_ = 0;

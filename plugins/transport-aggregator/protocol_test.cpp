@@ -243,8 +243,8 @@ TEST_CASE("MessagePack: random bytes are rejected or converted to JSON") {
 
 namespace {
 
-// Splits the stream into pieces of the given size and returns its messages. "!" is a message that
-// is too long, and "X" means that the stream has become unreadable.
+// Feeds the stream to a FrameCutter in pieces of the given size and returns the messages. "!" is a
+// message that is too long, and "X" means that the stream has become unreadable.
 std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec codec) {
   FrameCutter cutter(codec);
   std::vector<std::string> out;

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = bh::json;
 
-// Writes an array of objects.
+// Writes a reply whose value is an array of objects.
 class Records {
  public:
   Records(std::uint64_t id, std::string_view member) {
@@ -122,7 +122,7 @@ std::string servers_reply(std::uint64_t id, std::string_view listed) {
   json::for_each_element(listed, [&](std::string_view server) {
     out.begin();
     for (const std::string_view name : members) out.add(name, json::member(server, name));
-    // An extension of the protocol: why the server is not connected.
+    // This member is an extension of the protocol. It states why the server is not connected.
     const std::string_view reason = json::member(server, "reason");
     if (!reason.empty() && reason != "\"\"") out.add("reason", reason);
     out.end();

@@ -56,8 +56,8 @@ const char *read_params(std::string_view params, Request *out) {
     case Method::get_prompt:
       if (!is_string(name)) return "params.name is not a string";
       out->target = name;
-      // Empty arguments, and arguments that are not an object, are dropped, because servers treat
-      // them differently.
+      // Empty arguments, and arguments that are not an object, are dropped, because not all servers
+      // treat them in the same way.
       if (arguments.starts_with('{') && has_members(arguments)) out->arguments = arguments;
       return nullptr;
     case Method::read_resource:

@@ -20,7 +20,7 @@ constexpr std::string_view initialize =
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-// Added to the connect time-out of the servers, so that a server's own failure is reported first.
+// Added to the connect time-out of the servers, so that the failure of a server is reported first.
 constexpr std::uint64_t connect_margin_ms = 1'000;
 
 }  // namespace
@@ -57,8 +57,8 @@ void TransportAggregator::on_text(std::string_view text) {
   handle(text);
 }
 
-// A first message without definitions ends the session: without servers, the replies to all later
-// requests would be wrong.
+// If the first message does not contain the definitions, the session ends, because without servers
+// the replies to all later requests would be wrong.
 void TransportAggregator::first_message(std::string_view text) {
   if (text.starts_with('[')) {
     phase_ = Phase::connecting;

@@ -158,7 +158,7 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// Returns false if no data is available or at end of file.
+// Returns false if no data is available or the end of the file has been reached.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -311,7 +311,7 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading. Queued output is written by the watch or by stop().
+// Stops reading. Any queued output is written by the watch's callback or by stop().
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;

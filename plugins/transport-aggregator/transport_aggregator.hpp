@@ -52,8 +52,8 @@ class TransportAggregator {
   static constexpr std::size_t read_size = 256u << 10;
   static constexpr std::size_t read_budget = 1u << 20;  // approximate, per event loop iteration
   static constexpr std::size_t max_open = 4096;
-  // Time limit for in-flight requests after the end of the input. Including the shutdown of
-  // children, the program exits within two seconds.
+  // Time limit for in-flight requests after the end of the input. With this limit, the program
+  // exits within two seconds, including the time to shut down its children.
   static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // for a list that is not available yet
   static constexpr std::uint32_t max_skip_logs = 100;

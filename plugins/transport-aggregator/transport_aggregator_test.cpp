@@ -57,7 +57,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Sends the first message and completes the replacement of servers.
+  // Sends the first message and completes the replacement of the servers.
   void serve(bool configured = false) {
     begin(configured);
     client_says(definitions);
@@ -104,7 +104,7 @@ class Fixture {
   }
   using Texts = std::vector<std::string>;
 
-  // Completes the oldest pending replacement of servers.
+  // Completes the oldest pending replacement of the servers.
   void settle(std::string_view report = "{}") {
     REQUIRE_FALSE(replacements.empty());
     const auto [done, arg] = replacements.front();

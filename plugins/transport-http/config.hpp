@@ -53,8 +53,8 @@ struct ListenAddress {
 
 // Returns the address in the form "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Returns a binary key for the owner of a connection, which is used for fair sharing: the IPv4
-// address without the port, the IPv6 /64 network, or the user of a Unix socket.
+// Returns a binary key that identifies the owner of a connection for fair sharing: the IPv4 address
+// without the port, the IPv6 /64 network, or the user of a Unix socket.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // The kernel buffers additional bytes. Reading resumes after the response.
+  // Stops reading, so the kernel buffers any further bytes. Reading resumes after the response.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 

@@ -59,14 +59,15 @@ class ConnectionOwner {
   virtual void on_ready(Connection &connection) noexcept = 0;
   // Called at the end of a reactor event. The owner may destroy connections here.
   virtual void on_event_end() = 0;
-  // Requests a call of check() at this time or earlier.
+  // Requests that check() be called at this time or earlier.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
 
  protected:
   ~ConnectionOwner() = default;
 };
 
-// The request data that is needed for the response after the request's bytes are released.
+// The data from a request that is still needed for its response after the bytes of the request have
+// been released.
 struct ReplyContext {
   bool admitted = false;   // the head has passed the guard
   bool body_less = false;  // true for HEAD

@@ -1,5 +1,5 @@
-// Stores the events of a session's streams for clients that resume. The ring is limited in bytes.
-// If it is full, the oldest events are dropped and counted.
+// Stores the events of a session's streams, so that a client can resume them. The size of the ring
+// is limited in bytes. If it is full, the oldest events are dropped and counted.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace transport_http {
 
 class EventRing {
  public:
-  // Memory overhead per event.
+  // Memory overhead per event, in bytes.
   static constexpr std::size_t overhead = 96;
 
   struct Entry {
@@ -22,8 +22,8 @@ class EventRing {
     std::string data;
   };
 
-  // Adds an event. Returns the number of dropped events. The new event itself is dropped if it
-  // exceeds the limit.
+  // Adds an event. Returns the number of events that were dropped. If the new event alone exceeds
+  // the limit, it is dropped itself.
   std::uint32_t add(Entry entry, std::uint64_t bound) {
     const std::size_t cost = entry.data.size() + overhead;
     if (cost > bound) return 1;
@@ -47,7 +47,7 @@ class EventRing {
     }
   }
 
-  // Returns true if the ring has events of the stream.
+  // Returns true if the ring contains events from the stream.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {

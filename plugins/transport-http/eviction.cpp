@@ -15,7 +15,7 @@ Eviction::Rank Eviction::rank_of(const Session &session) noexcept {
   return session.general != nullptr ? Rank::listening : Rank::unused;
 }
 
-// Returns the next candidate of the previous scan that is still valid.
+// Returns the next candidate from the previous scan that is still valid.
 Session *Eviction::next_known(Sessions &sessions) {
   while (!known_.empty()) {
     const auto [handle, last_used_ns] = known_.front();

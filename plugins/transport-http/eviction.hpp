@@ -1,4 +1,5 @@
 // Selects the session to evict if the session table is full.
+//
 // Sessions are evicted in this order: sessions whose client has not sent notifications/initialized,
 // sessions without an open stream, sessions with only a GET stream, sessions with in-flight calls.
 // Within a category, the peer with the most sessions loses its least recently used session. A few
@@ -16,7 +17,8 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit` is the size of the session table. One recent handshake per 64 sessions is spared.
+  // `limit` is the size of the session table. For every 64 sessions of this size, one recent
+  // handshake is spared.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
   // Returns the session to evict, or null if there is none. The result is valid until the table

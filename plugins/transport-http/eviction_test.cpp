@@ -33,7 +33,7 @@ struct Table {
     sessions.forget(session);
     sessions.reap();
   }
-  // Returns a non-null pointer, which must not be dereferenced.
+  // Returns a pointer that is not null but must not be dereferenced.
   Connection *any() { return reinterpret_cast<Connection *>(this); }
 };
 

@@ -28,9 +28,9 @@ class Guard {
 
   bool host_allowed(std::string_view host) const noexcept;
   bool origin_allowed(std::string_view origin) const noexcept;
-  // Checks Sec-Fetch-Site in a request without Origin: browsers omit Origin in a GET for an image,
-  // a frame or a script. Returns false if another site caused the request. Clients other than
-  // browsers send no Sec-Fetch-Site; an empty value is allowed.
+  // Checks Sec-Fetch-Site in a request without Origin, which browsers omit in a GET for an image, a
+  // frame or a script. Returns false if another site caused the request. Clients other than
+  // browsers do not send Sec-Fetch-Site, so an empty value is allowed.
   static bool fetch_site_allowed(std::string_view site) noexcept;
   // Compares the value of the Authorization header with the token in constant time.
   bool token_matches(std::string_view authorization) const noexcept;

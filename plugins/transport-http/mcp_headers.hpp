@@ -1,5 +1,5 @@
 // Collects the request headers that are forwarded to the host: MCP-Protocol-Version, Mcp-Method,
-// Mcp-Name and Mcp-Param-*. No allocation; the views refer to the head.
+// Mcp-Name and Mcp-Param-*. Does not allocate memory; the views refer to the head.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace transport_http {
 
 class McpHeaders {
  public:
-  // `head` is a complete head that HeadParser has accepted.
+  // `head` must be a complete head that HeadParser has accepted.
   explicit McpHeaders(std::string_view head) noexcept;
 
   // Returns true if the number or size of the headers exceeds the limits of bh_header.

@@ -51,7 +51,7 @@ bh_status Server::send_now(Session &session, const bh_outgoing &message) {
                                                      : send_on_stream(session, *stream, message);
   if (answer) {
     session.last_used_ns = host_.now_ns();
-    // Inside deliver(), the caller closes the session.
+    // If the message is sent during deliver(), deliver() closes the session.
     if (!session.kept && session.streams.empty() && in_send_) close_session(session);
   }
   return status;
@@ -125,8 +125,8 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// Sends the messages that were held during deliver(), until it was known whether the session has an
-// ID.
+// Sends the messages that were held during deliver() because it was not yet known whether the
+// session would have an ID.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {
     const bh_str part = bh::str(held.data);

@@ -14,7 +14,7 @@ namespace {
 using http_codec::HeadText;
 using Head = HeadText<1536>;
 
-// Limit for parts in one system call. More parts are joined first.
+// Maximum number of parts in one system call. If there are more, they are joined first.
 constexpr std::size_t max_parts = 60;
 
 iovec io(std::string_view s) noexcept {
@@ -56,8 +56,8 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// Returns true if the JSON has line breaks between tokens. Each line of an event needs its own
-// "data:".
+// Returns true if the JSON has line breaks between tokens. This matters because each line of an
+// event needs its own "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);

@@ -1,4 +1,4 @@
-// Writes HTTP responses and server-sent events to a connection. Each of them takes one system call.
+// Writes HTTP responses and server-sent events to a connection, each with a single system call.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Event {
 };
 
 // Starts an event stream. If `prime` is not null, also sends an empty event with the ID from which
-// the client can resume. `extra` has more header lines, each with CR LF.
+// the client can resume. `extra` contains additional header lines, each terminated by CR LF.
 bool begin_events(Connection &connection, std::string_view extra, const Event *prime);
 // Sends one event. If `last` is true, also ends the stream and makes the connection idle.
 bool send_event(Connection &connection, const Event &event, bool last = false);

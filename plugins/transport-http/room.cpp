@@ -15,7 +15,7 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// Returns true if the connection is the stream of a session for messages outside of calls.
+// Returns true if the connection is a session's stream for messages that do not belong to a call.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;
@@ -36,7 +36,8 @@ struct Largest {
   std::size_t ahead = 0;  // difference to the size of the next largest group
 };
 
-// key(c) identifies the group of the connection c.
+// Finds the largest group of connections. key(c) identifies the group to which the connection c
+// belongs.
 template <class Key>
 Largest largest_group(const std::vector<Connection *> &all, const Key &key) {
   std::map<decltype(key(*all.front())), std::vector<Connection *>> groups;

@@ -18,8 +18,8 @@ namespace {
 using bh::ns_per_ms;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // limit for all incomplete requests
 
-// Closes a connection. A pending response is replaced with an error. An event stream ends without
-// an error, because its client may resume the stream.
+// Closes a connection. A pending response is replaced with an error. An event stream, however, ends
+// without an error, because the client may resume it.
 void give_up(Connection &c) {
   if (c.use() != Connection::Use::answering) return c.doom();
   const Attachment at = c.attached;
@@ -141,8 +141,8 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// Schedules settle() if the host has called the plugin, for example send(). Reactor events call
-// settle() themselves at their end.
+// Schedules settle() if this is called while the host calls the plugin, for example in send().
+// Reactor events call settle() themselves when they end.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
@@ -201,7 +201,7 @@ void Server::lost(Connection &c) {
       if (stream->events && session.announced) break;  // the client may resume the stream
       session.erase(at.stream);
       transport_->stream_gone(host_.ctx(), session.handle, at.stream);
-      // No client knows the ID of this session.
+      // The session's ID has not been sent, so no client can use the session.
       if (!session.announced && !session.ended) close_session(session);
       break;
     }
@@ -222,7 +222,8 @@ void Server::close_session(Session &session, std::uint32_t how) {
   }
 }
 
-// Closing a session notifies the host, which may then close other sessions of the list.
+// Takes handles because closing a session notifies the host, which may then close other sessions in
+// the list.
 void Server::close_sessions(const std::vector<bh_session> &handles) {
   for (const bh_session handle : handles) {
     if (Session *session = sessions_.find(handle)) close_session(*session);

@@ -74,8 +74,8 @@ class Server final : public ConnectionOwner {
   void sweep();
   std::uint64_t sweep_sessions(std::uint64_t now_ns);
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
-  // Removes the session and notifies the host: in settle() if called inside send(), otherwise
-  // immediately.
+  // Removes the session and notifies the host. The host is notified immediately, or in settle() if
+  // this function is called inside send().
   void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session, std::uint32_t how);

@@ -107,7 +107,7 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // The response comes late, so the client cannot know the ID yet.
+  // The response has not been sent yet, so the client cannot know the ID.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();
@@ -192,7 +192,7 @@ TEST_CASE("the Host header is validated") {
   const std::string port = ":" + std::to_string(rig.port);
   Client client(rig);
   const auto status = [&](std::string_view host) { return client.request(with_host(host)).status; };
-  // 406 means that the guard accepted the request, but the GET itself was rejected.
+  // The status is 406 if the guard accepted the request and the GET itself was rejected.
   for (const std::string &good :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port,
         std::string("gateway.test"), std::string("gateway.test:1"), std::string("other.test:99")}) {
@@ -263,8 +263,8 @@ TEST_CASE("a configured token is required") {
   }
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // Without a token, discovery reports that there is no metadata, not that authentication is
-  // required.
+  // If a client without a token requests metadata for discovery, the response says that there is
+  // none, not that authentication is required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))
@@ -288,7 +288,8 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
 }
 
 TEST_CASE("a token is mandatory on non-loopback addresses") {
-  // The port is open on all addresses of this machine for a short time, but requires the token.
+  // For a short time, this test opens a port on all addresses of the machine, but clients need the
+  // token.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -417,7 +418,7 @@ TEST_CASE("calls of an evicted session get status 503, because it can be restore
     CHECK(r.field("Retry-After") == "5");
     CHECK(r.body.find(R"("code":-32000)") != r.body.npos);
   }
-  // A session that its client has ended is not restored.
+  // A session is not restored if its client has ended it.
   calling.send(post(rig, "later c", other));
   rig.host.run_for(20);
   CHECK(late.request(get(rig, other, {}, "/mcp", "DELETE")).status == 204);

@@ -1,6 +1,5 @@
 // Handles requests without a session. The host answers each request on a separate stream, which
-// exists
-// until the response is sent or the connection is closed.
+// exists until the response is sent or the connection is closed.
 #include <utility>
 
 #include "server.hpp"

@@ -85,7 +85,7 @@ class Sessions {
   void reap() noexcept { forgotten_.clear(); }
   std::size_t size() const noexcept { return by_handle_.size(); }
 
-  // Calls f for each session. f may remove the session that it gets.
+  // Calls f for each session. f may remove the session that is passed to it.
   template <class F>
   void for_each(F &&f) {
     for (auto it = by_handle_.begin(); it != by_handle_.end();) {

@@ -17,8 +17,8 @@ constexpr int error_code = -32000;  // for errors of the transport itself
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
 constexpr std::string_view stateless_revision = "2026-07-28";  // the first; dates are compared
-// Shifting the current time in nanoseconds right by this yields a number above all earlier stream
-// and event numbers.
+// The current time in nanoseconds, shifted right by this number of bits, is greater than all
+// earlier stream and event numbers.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -67,7 +67,7 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // An oversized message is an invalid request.
+  // The JSON-RPC error for an oversized message is "invalid request".
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }
@@ -235,7 +235,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   session.peer = c.peer_key;
   session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
-  // New stream numbers must differ from all numbers that the client knows.
+  // New stream numbers must differ from all numbers that the client may know.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
   session.general_sequence = session.general_written =
       static_cast<std::uint32_t>(session.next_stream);
@@ -295,8 +295,8 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   deliver(c, *session, feed, fresh);
 }
 
-// With a session, headers above the limit are not forwarded, because no revision with sessions uses
-// them.
+// For requests with a session, headers that exceed the limit are not forwarded, because no revision
+// with sessions uses them.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
   message.size = sizeof message;
@@ -377,9 +377,8 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// Opens the general stream. A session has only one: a client that opens another stream has lost the
-// previous stream, even if the server has not detected this. The previous stream is therefore
-// closed.
+// Opens the general stream. A session has only one. If a client opens another, it has lost the
+// previous stream, even if the server has not detected this yet, so the previous stream is closed.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};

@@ -225,7 +225,7 @@ class Client {
     fd_ = -1;
   }
 
-  // Sends the whole text. If the server's buffers are full, runs the event loop.
+  // Sends the whole text, and runs the event loop while the server's buffers are full.
   void send(std::string_view text) {
     const bool sent = rig_.host.run_until(
         [&] {

@@ -20,7 +20,8 @@ class Carried {
   // If `host` is null or lacks carry(), nothing is stored.
   Carried(void *ctx, const bh_host_resume *host) noexcept;
 
-  // Opens the session. Returns BH_E_UNSUPPORTED if the session must be opened without resumption.
+  // Opens the session. A result of BH_E_UNSUPPORTED means that the session must be opened without
+  // resumption.
   bh_status open(const bh_peer &peer, bh_session *out, bh_error *error);
   bool active() const noexcept { return session_ != 0; }
 

@@ -11,8 +11,8 @@ inline constexpr std::size_t max_parent_name = 128;  // bytes
 // read.
 std::string parent_name();
 
-// Returns the full name of a process. The kernel truncates `comm` to 15 bytes; the name is
-// completed from the NUL-separated command line if that starts with the same name.
+// Returns the full name of a process. The kernel truncates `comm` to 15 bytes. If the program name
+// in `command_line`, which is NUL-separated, starts with `comm`, that name is returned.
 std::string_view whole_name(std::string_view comm, std::string_view command_line) noexcept;
 
 }  // namespace transport_stdio

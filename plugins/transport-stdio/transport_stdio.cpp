@@ -174,8 +174,8 @@ void TransportStdio::on_plain_input() {
   if (!plain_queued_) input_ended();
 }
 
-// Held input is not watched. Otherwise, the end of a pipe would be reported in every event loop
-// iteration.
+// The input is not watched while it is held. Otherwise, the end of a pipe would be reported in
+// every event loop iteration.
 void TransportStdio::hold_input(bh_session session, bool hold) {
   if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
   held_ = hold;
@@ -183,7 +183,7 @@ void TransportStdio::hold_input(bh_session session, bool hold) {
     reader_.pause();
     return host_.unwatch(in_watch_);
   }
-  // Deferred, because the host is calling this function.
+  // Resuming is deferred because the host is calling this function.
   if (!std::exchange(resume_queued_, true))
     host_.defer(bh::contained_callback<&TransportStdio::resume_input>(this));
 }
@@ -333,7 +333,7 @@ void TransportStdio::session_ended(bh_session session, bh_str) {
   session_ = 0;
   input_open_ = false;
   host_.unwatch(in_watch_);
-  // The watch or stop() writes the queued output.
+  // Any queued output is written by the watch's callback or by stop().
   finish();
 }
 

@@ -198,7 +198,8 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // Discards the output. Otherwise, stop() would write it.
+  // Stops the plugin and discards its queued output, which stop() would otherwise write to the
+  // client.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     const int real = ::dup(out_[1]);

@@ -25,14 +25,14 @@ struct Config {
   // Destination of connections that are not MCP: unix:PATH or a loopback IP:PORT. If empty, these
   // connections are closed.
   std::string handoff;
-  // Peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). Without a
-  // list, all peers may connect; with an empty list, no peer may.
+  // Peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). If there is
+  // no list, all peers may connect. If a list is empty, no peer may.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
   // If not empty, the clients are programs of this user on this machine instead of guests. Each
   // connection must begin with a metadata line that has this prefix, followed by frames; other
   // connections are closed. The session is like that of a client on standard input: its transport
-  // is "stdio", it has no address, the handshake is required, and a message may have
+  // is "stdio", it has no address, the handshake is required, and the maximum message size is
   // limits.message_bytes.
   std::string local_token;
   std::uint64_t sniff_timeout_ms = 5'000;
@@ -72,7 +72,8 @@ bool parse_handoff(std::string_view text, Address *out);
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
 // Returns "cid:3" for a vsock peer or "uid:1000" for a peer on a Unix socket, and sets *id to the
-// number. The kernel maps users outside the user namespace to 65534; *id is unknown_id for them.
+// number. For users outside the user namespace, which the kernel maps to 65534, *id is set to
+// unknown_id.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -127,7 +127,7 @@ void Connection::received(std::string_view bytes) {
   }
 }
 
-// The guest sends no more input. In-flight requests are still answered.
+// Called when the guest will send no more input. In-flight requests are still answered.
 void Connection::input_ended() {
   input_ended_ = true;
   if (mode_ == Mode::lines) lines_.finish(*this);
@@ -152,8 +152,8 @@ void Connection::update_events() {
 
 // ---- out ---------------------------------------------------------------------------------------
 
-// Queues output by calling add(). The output of one event or event loop iteration is sent together.
-// If the queue is full, the queue is flushed, and add() is called again.
+// Calls add() to queue output. If the queue is full, flushes it and calls add() again. All output
+// of one event or one event loop iteration is sent together.
 template <class Add>
 bool Connection::queue(Add add) {
   bool taken = add();
@@ -261,7 +261,7 @@ void Connection::consume(std::string_view in) {
 }
 
 // Returns true if the queued output or the waiting requests have reached their limit. In this case,
-// `rest` (received input) is stored, and reading pauses.
+// reading pauses, and `rest` (input that has been received) is stored.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -328,8 +328,8 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 }
 
 bool Connection::on_line(std::string_view line) {
-  // The guest may offer support for server-initiated messages only before the session. Later lines
-  // are not parsed, because parsing is slow.
+  // The guest may offer support for server-initiated messages only before the session is opened.
+  // Later lines are not checked for an offer, because parsing them is slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
   if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
@@ -369,8 +369,8 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process that sends the following messages. If there are too many processes, closes the
-// connection and returns false.
+// Sets the name of the process that sends the following messages. If there have been too many
+// different names, closes the connection and returns false.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
   const auto at =
@@ -429,13 +429,13 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// The host limits the in-flight requests of a session. Additional requests are queued here and then
-// in the guest's socket, as guests expect. Responses to server-initiated requests are delivered
-// before queued requests, because an in-flight request may depend on them.
+// The host limits the in-flight requests of a session. Additional requests are queued here up to a
+// limit, and beyond that in the guest's socket, as guests expect. Responses to server-initiated
+// requests are delivered before queued requests, because an in-flight request may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
-  // A cancellation may refer to a queued request, so it is delivered again after that request.
+  // A cancellation may refer to a queued request, so it is delivered once more after that request.
   if (parked_.empty() || doomed_ || awaited) return;
   if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
 }

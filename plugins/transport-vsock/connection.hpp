@@ -1,9 +1,9 @@
-// Handles one connection of a guest: detects the protocol, opens the session, and limits input and
-// output.
+// Handles one connection from a guest: detects the protocol, opens the session, and limits input
+// and output.
 //
 // The first bytes determine the protocol. The first message opens a session with the host, to which
-// all later messages of the connection belong. The owner takes over connections with other
-// protocols for hand-off. Runs on the reactor thread.
+// all later messages of the connection belong. If the protocol is not MCP, the owner takes over the
+// connection and hands it off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -48,10 +48,10 @@ class ConnectionOwner {
   // Called if the connection is not MCP. The owner must take over the descriptor and the received
   // bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Requests a call of flush() at the end of this event loop iteration.
+  // Requests that flush() be called at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Requests the destruction of the connection, in on_event_end() or at the end of this event loop
-  // iteration.
+  // Requests that the connection be destroyed, either in on_event_end() or at the end of this event
+  // loop iteration.
   virtual void on_doomed(Connection &connection) noexcept = 0;
   // Called if `unsent` exceeds max_unsent.
   virtual void on_too_much_unsent() = 0;
@@ -91,7 +91,7 @@ class Connection final : private stdio_lines::LineSink {
   // Enforces time-outs. Returns true if another time-out is pending.
   bool check(std::uint64_t now_ns);
 
-  // Stops watching the descriptor and passes its ownership to the caller. The connection is then
+  // Stops watching the descriptor and passes ownership of it to the caller. The connection is then
   // doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }

@@ -9,8 +9,8 @@
 namespace transport_vsock {
 namespace {
 
-// Returns true if allow_uids has users other than root and the gateway's user. All users must then
-// have access to the socket file, and accepted() checks the list.
+// Returns true if allow_uids contains users other than root and the gateway's user. In this case,
+// all users must have access to the socket file, and accepted() checks the list.
 bool names_other_users(const Config &config) {
   return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
            return uid != 0 && uid != ::geteuid();
@@ -123,7 +123,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// The connections of the dialer have no ID.
+// Connections from the dialer have no ID.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();

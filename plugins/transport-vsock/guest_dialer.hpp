@@ -1,6 +1,6 @@
 // Connects to a port in a guest through the Unix socket of the guest's monitor (Firecracker, Cloud
-// Hypervisor): sends "CONNECT 5002" and receives "OK 1073741824". When the connection is closed,
-// connects again. Runs on the reactor thread.
+// Hypervisor): sends "CONNECT 5002" and receives "OK 1073741824". Reconnects whenever the
+// connection is closed. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ class GuestDialer {
   static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
   static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
 
-  // Takes ownership of the connected descriptor. `early` has bytes that the guest has already sent.
+  // Takes ownership of the connected descriptor. `early` contains the bytes that the guest has
+  // already sent.
   using Connected = std::function<void(int fd, std::string_view early)>;
 
   GuestDialer(const bh::Host &host, std::shared_ptr<const bool> alive, Connected connected)
@@ -27,7 +28,8 @@ class GuestDialer {
 
   // `reply_ms` is the time-out for the monitor's response.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
-  // Must be called when the connection that was passed to `connected` is closed. Connects again.
+  // Must be called when the connection that was passed to `connected` has been closed. Connects
+  // again.
   void connection_ended();
   void stop() noexcept;
 

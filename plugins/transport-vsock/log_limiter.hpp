@@ -12,8 +12,8 @@ class LogLimiter {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
-  // Returns true if the line must be logged, followed by suppressed(). now_ns is the time of a
-  // monotonic clock.
+  // Returns true if the line should be logged. The caller must then append suppressed() to it.
+  // now_ns is the time of a monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
     if (logged_ && now_ns - logged_ns_ < pause_ns) {
       ++suppressed_;

@@ -24,8 +24,8 @@ struct Sniffed {
 
 inline constexpr std::size_t max_undecided = 512 + 6;
 
-// `in` has all bytes received so far. The metadata line is optional. A result other than `more` is
-// final.
+// `in` must contain all bytes received so far. The metadata line is optional. A result other than
+// `more` is final.
 Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes);
 
 }  // namespace transport_vsock

@@ -36,8 +36,9 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // If only an error is pending, it would be reported in every event loop iteration. The socket is
-  // therefore not watched until the buffer has room for the remaining data.
+  // If an error is the only pending event, it would be reported again in every event loop
+  // iteration. The socket is therefore not watched until the buffer has room for the remaining
+  // data.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -85,7 +86,7 @@ void Splice::write(Side &to) {
   }
 }
 
-// Half-closes `to` after all data from `from` was written.
+// Half-closes `to` once all data from `from` has been written.
 void Splice::pass_end(Side &from, Side &to) {
   if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;

@@ -14,16 +14,17 @@ class Splice {
  public:
   static constexpr std::size_t buffer_bytes = 64u << 10;  // per direction
 
-  // Callbacks in reactor events. `reached` is called once, when the service has accepted data.
-  // `ended` is called once, when both directions are closed; the owner then destroys the splice.
+  // Callbacks, which are called during reactor events. `reached` is called once, when the service
+  // has accepted data. `ended` is called once, when both directions are closed; the owner then
+  // destroys the splice.
   struct Events {
     void (*reached)(void *arg);
     void (*ended)(void *arg, Splice &splice);
     void *arg;
   };
 
-  // Takes ownership of both descriptors. `early` has bytes that the guest has already sent. The
-  // socket of the service may still be connecting.
+  // Takes ownership of both descriptors. `early` contains the bytes that the guest has already
+  // sent. The socket of the service may still be connecting.
   Splice(const bh::Host &host, int guest, int service, std::string_view early,
          const Events &events);
   ~Splice();

@@ -327,8 +327,8 @@ TEST_CASE("requests above the in-flight limit wait, each with its process name")
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before queued requests. A cancellation is delivered again after
-  // these requests.
+  // Notifications are delivered before queued requests. A cancellation is delivered a second time
+  // after these requests.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 3; }));
@@ -489,7 +489,7 @@ TEST_CASE("requests of a slow reader are processed at its reading speed, and all
   for (std::uint32_t i = 1; i <= 2'000; ++i) {
     asked += frames ? frame(i, request(1)) : request(1) + "\n";
   }
-  // Each response has 10 KB, which is 20 MB in total.
+  // Each response has 10 KB, so all responses together have 20 MB.
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   w.at_once = large;
   g.write(asked);
@@ -650,7 +650,8 @@ TEST_CASE("an unavailable service is logged once, and its recovery is logged") {
   CHECK(logged(w, "cannot hand a connection off").size() == 2);
 }
 
-// The connection to this port is still in progress at hand-off, so its failure is reported later.
+// When the guest's connection is handed off, the connection to this port is still being
+// established, so its failure is reported later.
 TEST_CASE("a port without a listener is treated as an unavailable service") {
   sockaddr_in free_port{};
   free_port.sin_family = AF_INET;
@@ -688,7 +689,7 @@ TEST_CASE("only listed peers are accepted, up to the limit") {
   CHECK(logged(w, "raise max_connections to allow more").size() == 1);
 }
 
-// Encodes a frame above the size limit for guests.
+// Encodes a frame that exceeds the size limit for guests.
 std::string large_frame(std::uint32_t stream, const std::string &payload) {
   char head[mcp_frame::max_head];
   std::size_t size = 0;

@@ -1,4 +1,4 @@
-// Tests that no function of a table lets an exception of a plugin's class pass through the ABI.
+// Tests that no table function lets an exception from the plugin's class cross the ABI.
 #include <bulkhead/cpp/tables.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
-// A tools plugin whose calls complete only when its process receives SIGUSR1. Tests thus determine
-// when calls complete. Every result contains HELD_VERSION, which identifies the build of the
-// plugin. When released, a call of hold_secret stores a secret, reads it and returns it.
+// A tools plugin whose calls complete only when its process receives SIGUSR1, so that tests control
+// when they complete. Every result contains HELD_VERSION, which identifies the build of the plugin.
+// When a call to hold_secret is released, it stores a secret, reads it and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -94,7 +94,8 @@ class Held {
     if (status == BH_OK) status = secrets_->get(host_.ctx(), bh::str("held"), buf, sizeof buf, &n);
     return status == BH_OK ? std::string(buf, n) : "status " + std::to_string(status);
   }
-  // Completes the call with the plugin's version, optionally a configured text, and `more` bytes.
+  // Completes the call. The result consists of the plugin's version, the configured text (if any),
+  // and `more` bytes.
   void answer(bh_call call, std::size_t more) {
     std::string text = HELD_VERSION;
     const std::size_t said = config_.find(R"("say":")");

@@ -43,7 +43,8 @@ void add(Changes *out, const Change &change, const Head &head) {
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 
-// Compares the workspace with each snapshot, newest first, and reports each path once.
+// Compares the workspace with each snapshot, newest first. Reports each path only once, for the
+// newest snapshot that differs.
 Changes changes_of(const Call &call, const SnapshotStore &store) {
   Changes out;
   const Scan now = scan(call, store.workspace(), ".");
@@ -70,7 +71,7 @@ Changes changes_of(const Call &call, const SnapshotStore &store) {
 
 // ---- snapshots_history -----------------------------------------------------------------------
 
-// The state of a path in one snapshot. `there` is false if the snapshot does not have the path.
+// The state of a path in one snapshot. `there` is false if the snapshot does not contain the path.
 struct Version {
   Head head;
   bool there = false;
@@ -89,7 +90,7 @@ std::vector<Version> versions_of(const SnapshotStore &store, const std::string &
 }
 
 // Returns how the path changed since the next older snapshot. Returns an empty string if neither
-// snapshot has the path.
+// snapshot contains the path.
 std::string status_of(const Version &v, const Version *older) {
   const bool before = older != nullptr && older->there;
   if (!v.there) return before ? "deleted" : "";
@@ -111,8 +112,8 @@ bool holds(const Manifest &snapshot, const std::string &path) {
   return path == "." || find_entry(snapshot.entries, path) != nullptr;
 }
 
-// Returns the requested snapshot. If none is requested, returns the newest snapshot that has the
-// path.
+// Returns the requested snapshot. If none is requested, returns the newest snapshot that contains
+// the path.
 Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
                          const std::string &path) {
   const auto wanted = checkpoint_slot(checkpoint);
@@ -202,7 +203,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("specify \"path\"; \".\" is the whole workspace");
-  // For an invalid path, returns the error message of the workspace functions.
+  // If the path is invalid, returns the error message of the workspace functions.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

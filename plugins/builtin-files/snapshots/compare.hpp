@@ -20,8 +20,8 @@ struct Change {
   const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
 };
 
-// Reports the files and links that differ between `now` and `before`. Folders are not reported.
-// same() compares two entries with the same path and kind.
+// Calls on_change for each file or link that differs between `now` and `before`. Folders are not
+// reported. same() compares two entries that have the same path and kind.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);

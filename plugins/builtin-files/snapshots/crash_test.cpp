@@ -75,8 +75,9 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// When to kill the process: the number of the call in work(), and the delay after the start of the
-// call. Half of the kills hit one of the last four calls of a round (revert, compact and delete).
+// Specifies when to kill the process: the number of the call in work(), and the delay after that
+// call starts. Half of the kills hit one of the last four calls of a round (revert, compact and
+// delete).
 struct Strike {
   int call;
   long microseconds;
@@ -105,8 +106,8 @@ bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file must be complete. The only other files permitted are temporary files that tools do not
-// list.
+// Each file must be complete. The only other files permitted are the plugin's temporary files,
+// which the tools do not list.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {

@@ -5,7 +5,7 @@
 namespace builtin_files {
 namespace {
 
-// Sorts "/" before all other characters, so "a/b" precedes "a-b".
+// Defines the sort order of characters: "/" precedes all others, so "a/b" precedes "a-b".
 unsigned rank(char c) noexcept {
   return c == '/' ? 0 : static_cast<unsigned char>(c) + 1u;
 }

@@ -39,7 +39,8 @@ using Entries = std::vector<Entry>;  // sorted with path_less()
 // Sorts paths in traversal order: a folder precedes its contents, which precede its siblings.
 bool path_less(std::string_view a, std::string_view b) noexcept;
 
-// Returns true if `path` is equal to `folder` or below it. Every path is within "" and ".".
+// Returns true if `path` is equal to `folder` or below it. If `folder` is "" or ".", this is true
+// for every path.
 bool is_within(std::string_view path, std::string_view folder) noexcept;
 
 const Entry *find_entry(const Entries &entries, std::string_view path) noexcept;

@@ -147,7 +147,8 @@ void complete(Manifest *manifest) {
     hasher.add(e.path);
     hasher.add(e.target);
     hasher.add({reinterpret_cast<const char *>(e.hash.data()), e.hash.size()});
-    // Identifies files without stored content by size and modification time.
+    // The content of these files is not stored, so the hash covers their size and modification time
+    // instead.
     if (e.kind != Kind::file || e.stored) continue;
     hasher.add({reinterpret_cast<const char *>(&e.signature.size), sizeof e.signature.size});
     hasher.add(

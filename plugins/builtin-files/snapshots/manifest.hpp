@@ -1,5 +1,6 @@
-// Encodes and decodes manifests. The manifest file of a snapshot lists its paths with their content
-// hashes. It is written once, renamed to its final name, and never modified.
+// Encodes and decodes manifests. A snapshot has one manifest file, which lists the paths in the
+// snapshot with their content hashes. The file is written once, renamed to its final name, and
+// never modified.
 #pragma once
 
 #include <cstdint>

@@ -66,7 +66,7 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Writes `bytes`. Skips chunks of zeros instead, so sparse files stay sparse.
+// Writes `bytes`. If all of them are zero, skips them instead, so sparse files stay sparse.
 bool write_or_skip(int fd, std::string_view bytes) {
   const bool zeros = bytes.find_first_not_of('\0') == bytes.npos;
   if (!zeros) return write_all(fd, bytes);

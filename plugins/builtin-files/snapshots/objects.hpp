@@ -1,8 +1,8 @@
 // Stores file contents. Each distinct content is stored once for all snapshots, in an object named
 // after its hash. An object is a reflink copy of the live file if the file system supports FICLONE,
-// otherwise a full copy. Objects never share an inode with a live file.
+// and a full copy otherwise. Objects never share an inode with a live file.
 //
-// Not thread-safe. May be used on any thread.
+// Not thread-safe, but may be used on any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ inline constexpr std::string_view stopped = "the call was cancelled or timed out
 
 class Objects {
  public:
-  // Opens or creates "objects" in the store's open folder `folder`. Returns false and sets *problem
-  // on failure.
+  // Opens the folder "objects" in the store's folder, which is open as `folder`. Creates it if it
+  // does not exist. Returns false and sets *problem on failure.
   bool open(int folder, std::string *problem);
 
   struct Put {
@@ -50,8 +50,8 @@ class Objects {
   // total size of the remaining objects in bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
-  // Syncs the objects stored since the last call to disk. Returns false and sets *problem on
-  // failure.
+  // Flushes to disk the objects that were stored since the last call. Returns false and sets
+  // *problem on failure.
   bool sync(std::string *problem);
 
  private:

@@ -17,7 +17,7 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-// Number of names read between calls to must_stop().
+// Number of names that are read between two calls of must_stop().
 constexpr std::size_t names_between_looks = 1024;
 // File systems update timestamps only every few milliseconds. Two changes within this period can
 // have the same timestamp.
@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false if snapshots do not include entries of this type.
+// Returns false for types of entries that snapshots do not include.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;
@@ -135,7 +135,7 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   Scan out;
   const Place place = workspace.place(path, false, Links::refuse);
   struct stat s{};
-  // A missing parent folder is not an error: the path does not exist.
+  // A missing parent folder is not an error. It means that the path does not exist.
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;

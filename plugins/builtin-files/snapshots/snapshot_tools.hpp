@@ -38,13 +38,13 @@ std::string snapshot_definitions(const std::vector<Workspace> &workspaces);
 SnapshotStore &store_of(const Call &call);
 SnapshotStore &store_to_change(const Call &call);
 
-// Returns true if `name` has 1 to 64 letters, digits, "_" and "-".
+// Returns true if `name` consists of 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
 // Returns the age of a snapshot, such as "just now", "1 min ago" or "2 hr ago".
 std::string age_of(const Head &head);
 
-// Normalizes a path argument: removes "./", "//" and a trailing "/".
+// Normalizes a path argument: removes "." components, repeated slashes and a trailing slash.
 std::string plain_path(std::string_view path);
 
 // Returns up to `length` bytes of `text` from offset `start`. If text remains, appends a line with

@@ -170,7 +170,7 @@ TEST_CASE("D11 changes are detected by content, and the text is plain JSON") {
   CHECK(list.json()[1]["checkpoint_name"] == "one");
   CHECK(list.json()[1]["size"].GetInt() == 5);
   CHECK(list.json()[1]["checkpoint_age"] == "just now");
-  // Each path is compared with the newest snapshot that differs from it.
+  // Each change is reported for the newest snapshot in which the path differs.
   files.create("two");
   tree.file("new", "m");
   const Answer again = files.json("changes", R"({"format":"json"})");
@@ -378,7 +378,8 @@ TEST_CASE("D15 automatic snapshots use a ring of slots, and an unchanged workspa
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
-  // The previous content is stored. Contents of overwritten snapshots have been removed.
+  // Each snapshot was taken before the change, so the newest one has the previous content. The
+  // contents that only overwritten snapshots used have been removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {

@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // Polls because a blocked mutex cannot be interrupted by a cancellation.
+  // Polls the mutex, because a call that is blocked on it could not be cancelled.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another call was using the snapshots";
@@ -158,8 +158,8 @@ std::vector<Head> SnapshotStore::heads() const {
     head->slot = slot;
     out.push_back(std::move(*head));
   }
-  // Skips sources of compacted snapshots. They remain if a process was killed before it removed
-  // them.
+  // Skips the sources of compacted snapshots. They are still there if a process was killed before
+  // it removed them.
   std::vector<std::uint64_t> gone;
   for (const Head &h : out) gone.insert(gone.end(), h.replaces.begin(), h.replaces.end());
   std::erase_if(out, [&](const Head &h) {
@@ -248,7 +248,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
   out.problem = add_contents(call, &out.value);
   making_ = nullptr;
   if (out.good()) objects_.sync(&out.problem);
-  // After a failure, the next acquire() removes unused objects.
+  // After a failure, unused objects may remain. The next acquire() removes them.
   if (!out.good()) acquired_ = false;
   complete(&out.value);
   return out;
@@ -300,8 +300,9 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   return {};
 }
 
-// Removes automatic snapshots, oldest first, until `bytes` fit into the limit. Keeps the newest
-// snapshot because the next snapshot reuses its hashes. Returns false if there is not enough room.
+// Removes automatic snapshots, oldest first, until there is room for another `bytes` bytes. Keeps
+// the newest snapshot, because the next snapshot reuses its hashes. Returns false if there is not
+// enough room.
 bool SnapshotStore::make_room(std::uint64_t bytes) {
   while (used_ + bytes > config_.max_bytes) {
     const std::vector<Head> there = heads();
@@ -445,7 +446,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   if (out.value.sources.size() < 2) return {{}, "specify at least two different snapshots"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
-  // Uses a free slot, or overwrites a manual source.
+  // Uses a free slot if there is one. Otherwise, overwrites a source that is a manual snapshot.
   const auto free = free_slot(auto_slots, all_slots);
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });

@@ -39,8 +39,8 @@ class SnapshotStore {
  public:
   SnapshotStore(const Workspace &workspace, const SnapshotConfig &config);
 
-  // Opens the workspace's folder in config.path and creates it if necessary. Returns false and sets
-  // *problem on failure.
+  // Opens this workspace's folder in config.path, and creates it if necessary. Returns false and
+  // sets *problem on failure.
   bool open(std::string *problem);
 
   const Workspace &workspace() const noexcept { return workspace_; }

@@ -15,7 +15,8 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Returns the VmData of this process: the size of its private writable memory, in MiB.
+// Returns the VmData value of this process, which is the size of its private writable memory, in
+// MiB.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -144,7 +145,8 @@ TEST_CASE("an announced length does not allocate memory") {
   REQUIRE(f.send(lane, 999, call(999)) == BH_OK);
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
-  // The server announces 1536 MiB. The stacks of its threads take 384 MiB.
+  // The responses announce 1536 MiB in total. The stacks of the server's threads account for 384
+  // MiB.
   CHECK(data_mib() - before < 768);
   f.stop();
 }

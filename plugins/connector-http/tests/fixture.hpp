@@ -115,7 +115,7 @@ struct Fixture {
   bh_status send(void *lane, std::uint64_t exchange, const std::string &text,
                  std::uint32_t kind = BH_LANE_REQUEST, std::uint32_t flags = 0,
                  std::uint64_t deadline_ns = 0) {
-    // The message has two parts, like the messages that the host splices.
+    // The message has two parts, like messages that the host has spliced.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(std::string_view(text).substr(0, half)),
                              bh::str(std::string_view(text).substr(half))};

@@ -54,7 +54,7 @@ class Peer {
     head += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     send(head.append(body));
   }
-  // Starts an event stream with chunked encoding. end_events() ends the stream.
+  // Starts an event stream with chunked encoding. The stream ends with end_events().
   void begin_events(const std::string &headers = {}) {
     send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + headers +
          "Transfer-Encoding: chunked\r\n\r\n");

@@ -1,4 +1,4 @@
-// Tests event IDs of interrupted streams, and the time for parsing.
+// Tests the event IDs of interrupted streams, and the parsing time.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>

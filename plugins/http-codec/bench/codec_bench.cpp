@@ -130,8 +130,8 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// Prints the best time of many short, alternating rounds. Taking the best time excludes
-// interference from other processes.
+// Prints the best time of many short, alternating rounds. Using the best time excludes interference
+// from other processes.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;

@@ -122,8 +122,8 @@ Value timestamp_of_int(Context &, const Value *a) {
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
 Value duration_of_string(Context &context, const Value *a) {
-  // A component such as "1h" can be only two bytes long, and each component requires a 128-bit
-  // division. Therefore each byte is charged.
+  // Charges for each byte. A component such as "1h" can be only two bytes long, and each one
+  // requires a 128-bit division.
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)

@@ -38,7 +38,7 @@ class Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// Returns true if a value can have both types. dyn is compatible with every type.
+// Returns true if some value could have both types. dyn is compatible with every type.
 bool compatible(const Type &a, const Type &b);
 // Returns the most specific type that includes both types.
 Type join(const Type &a, const Type &b);

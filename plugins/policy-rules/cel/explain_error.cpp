@@ -1,5 +1,5 @@
 // Builds error messages for failed evaluations. A message contains keys and names from the
-// expression, and types of the call's data, but never values of the call's data.
+// expression and the types of the call's data, but never the data itself.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>

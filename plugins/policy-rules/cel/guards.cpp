@@ -15,7 +15,8 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// A part of a member path. `path` ends with this part, and `test` is its has() test.
+// One step of a member path: the path up to and including this step, and the expression that tests
+// whether it exists.
 struct Part {
   std::string path, test;
 };
@@ -83,7 +84,7 @@ class Finder {
     for (const NodeId operand : ast_.operands(node)) walk(operand, facts);
   }
 
-  // Returns the parts of a path such as a.b["c"]. Returns no parts if the node is not a path.
+  // Returns the steps of a path such as a.b["c"]. Returns none if the node is not a path.
   std::vector<Part> parts_of(NodeId id) const {
     const Node &node = ast_.nodes[id];
     if (node.op == Op::kVariable) {
@@ -103,7 +104,7 @@ class Finder {
     return parts;
   }
 
-  // Adds the paths that must exist if the node evaluates to `value`.
+  // Adds the paths that are known to exist if the node evaluates to `value`.
   void collect(NodeId id, bool value, Facts *facts) const {
     const Node &node = ast_.nodes[id];
     switch (node.op) {

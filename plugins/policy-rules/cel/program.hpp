@@ -30,13 +30,13 @@
 
 namespace bulkhead::cel {
 
-// Memory for evaluations, at most 1 MiB, which is reused. Each thread must use its own Scratch.
+// Reusable memory for evaluations, at most 1 MiB. Each thread must use its own Scratch.
 using Scratch = Arena;
 
 class Program {
  public:
-  // Budget in steps. Each operation, each list element and each 16 bytes of a string cost one step;
-  // context.hpp lists the exact costs.
+  // The budget for one evaluation, in steps. Each operation, each list element and every 16 bytes
+  // of a string cost one step; context.hpp lists the exact costs.
   static constexpr std::uint64_t kDefaultBudget = 100'000;
 
   // Compiles an expression. The limits are 64 KiB of source, 16,384 nodes, tree height 200, 100
@@ -47,10 +47,10 @@ class Program {
                                                const Environment &environment,
                                                bool must_be_bool = false);
 
-  // Evaluates the program. `variables` are in order of declaration; omitted trailing variables are
-  // absent. Returns an error value if the evaluation fails or exceeds the budget. The result may
-  // refer to the variables, the program and `scratch`, and is valid until `scratch` is used again.
-  // Does not throw. Does not allocate if the results fit into 4 KiB, except in matches().
+  // Evaluates the program. `variables` must be in order of declaration; omitted trailing variables
+  // are absent. Returns an error value if the evaluation fails or exceeds the budget. The result
+  // may refer to the variables, the program and `scratch`, and is valid until `scratch` is used
+  // again. Does not throw. Does not allocate if the results fit into 4 KiB, except in matches().
   // Thread-safe if each thread uses its own `scratch`.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
@@ -64,8 +64,8 @@ class Program {
   std::uint64_t reads() const;
 
   // A comparison that must be true for the program to be true: `variable == "text"`, `variable in
-  // ["text", ...]` or `variable.startsWith("text")`. If the comparison is false, an index need not
-  // evaluate the program. The program owns the strings.
+  // ["text", ...]` or `variable.startsWith("text")`. An index can skip the program if the
+  // comparison is false. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
     std::vector<std::string_view> texts;  // the variable must equal one of these strings
@@ -73,8 +73,9 @@ class Program {
   };
   std::vector<Demand> demands() const;
 
-  // Returns the reads of possibly missing members without a test; see guards.hpp. `environment`
-  // must be the one that the program was compiled with.
+  // Returns the places where the program reads a member that may be missing without first testing
+  // that it exists (see guards.hpp). `environment` must be the one that the program was compiled
+  // with.
   std::vector<UnguardedRead> unguarded(const Environment &environment,
                                        std::uint64_t may_be_absent) const {
     return unguarded_reads(ast_, environment, may_be_absent);

@@ -21,8 +21,8 @@ class Regex {
   const std::string &error() const { return re2_.error(); }
   // Returns the number of instructions in the compiled program. Requires ok().
   std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
-  // Returns the cost of the compilation in steps. If the pattern is too large, returns an estimate
-  // of the work until the compilation failed.
+  // Returns the cost of compiling the pattern, in steps. If the pattern is too large, returns an
+  // estimate of the work done before the compilation failed.
   std::uint64_t steps_to_compile() const {
     if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
     return ok() ? 4 * size() : 0;

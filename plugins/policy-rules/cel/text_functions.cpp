@@ -1,5 +1,5 @@
-// Implements the string functions and size(). matches() is implemented here only for patterns from
-// variables. The checker compiles literal patterns.
+// Implements the string functions and size(). The checker compiles literal patterns, so the
+// matches() function here handles only patterns from variables.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -48,8 +48,8 @@ Value matches(Context &context, const Value *a) {
   // instructions.
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // The automaton of a malicious pattern may have too many states to cache. Matching then takes
-  // time proportional to the pattern size for each byte.
+  // The automaton of a malicious pattern may have too many states to cache. Matching each byte of
+  // the text then takes time proportional to the size of the pattern.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

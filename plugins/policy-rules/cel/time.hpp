@@ -30,7 +30,7 @@ Calendar calendar(Time time);  // UTC
 std::optional<Time> parse_timestamp(std::string_view text);
 std::string format_timestamp(Time time);
 
-// Durations have the units h, m, s, ms, us and ns: "90s", "1h30m", "-1.5ms".
+// Durations use the units h, m, s, ms, us and ns, as in "90s", "1h30m" or "-1.5ms".
 std::optional<Time> parse_duration(std::string_view text);
 std::string format_duration(Time time);  // "5400s", "0.5s"
 

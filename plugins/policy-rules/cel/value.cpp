@@ -52,7 +52,7 @@ void Arena::reset() {
 
 namespace {
 
-// A list or map that an expression created. A map is stored as key, value, key, value, and so on.
+// A list or map created by an expression. A map is stored as key, value, key, value, and so on.
 struct Made {
   const Value *values;
   std::size_t count;

@@ -45,8 +45,8 @@ class ListAccess {
   ~ListAccess() = default;
 };
 
-// Gives read access to a map without copying it. Entries have indexes so that macros can iterate
-// over the keys.
+// Gives read access to a map without copying it. Entries can be accessed by index, so macros can
+// iterate over the keys.
 class MapAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
@@ -97,8 +97,8 @@ class Value {
   }
   // `text` must be a string literal because errors must not allocate on the request path.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // Creates an error about one or two operands that an operation does not accept. Stores the
-  // operand types.
+  // Creates an error for one or two operands that an operation does not accept, and stores their
+  // types.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());
@@ -118,7 +118,7 @@ class Value {
     return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
   }
 
-  // Each accessor requires a value of its type.
+  // Each accessor may be called only if the value has the corresponding type.
   bool as_bool() const { return bool_; }
   std::int64_t as_int() const { return int_; }
   std::uint64_t as_uint() const { return uint_; }

@@ -137,7 +137,7 @@ TEST_CASE("if the process does not read, unsent requests are distinguished from 
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "echo", large), waiting.one());
   }
-  // the limit for pending requests is reached
+  // The limit for queued bytes (max_queued) has been reached.
   CHECK(client.request("list_tools").kind == Kind::not_sent);
   ::kill(pid, SIGKILL);
   for (const Reply &reply : waiting.wait(2)) CHECK(reply.kind == Kind::not_sent);

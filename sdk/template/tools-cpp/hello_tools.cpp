@@ -1,6 +1,6 @@
-// A tools plugin. Calls of `echo` complete immediately; calls of `wait` complete after a delay.
+// A tools plugin. Calls to `echo` complete immediately; calls to `wait` complete after a delay.
 //
-// All functions run on the gateway's reactor thread, one call at a time. Therefore no locks are
+// All functions run on the gateway's reactor thread, one call at a time. Therefore, no locks are
 // needed, and no function may block. Use host_.run_blocking() for blocking work.
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json.hpp>
@@ -58,8 +58,8 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // stop() must release all resources, and the gateway checks this. The only resources of this
-  // plugin are its timers.
+  // stop() must release all resources, and the gateway checks that it does. The only resources of
+  // this plugin are its timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();
@@ -88,7 +88,7 @@ class HelloTools {
     return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
   }
 
-  // A cancelled call must be completed too, although the caller does not wait for it.
+  // A cancelled call must still be completed, although the caller is no longer waiting for it.
   void call_cancel(bh_call call) {
     const auto it = waiting_.find(call);
     if (it == waiting_.end()) return;

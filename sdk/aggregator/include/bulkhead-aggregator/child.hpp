@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Moves a descriptor to a number above the standard descriptors, because the child replaces those.
-// Needed if the program has closed its own standard descriptors.
+// Moves a descriptor to a number above the standard descriptors, because those are replaced in the
+// child. This is needed if the program has closed its own standard descriptors.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -69,8 +69,8 @@ class Child {
   // The pipes to the child's standard input and from its standard output. Both are non-blocking.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // Returns a descriptor that is readable after the process has exited, or -1 if the kernel does
-  // not support pidfds.
+  // Returns a descriptor that becomes readable when the process exits, or -1 if the kernel does not
+  // support pidfds.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 

@@ -46,7 +46,7 @@ struct Options {
   Codec codec = Codec::msgpack;    // ndjson is for debugging; it limits messages to 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  // minimum time between two starts; until then, requests fail
+  // Minimum time between two starts of the process. During this time, requests fail.
   std::uint32_t restart_pause_ms = 1'000;
   std::uint32_t timeout_ms = 310'000;  // per request; longer than the aggregator's own timeouts
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
@@ -142,7 +142,7 @@ class Client {
     return request("get_prompt", named("name", name, arguments));
   }
   // Replaces all server definitions with `servers`, a JSON array. If the aggregator accepts them,
-  // they are used again when it is restarted.
+  // they are also used when it is restarted.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -188,7 +188,7 @@ class Client {
 
   void wake() const noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN: the thread has already been woken.
+    // If the write fails (EAGAIN), the thread has already been woken.
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
@@ -208,7 +208,7 @@ class Client {
     json::append_quoted(&message, method);
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
-    // Validated here, because NDJSON contains the caller's JSON unchanged.
+    // The message is validated here because NDJSON contains the caller's JSON unchanged.
     const char *problem = json::valid(message) ? append(message) : "it is not JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
@@ -357,7 +357,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        // includes output that was written before the process exited
+        // This includes output that was written before the process exited.
         bool over = read_in(&replies);
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);

@@ -24,7 +24,7 @@ enum class Codec : std::uint8_t { automatic, ndjson, msgpack };
 inline constexpr std::size_t max_line = 1u << 20;
 inline constexpr std::size_t max_frame = 16u << 20;
 
-// Splits a stream into messages. Memory is allocated only for bytes that have arrived, and not for
+// Splits a stream into messages. Memory is allocated only for bytes that have arrived, not for
 // announced lengths.
 class FrameCutter {
  public:
@@ -56,12 +56,12 @@ class FrameCutter {
     return codec_ == Codec::ndjson ? next_line() : next_packed();
   }
 
-  // Returns the message that next() found: a line or a packed value. Valid until the next call of
+  // Returns the message that next() found: a line or a packed value. Valid until the next call to
   // add() or next().
   std::string_view message() const noexcept { return message_; }
 
-  // Returns true if the stream ends with a line that has no newline; message() then returns it.
-  // Called at the end of the stream.
+  // Must be called at the end of the stream. Returns true if the last line has no newline;
+  // message() then returns this line.
   bool last_line() {
     if (codec_ != Codec::ndjson || skipping_) return false;
     message_ = json::trimmed(rest());
@@ -129,8 +129,8 @@ class FrameCutter {
   std::string_view message_;
 };
 
-// Encodes the JSON `text` as a message and appends it to *out. Returns null on success. Otherwise
-// returns the reason why it cannot be sent; *out is then unchanged.
+// Encodes the JSON `text` as a message and appends it to *out. Returns null on success. Otherwise,
+// returns the reason why the text cannot be sent and leaves *out unchanged.
 inline const char *append_message(Codec codec, std::string_view text, std::string *out) {
   const std::size_t before = out->size();
   if (codec == Codec::ndjson) {

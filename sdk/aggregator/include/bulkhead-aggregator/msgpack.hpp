@@ -1,12 +1,12 @@
 // Converts between MessagePack and JSON without building a tree. Header only; C++20.
 //
 // Existing libraries are not used. Debian's msgpack packages cannot be installed together with
-// Boost 1.81. The C library builds a tree, and allocates memory for millions of elements if five
-// bytes announce them. This converter allocates no memory for announced sizes, and limits the depth
-// and size of the result.
+// Boost 1.81. The C library builds a tree, and five bytes that announce millions of elements are
+// enough to make it allocate memory for all of them. This converter allocates no memory for
+// announced sizes, and limits the depth and size of the result.
 //
-// MCP uses maps with string keys, arrays, strings, numbers, true, false and nil, which both formats
-// have. Binary data and extension types have no equivalent in JSON and are rejected.
+// MCP uses maps with string keys, arrays, strings, numbers, true, false and nil, which exist in
+// both formats. Binary data and extension types have no equivalent in JSON and are rejected.
 #pragma once
 
 #include <bulkhead/cpp/json.hpp>
@@ -150,7 +150,7 @@ class Reader {
     if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A floating-point number must not become an integer in JSON.
+    // A floating-point number must not become an integer in JSON, so a fraction is added.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -185,8 +185,8 @@ class Reader {
   std::vector<Open> open_;
 };
 
-// First pass: counts the elements of each container, because MessagePack stores the number in front
-// of them. Containers are in the order in which they begin.
+// First pass: counts the elements of each container, because MessagePack stores their number before
+// the elements. The counts are in the order in which the containers begin.
 struct Counter {
   std::vector<std::uint32_t> counts;
   std::vector<std::size_t> open;
@@ -273,8 +273,8 @@ struct Packer {
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
   // Returns true for underflow and false for overflow. from_chars reports both with the same error
-  // and leaves the value at zero, which is correct for underflow. A number underflows if its first
-  // nonzero digit, after applying the exponent, is behind the decimal point.
+  // and leaves the value at zero, which is correct for underflow. A number underflows if, after
+  // applying the exponent, its first nonzero digit is after the decimal point.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);
@@ -312,15 +312,15 @@ struct Packer {
 
 }  // namespace detail
 
-// Converts a packed value to JSON and appends it to *out. Returns null on success. Otherwise
-// returns an error message; *out is then incomplete.
+// Converts a packed value to JSON and appends it to *out. Returns null on success. Otherwise,
+// returns an error message; the JSON in *out is then incomplete.
 inline const char *to_json(std::string_view packed, std::string *out,
                            std::size_t bound = max_json) {
   return detail::Reader(packed, out, bound).run();
 }
 
-// Converts a JSON text to a packed value and appends it to *out. Integers from -2^63 to 2^64-1
-// remain integers; all other numbers become doubles. Returns null on success, and an error message
+// Converts JSON text to a packed value and appends it to *out. Integers from -2^63 to 2^64-1 remain
+// integers; all other numbers become doubles. Returns null on success, and an error message
 // otherwise.
 inline const char *from_json(std::string_view text, std::string *out) {
   detail::Counter counter;

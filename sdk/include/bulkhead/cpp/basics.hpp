@@ -107,7 +107,7 @@ T guarded_or(T otherwise, F &&f) noexcept {
   }
 }
 
-// Runs f. Ignores exceptions. For functions that have no result.
+// Runs f, which has no result, and ignores exceptions.
 template <class F>
 void contained(F &&f) noexcept {
   try {

@@ -87,7 +87,7 @@ FdCallback contained_fd_callback(T *object) noexcept {
   });
 }
 
-// A function for a pool thread, and a function that then runs on the reactor thread.
+// A function to run on a pool thread, and a function to run on the reactor thread afterwards.
 struct BlockingWork {
   void (*work)(void *arg);
   void (*done)(void *arg);

@@ -21,7 +21,8 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Returns the time since an unspecified start. It never decreases. For durations and deadlines.
+// Returns the time since an unspecified starting point. It never decreases. Use it for durations
+// and deadlines.
 inline std::uint64_t monotonic_ns() noexcept {
   return clock_ns(CLOCK_MONOTONIC);
 }
@@ -29,8 +30,8 @@ inline std::uint64_t monotonic_ms() noexcept {
   return monotonic_ns() / ns_per_ms;
 }
 
-// Returns the time since 1970-01-01 UTC. It changes if the system clock is set. For records and
-// display.
+// Returns the time since 1970-01-01 UTC. It changes if the system clock is set. Use it for records
+// and display.
 inline std::uint64_t unix_ns() noexcept {
   return clock_ns(CLOCK_REALTIME);
 }

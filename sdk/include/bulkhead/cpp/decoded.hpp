@@ -1,5 +1,5 @@
-// Decodes escape sequences in a text, and maps each decoded byte to its source. Used to mask
-// credentials: they are found in the decoded text and replaced in the source. Header only; C++20.
+// Decodes escape sequences in text, and maps each decoded byte to its source. Used to mask
+// credentials, which are found in the decoded text and replaced in the source. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace bh {
 
-// Thread-safe. Allocates memory, except for a text without escape sequences, which costs two
+// Thread-safe. If the text has no escape sequences, no memory is allocated, and the cost is two
 // comparisons per byte.
 class Decoded {
  public:
-  // json: \n, \/, \u0061 etc., wherever there is a backslash. Invalid escape sequences are
-  // unchanged. UTF-16 code units become UTF-8, and lone surrogates U+FFFD. percent: %XX. both: json
-  // and percent in the same pass.
+  // `json` decodes \n, \/, \u0061 and so on, wherever there is a backslash. Invalid escape
+  // sequences are left unchanged. UTF-16 code units become UTF-8, and lone surrogates become
+  // U+FFFD. `percent` decodes %XX. `both` decodes all of these in the same pass.
   enum class Layer : std::uint8_t { json, percent, both };
 
   struct Range {
@@ -68,7 +68,8 @@ class Decoded {
   }
 
  private:
-  // An escape sequence: the offsets after it, and its sizes, in the decoded text and in the source.
+  // One escape sequence: its size and the offset after it, both in the decoded text and in the
+  // source.
   struct Step {
     std::size_t decoded_end, source_end;
     std::uint8_t decoded_size, source_size;
@@ -90,7 +91,7 @@ class Decoded {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
   }
-  // Returns the value of n hexadecimal digits, or -1 if there are fewer.
+  // Returns the value of n hexadecimal digits, or -1 if there are fewer than n.
   static std::int32_t digits(std::string_view text, std::size_t from, std::size_t n) noexcept {
     if (text.size() < from + n) return -1;
     std::int32_t value = 0;
@@ -160,8 +161,8 @@ class Decoded {
     return taken;
   }
 
-  // Returns the source offset of the decoded byte at `at`: the start of its source or, if `end` is
-  // set, the end.
+  // Returns the offset in the source that corresponds to the decoded byte at `at`: the start of the
+  // byte's source or, if `end` is set, its end.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,

@@ -1,4 +1,4 @@
-// JSON for plugins that do not use a JSON library. json_reader.hpp finds members in a JSON text;
+// JSON for plugins that do not use a JSON library. json_reader.hpp finds members in JSON text;
 // json_writer.hpp appends values to a string. Header only; C++20.
 #pragma once
 

@@ -70,7 +70,7 @@ class Walker {
  private:
   void space() noexcept { p_ = skip_space(p_, end_); }
 
-  // Reads a member or element of the innermost container, or the end of the container.
+  // Reads the next member or element of the innermost container, or the end of the container.
   bool step() {
     space();
     if (p_ == end_) return false;
@@ -234,7 +234,7 @@ inline const char *string_end(const char *p, const char *end) noexcept {
 }
 
 // Returns the position after the value that begins at p. The end of a container is found by
-// counting the brackets outside of strings. Returns nullptr if there is no value or it is
+// counting brackets outside of strings. Returns nullptr if there is no value, or if the value is
 // incomplete.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
@@ -311,11 +311,11 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
 
 }  // namespace detail
 
-// Returns true if `text` is a JSON value: valid UTF-8, and no deeper than depth_bound. Calls these
-// functions of the sink, in the order of the text: begin_object, end_object, begin_array,
-// end_array, key(token), string(token), number(token) and word("true"|"false"|"null"). Tokens are
-// slices of the text; strings include their quotes. If the text is invalid, the sink has received
-// the tokens before the error.
+// Returns true if `text` is valid UTF-8 and a JSON value that is nested no deeper than depth_bound.
+// Calls these functions of the sink, in the order of the text: begin_object, end_object,
+// begin_array, end_array, key(token), string(token), number(token) and word("true"|"false"|"null").
+// Tokens are slices of the text; strings include their quotes. If the text is invalid, the sink has
+// received the tokens before the error.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();
@@ -335,8 +335,8 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 // ---- containers -------------------------------------------------------------------------------
 
 // Calls f(key_token, value) for each member in order, until f returns false. Returns false if
-// `object` is not an object or is incomplete. If f has only the parameter key_token, it is called
-// before the value is read, and can thus stop before a long value.
+// `object` is not an object or is incomplete. If f takes only the key_token, it is called before
+// the value is read, so it can stop before a long value.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
   constexpr bool keys_only = std::is_invocable_v<F &, std::string_view>;

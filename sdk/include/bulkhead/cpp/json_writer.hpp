@@ -8,9 +8,9 @@
 //       .key("tags").begin_array().value("a").value(true).end_array()
 //       .end_object();                     // {"name":"echo","calls":3,"tags":["a",true]}
 //
-// Strings are escaped as in RFC 8785. Bytes that are not UTF-8 become U+FFFD, so that the output is
-// always valid UTF-8. RapidJSON's writer is not used because it needs a buffer of its own (and thus
-// a copy of each result), copies invalid UTF-8, and would be a dependency of each plugin.
+// Strings are escaped as in RFC 8785. Bytes that are not UTF-8 become U+FFFD, so the output is
+// always valid UTF-8. RapidJSON's writer is not used because it needs a separate buffer (and thus a
+// copy of each result), copies invalid UTF-8, and would be a dependency of each plugin.
 //
 // Not thread-safe. Throws only if memory allocation fails.
 #pragma once
@@ -62,7 +62,7 @@ inline void append_escape(std::string *out, char c) {
 
 }  // namespace detail
 
-// Appends a character as one or two \u escapes. For invisible characters.
+// Appends a character as one or two \u escapes. Used for invisible characters.
 inline void append_escaped(std::string *out, char32_t c) {
   const auto unit = [out](char32_t u) {
     const char bytes[] = {static_cast<char>(u >> 8 & 0xFFu), static_cast<char>(u & 0xFFu)};
@@ -102,7 +102,7 @@ inline std::string quoted(std::string_view text) {
   return out;
 }
 
-// A JSON text that is used as a value: json.member("result", Raw{text}). It must be valid.
+// JSON text to be used as a value: json.member("result", Raw{text}). It must be valid.
 struct Raw {
   std::string_view json;
 };
@@ -139,8 +139,8 @@ void append_value(std::string *out, const T &value) {
   }
 }
 
-// Appends a member to an object that is written step by step. *object must have its opening brace
-// but not its closing brace.
+// Appends a member to an object that is being written step by step. *object must have its opening
+// brace but not yet its closing brace.
 template <class T>
 void append_member(std::string *object, std::string_view name, const T &value) {
   if (!object->ends_with('{')) *object += ',';
@@ -150,14 +150,14 @@ void append_member(std::string *object, std::string_view name, const T &value) {
 }
 
 // Writes a JSON value, and inserts commas and colons. If a call is not allowed at the current
-// position, it is ignored, and whole() then always returns false. Examples are a value without a
+// position, it is ignored, and from then on whole() returns false. Examples are a value without a
 // key in an object, a key in an array, a wrong closing bracket, a second top-level value, and more
 // than max_depth levels.
 class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // Values are appended to *out, which may contain text.
+  // Values are appended to *out, which need not be empty.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }
@@ -194,8 +194,7 @@ class Writer {
   bool in_object() const noexcept {
     return depth_ > 0 && (levels_[(depth_ - 1) / 64] >> ((depth_ - 1) % 64) & 1u) != 0;
   }
-  // Writes the comma before a value if there must be one. Returns false if no value is allowed
-  // here.
+  // Writes a comma before a value if one is needed. Returns false if no value is allowed here.
   bool begin_value() {
     if (in_object() ? !has_key_ : depth_ == 0 && !first_) return false;
     if (!first_ && !has_key_) out_ += ',';

@@ -1,4 +1,4 @@
-// Validates headers of messages, and delivers messages to hosts of any minor version. Header only;
+// Validates message headers, and delivers messages to hosts of any minor version. Header only;
 // C++20.
 #pragma once
 
@@ -25,8 +25,8 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// Returns true if the text is a valid header value. It must not contain control characters except
-// tabs.
+// Returns true if the text is a valid header value, which means that it contains no control
+// characters other than tabs.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -34,8 +34,8 @@ inline bool is_header_value(std::string_view text) noexcept {
   });
 }
 
-// Checks headers by the rules of bh_header. Returns BH_E_INVALID if a header is invalid. The error
-// names the header but contains no values.
+// Checks headers against the rules of bh_header. Returns BH_E_INVALID if a header is invalid. The
+// error message names the header but contains no values.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {
     return fail(error, BH_E_INVALID,
@@ -65,14 +65,14 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// Returns the headers of the message. They are empty if the host's minor version is below 2.
+// Returns the headers of the message. If the host's minor version is below 2, there are none.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
   if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(). If the host's minor version is below 2, calls deliver() instead: such a
-// host receives no headers, and BH_E_UNSUPPORTED is returned for sessionless messages.
+// Calls deliver_message(). If the host's minor version is below 2, calls deliver() instead. Such a
+// host does not receive the headers, and for sessionless messages, BH_E_UNSUPPORTED is returned.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// Returns the plugin's object for a `self` pointer that the wrapper has put into a table.
+// Returns the plugin's object for a `self` pointer from a table that the wrapper created.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);
@@ -138,7 +138,7 @@ P &self(void *p) noexcept {
 }  // namespace bh
 
 // Defines the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the entry
-// point is named `bh_static_entry_<Class>`, so that several plugins can be linked into a program.
+// point is named `bh_static_entry_<Class>`, so several plugins can be linked into one program.
 #ifdef BH_STATIC_PLUGIN
 #define BH_PLUGIN(Class)                                     \
   extern "C" const bh_entry *bh_static_entry_##Class(void);  \
@@ -146,8 +146,8 @@ P &self(void *p) noexcept {
     return bh::detail::Entry<Class>::entry();                \
   }
 #else
-// A section of the library has a copy of the schema, so that a host can validate all configurations
-// before it executes code of any plugin.
+// A section of the library contains a copy of the schema, so a host can validate all configurations
+// before it executes code from any plugin.
 #define BH_PLUGIN(Class)                                                                      \
   namespace {                                                                                 \
   __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \

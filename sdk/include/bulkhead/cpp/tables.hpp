@@ -1,5 +1,5 @@
-// Generates extension tables from a plugin's class. Each function of a table calls the class's
-// member function with the same name. Only the tables that a plugin uses are instantiated.
+// Generates extension tables from a plugin's class. Each function in a table calls the member
+// function of the class with the same name. Only the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>

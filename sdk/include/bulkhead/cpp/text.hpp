@@ -82,7 +82,8 @@ constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Returns the size of the well-formed character at the start of the text, or 0 if there is none.
+// Returns the size in bytes of the well-formed character at the start of the text, or 0 if there is
+// none.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -131,7 +132,7 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// Returns the number of characters in a well-formed text.
+// Returns the number of characters in well-formed text.
 inline std::size_t count_characters(std::string_view text) noexcept {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_tail(c); }));

@@ -1,6 +1,6 @@
-// Splits an absolute URL (RFC 3986) into its components, which are slices of the URL. They are not
-// validated, since each caller has its own rules: an HTTP client is stricter than a function that
-// masks credentials. Header only; C++20.
+// Splits an absolute URL (RFC 3986) into its components, which are slices of the URL. The
+// components are not validated, because each caller has different rules: an HTTP client is stricter
+// than a function that masks credentials. Header only; C++20.
 //
 // Boost.URL is not used because it is not header-only. It would add a shared library to each
 // process, and a dependency to the package.

@@ -105,17 +105,17 @@ class FakeHost {
   const bh_host *host() const noexcept { return &table_; }
   static FakeHost &self(void *ctx) noexcept { return *static_cast<FakeHost *>(ctx); }
 
-  // Data of the test, for the functions of tables that the test has added. Their ctx is this
-  // FakeHost.
+  // Data for the functions in the tables that the test adds. These functions receive this FakeHost
+  // as ctx.
   void *user = nullptr;
-  // If false, get_ext returns NULL for all IDs, as a host without extensions does.
+  // If false, get_ext returns NULL for all IDs, like a host without extensions.
   bool offer_extensions = true;
-  // If true, run_blocking() runs `work` immediately on the calling thread. `done` runs on the event
-  // loop nevertheless.
+  // If true, run_blocking() runs `work` immediately on the calling thread. `done` still runs on the
+  // event loop.
   bool blocking_inline = false;
 
-  // Adds a table, which must be valid as long as the host. It replaces a table with the same ID,
-  // even a built-in one. If `table` is null, the extension is removed.
+  // Adds a table, which must remain valid for the lifetime of the host. The table replaces any
+  // table with the same ID, even a built-in one. If `table` is null, the extension is removed.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
   // Runs the event loop until done() returns true or timeout_ms has passed. Returns false after a
@@ -137,7 +137,7 @@ class FakeHost {
   // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
   // Waits for at most timeout_ms if there is nothing to do.
   void turn(int timeout_ms) {
-    // The test may have called functions that deferred work before this iteration.
+    // Before this iteration, the test may have called functions that deferred work.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -157,7 +157,8 @@ class FakeHost {
     posted_.clear();
   }
 
-  // The numbers of resources that the plugin holds. All are 0 after a correct stop().
+  // The numbers of resources that the plugin still holds. After a correct stop(), all of them are
+  // 0.
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -357,7 +358,7 @@ class FakeHost {
       return BH_E_INVALID;
     }
     // A real host uses epoll, which rejects some descriptors that poll(2) accepts (regular files,
-    // /dev/null). Therefore the descriptor is tested with epoll.
+    // /dev/null). Therefore, the descriptor is first added to an epoll instance as a test.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
