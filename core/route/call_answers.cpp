@@ -108,12 +108,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   std::string code;
   std::uint32_t http_status = 0;
   std::string state;
-  if (form != nullptr && ok && !seal_state(call, answer, &splice, &state)) {
-    return needs_.ends.fail(
-        call, code::internal_error,
-        "server \"" + call.server + "\" sent a requestState that is too long to be forwarded",
-        BH_OUTCOME_ERROR);
-  }
+  if (form != nullptr && ok && !forwards_input(call, answer, &splice, &state)) return;
   if (form != nullptr && ok) add_members(*form, answer, &splice);
   if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
   // Only the message: the other members of an error are part of the response.
@@ -131,20 +126,28 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               http_status});
 }
 
-// Replaces the requestState of a result that asks for input with a state of the gateway. *room
-// stores it. Returns false if the state cannot be sealed.
-bool CallAnswers::seal_state(const Call &call, const Message &answer, Splice *splice,
-                             std::string *room) const {
+// Replaces the requestState of a result that asks a client of the same generation for input with a
+// state of the gateway. *room stores it. Returns false if the call has ended instead.
+bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
+                                 std::string *room) {
   const mcp::Scan &scan = *answer.scan;
-  if (scan.result_type.empty() || needs_.states == nullptr || call.session == nullptr) return true;
-  if (!call.session->repeats_requests) return true;
+  const bool asks = answer[scan.result_type].find("\"input_required\"") != std::string_view::npos;
+  if (!asks || call.session == nullptr || !call.session->repeats_requests) return true;
+  const auto fail = [&](std::string_view why) {
+    needs_.ends.fail(call, code::internal_error,
+                     "server \"" + call.server + "\" asks for input" + std::string(why),
+                     BH_OUTCOME_ERROR);
+    return false;
+  };
+  // The policy evaluates single requests, which such a result is not.
+  if (needs_.gate.judges_inputs())
+    return fail(", which the rules about inputs cannot evaluate yet");
   const std::string_view token = mcp::member(answer[scan.result], "requestState");
-  if (!token.starts_with('"')) return true;
-  const std::uint64_t expires_ns = needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u;
+  if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(
       RequestState{call.server, std::string(token), call.approved, call.approved_rule}, call,
-      expires_ns);
-  if (!sealed) return false;
+      needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  if (!sealed) return fail(" with a requestState that is too long");
   *room = *sealed;
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
   splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *room);

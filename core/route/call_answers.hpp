@@ -86,7 +86,7 @@ class CallAnswers {
   void pass(Call &call, const Message &answer);
   bool replaced_error(Call &call, const Message &answer);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
-  bool seal_state(const Call &call, const Message &answer, Splice *splice, std::string *room) const;
+  bool forwards_input(Call &call, const Message &answer, Splice *splice, std::string *room);
   void send(Call &call, const Passed &passed);
 
   const Needs needs_;

@@ -213,6 +213,11 @@ for (const [mode, args] of modes) {
     });
     assert.equal(told.params.reason, 'enough');
     await assert.rejects(send(answering(first, ANSWERS.elicit)), { code: -32602 });
+    // Nobody can repeat a request after the end of the input: a parked call does not keep the gateway.
+    assert.equal((await send({})).resultType, 'input_required');
+    pipe.child.stdin.end();
+    await until('the gateway ends', () => pipe.child.exitCode !== null, 5000);
+    assert.equal(pipe.child.exitCode, 0);
   });
 
   test(`the gateway's approvals are forms in results, ${mode}`, async (t) => {
@@ -264,8 +269,9 @@ for (const [mode, args] of modes) {
 
   test(`rules read what clients are asked and what they answer, ${mode}`, async (t) => {
     const log = t.path('log');
+    const stateless = { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION };
     const gateway = await t.gateway({
-      mcpServers: { a: asking(log) },
+      mcpServers: { a: asking(log), p: stateless },
       security: {
         rules: {
           mcp: {
@@ -285,6 +291,10 @@ for (const [mode, args] of modes) {
       const got = await call(http, 'a__elicit', { args: { word } }, answering(interim, { action: 'accept', content: { word } }));
       assert.deepEqual(got.answer.result?.asked, { result: expected }, show(got.answer));
     }
+    // A result that would pass the rules by ends the call.
+    const requests = { one: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
+    const passing = await call(http, 'p__ask', { args: { requests } });
+    assert.match(passing.answer.error?.message ?? show(passing.answer), /server "p" asks for input, which the rules about inputs cannot evaluate/);
   });
 
   test(`the end of a parked call reaches its client after the server or the profile has gone, ${mode}`, async (t) => {
@@ -319,7 +329,7 @@ for (const [mode, args] of modes) {
     }, { args });
     const [command, words, { env, cwd }] = gateway.stdioCommand();
     const pipe = (...more) => new StdioClientTransport({ command, args: [...words, ...more], env, cwd, stderr: 'pipe' });
-    for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe('--own')]) {
+    for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe(), pipe('--own')]) {
       const client = new Client({ name: 'asked', version: '1' }, {
         versionNegotiation: { mode: { pin: REVISION } }, capabilities: { elicitation: { form: {} }, sampling: {} },
       });
@@ -343,6 +353,8 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   t.defer(() => server.stop());
   const gateway = await t.gateway({
     mcpServers: { s: { url: server.url }, other: fake('--tool', 'ask') },
+    approval: { elicitation: true },
+    security: { rules: { mcp: { guard: { on: 'mcp.request', if: 'mcp.request.tool_name == "ask" && has(mcp.request.arguments.state) && mcp.request.arguments.state == "guarded"', decision: 'ask' } } } },
   }, { args: ['--single-process'] });
   const http = await httpOf(t, gateway);
   const requests = { who: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
@@ -360,6 +372,16 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   await refused(http, 's__ask', good, /other arguments/, { args: { requests } });
   await refused(http, 'other__ask', good, /another method, name or URI/, { args: given });
   assert.equal(server.messages('tools/call').length, 2);
+  // An approval is valid for the whole call.
+  const guarded = { requests, state: 'guarded' };
+  const form = await asked(http, 's__ask', { args: guarded });
+  assert.match(Object.values(form.inputRequests)[0].params.message, /Tool: ask/);
+  assert.equal(server.messages('tools/call').length, 2);
+  const { answer: round } = await call(http, 's__ask', { args: guarded }, answering(form, { action: 'accept', content: { decision: 'allow' } }));
+  assert.deepEqual(round.result.inputRequests, requests, show(round));
+  const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(round.result, ANSWERS.elicit));
+  assert.deepEqual(JSON.parse(last.result.content[0].text), good.inputResponses);
+  assert.equal(server.messages('tools/call').length, 4);
   // A server without a state gets none.
   const plain = await asked(http, 's__ask', { args: { requests } });
   assert.equal(plain.requestState, undefined);
