@@ -10,6 +10,7 @@
 #include "route/result_form.hpp"
 #include "route/session.hpp"
 #include "route/splice.hpp"
+#include "route/url_inputs.hpp"
 
 namespace bulkhead {
 namespace {
@@ -99,7 +100,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                                 std::string(answer[scan.error].substr(0, 300)),
                             BH_OUTCOME_ERROR);
   }
-  if (!ok && replaced_error(call, answer)) return;
+  if (!ok && (asked_for_urls(call, answer) || replaced_error(call, answer))) return;
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
   std::string meta;
@@ -124,6 +125,29 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               error,
               answer[ok ? scan.result : scan.error],
               http_status});
+}
+
+// Returns true if a client of 2026-07-28 was asked to visit the URLs of this error of a server with
+// sessions. When the client repeats its request, the call is sent again.
+bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
+  const Session *s = call.session;
+  const bool can = s != nullptr && s->repeats_requests && (s->caps & cap::elicitation_url) != 0;
+  if (!can || call.answer_form != nullptr || call.request.reply.form == nullptr) return false;
+  if (needs_.states == nullptr || needs_.gate.judges_inputs()) return false;
+  const auto inputs = url_inputs(answer[answer.scan->error]);
+  if (!inputs) return false;
+  const auto state =
+      needs_.states->seal(RequestState{call.server, {}, call.approved, call.approved_rule}, call,
+                          needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  if (!state) return false;
+  const std::string result =
+      formed_result(*call.request.reply.form, R"({"resultType":"input_required","inputRequests":)" +
+                                                  *inputs + R"(,"requestState":)" + *state + "}");
+  const std::string whole =
+      R"({"jsonrpc":"2.0","id":)" + call.request.id + R"(,"result":)" + result + "}";
+  Splice splice(whole);
+  send(call, {splice, BH_OUTCOME_OK, whole.size(), {}, {}, result});
+  return true;
 }
 
 // Replaces the requestState of a result that asks a client of the same generation for input with a

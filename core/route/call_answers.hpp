@@ -86,6 +86,7 @@ class CallAnswers {
   void pass(Call &call, const Message &answer);
   bool replaced_error(Call &call, const Message &answer);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
+  bool asked_for_urls(Call &call, const Message &answer);
   bool forwards_input(Call &call, const Message &answer, Splice *splice, std::string *room);
   void send(Call &call, const Passed &passed);
 

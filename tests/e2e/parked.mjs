@@ -56,7 +56,8 @@ async function refused(http, name, more, pattern, options) {
 
 const answersIn = (log) => lines(log, '<', undefined).filter((one) => one.result !== undefined).length;
 
-// A server whose tool `ever` asks again after each answer; the tool `once` asks once, and never answers.
+// A server whose tool `ever` asks again after each answer; the tool `once` asks once, and never answers;
+// the tool `visit` requires a URL elicitation the first time, and answers with its params.
 function asker(t, log = t.path('asker')) {
   writeFileSync(log, '');
   const script = t.path('asker.mjs');
@@ -65,7 +66,7 @@ import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
 const open = new Map();
-let next = 0;
+let next = 0, visits = 0;
 const ask = (call) => {
   const id = 'q' + ++next;
   open.set(id, call);
@@ -75,8 +76,14 @@ for await (const line of createInterface({ input: process.stdin })) {
   appendFileSync(process.argv[2], '< ' + line + '\\n');
   const { id, method, params, error } = JSON.parse(line);
   const call = open.get(id);
+  if (method === 'tools/call' && params.name === 'visit') {
+    const elicitations = [{ mode: 'url', elicitationId: 'e', message: 'Sign in', url: 'https://a.example/' }];
+    if (++visits === 1) send({ id, error: { code: -32042, message: 'sign in first', data: { elicitations } } });
+    else send({ id, result: { content: [{ type: 'text', text: JSON.stringify(params) }] } });
+    continue;
+  }
   if (method === 'initialize') send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
-  else if (method === 'tools/list') send({ id, result: { tools: ['ever', 'once'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  else if (method === 'tools/list') send({ id, result: { tools: ['ever', 'once', 'visit'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
   else if (method === 'tools/call') ask({ id, name: params.name, token: params._meta?.progressToken });
   else if (error) send({ id: call.id, result: { content: [{ type: 'text', text: error.message }] } });
   else if (call?.name === 'ever') ask(call);
@@ -317,6 +324,16 @@ for (const [mode, args] of modes) {
     const drained = await call(http, 'a__elicit', {}, answering(removed, ANSWERS.elicit));
     assert.equal(drained.answer.error?.code, -32603, show(drained.answer));
     assert.match(drained.answer.error.message, /server "a" was removed or changed by a reload/);
+  });
+
+  test(`an error that requires URL elicitation asks the client, and the call is sent again, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ mcpServers: { e: asker(t) } }, { args });
+    const http = await httpOf(t, gateway);
+    const interim = await asked(http, 'e__visit');
+    assert.deepEqual(interim.inputRequests, { 'url-1': { method: 'elicitation/create', params: { mode: 'url', message: 'Sign in', url: 'https://a.example/' } } });
+    const { answer } = await call(http, 'e__visit', {}, answering(interim, { action: 'accept' }));
+    assert.deepEqual(JSON.parse(answer.result.content[0].text), { name: 'visit', arguments: { n: 1 }, _meta: {} });
+    await refused(http, 'e__visit', answering(interim, { action: 'accept' }), /other arguments/, { args: {} });
   });
 
   test(`the SDK's client answers servers of both generations over HTTP and stdio, ${mode}`, async (t) => {
