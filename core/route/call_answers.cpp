@@ -10,6 +10,7 @@
 #include "route/result_form.hpp"
 #include "route/session.hpp"
 #include "route/splice.hpp"
+#include "route/url_inputs.hpp"
 
 namespace bulkhead {
 namespace {
@@ -99,7 +100,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                                 std::string(answer[scan.error].substr(0, 300)),
                             BH_OUTCOME_ERROR);
   }
-  if (!ok && replaced_error(call, answer)) return;
+  if (!ok && (asked_for_urls(call, answer) || replaced_error(call, answer))) return;
   if (ok && is_bridged(call) && call.answer_form->is_interim(answer)) {
     return needs_.ends.fail(call, code::internal_error,
                             "server \"" + call.server +
@@ -115,12 +116,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   std::string code;
   std::uint32_t http_status = 0;
   std::string state;
-  if (form != nullptr && ok && !seal_state(call, answer, &splice, &state)) {
-    return needs_.ends.fail(
-        call, code::internal_error,
-        "server \"" + call.server + "\" sent a requestState that is too long to be forwarded",
-        BH_OUTCOME_ERROR);
-  }
+  if (form != nullptr && ok && !forwards_input(call, answer, &splice, &state)) return;
   if (form != nullptr && ok) add_members(*form, answer, &splice);
   if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
   // Only the message: the other members of an error are part of the response.
@@ -138,20 +134,51 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               http_status});
 }
 
-// Replaces the requestState of a result that asks for input with a state of the gateway. *room
-// stores it. Returns false if the state cannot be sealed.
-bool CallAnswers::seal_state(const Call &call, const Message &answer, Splice *splice,
-                             std::string *room) const {
+// Returns true if a client of 2026-07-28 was asked to visit the URLs of this error of a server with
+// sessions. When the client repeats its request, the call is sent again.
+bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
+  const Session *s = call.session;
+  const bool can = s != nullptr && s->repeats_requests && (s->caps & cap::elicitation_url) != 0;
+  if (!can || call.answer_form != nullptr || call.request.reply.form == nullptr) return false;
+  if (needs_.states == nullptr || needs_.gate.judges_inputs()) return false;
+  const auto inputs = url_inputs(answer[answer.scan->error]);
+  if (!inputs) return false;
+  const auto state =
+      needs_.states->seal(RequestState{call.server, {}, call.approved, call.approved_rule}, call,
+                          needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  if (!state) return false;
+  const std::string result =
+      formed_result(*call.request.reply.form, R"({"resultType":"input_required","inputRequests":)" +
+                                                  *inputs + R"(,"requestState":)" + *state + "}");
+  const std::string whole =
+      R"({"jsonrpc":"2.0","id":)" + call.request.id + R"(,"result":)" + result + "}";
+  Splice splice(whole);
+  send(call, {splice, BH_OUTCOME_OK, whole.size(), {}, {}, result});
+  return true;
+}
+
+// Replaces the requestState of a result that asks a client of the same generation for input with a
+// state of the gateway. *room stores it. Returns false if the call has ended instead.
+bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
+                                 std::string *room) {
   const mcp::Scan &scan = *answer.scan;
-  if (scan.result_type.empty() || needs_.states == nullptr || call.session == nullptr) return true;
-  if (!call.session->repeats_requests) return true;
+  const bool asks = answer[scan.result_type].find("\"input_required\"") != std::string_view::npos;
+  if (!asks || call.session == nullptr || !call.session->repeats_requests) return true;
+  const auto fail = [&](std::string_view why) {
+    needs_.ends.fail(call, code::internal_error,
+                     "server \"" + call.server + "\" asks for input" + std::string(why),
+                     BH_OUTCOME_ERROR);
+    return false;
+  };
+  // The policy evaluates single requests, which such a result is not.
+  if (needs_.gate.judges_inputs())
+    return fail(", which the rules about inputs cannot evaluate yet");
   const std::string_view token = mcp::member(answer[scan.result], "requestState");
-  if (!token.starts_with('"')) return true;
-  const std::uint64_t expires_ns = needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u;
+  if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(
       RequestState{call.server, std::string(token), call.approved, call.approved_rule}, call,
-      expires_ns);
-  if (!sealed) return false;
+      needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  if (!sealed) return fail(" with a requestState that is too long");
   *room = *sealed;
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
   splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *room);

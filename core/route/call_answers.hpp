@@ -86,7 +86,8 @@ class CallAnswers {
   void pass(Call &call, const Message &answer);
   bool replaced_error(Call &call, const Message &answer);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
-  bool seal_state(const Call &call, const Message &answer, Splice *splice, std::string *room) const;
+  bool asked_for_urls(Call &call, const Message &answer);
+  bool forwards_input(Call &call, const Message &answer, Splice *splice, std::string *room);
   void send(Call &call, const Passed &passed);
 
   const Needs needs_;

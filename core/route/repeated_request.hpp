@@ -4,16 +4,21 @@
 // again, with `inputResponses` and the `requestState` of the result.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "mcp/for_each.hpp"
+#include "mcp/json_names.hpp"
 #include "mcp/scan.hpp"
 #include "route/message.hpp"
+#include "route/removed_members.hpp"
+#include "route/splice.hpp"
 
 namespace bulkhead {
 
-// Returns true if results of this method may ask the client for input.
-constexpr bool may_ask_for_input(mcp::Method method) noexcept {
+// Returns true if results of this method may ask for input, so that the client repeats its request.
+constexpr bool may_be_repeated(mcp::Method method) noexcept {
   return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
          method == mcp::Method::resources_read;
 }
@@ -24,17 +29,40 @@ struct Repetition {
   std::string_view state, responses;
 
   static Repetition of(const Message &request) noexcept {
+    Repetition out;
+    for_each(request, [&out](bool is_state, std::string_view, std::string_view value) {
+      (is_state ? out.state : out.responses) = value;
+    });
+    return out;
+  }
+  // Removes the members from a request.
+  static void remove(Splice *splice, const Message &request) noexcept {
+    RemovedMembers removed(request.bytes);
+    for_each(request, [&](bool, std::string_view key, std::string_view value) {
+      const auto begin = static_cast<std::uint32_t>(key.data() - request.bytes.data());
+      const auto end = static_cast<std::uint32_t>(value.data() - request.bytes.data());
+      removed.add({begin, end + static_cast<std::uint32_t>(value.size())});
+    });
+    for (const mcp::Range range : removed.ranges()) splice->remove(range);
+  }
+
+ private:
+  template <class F>
+  static void for_each(const Message &request, const F &f) noexcept {
     const mcp::Scan &scan = *request.scan;
-    if (!scan.modern || !scan.extra_params || !may_ask_for_input(scan.method)) return {};
-    const std::string_view params = request[scan.params];
-    return {mcp::member(params, "requestState"), mcp::member(params, "inputResponses")};
+    if (!scan.modern || !scan.extra_params || !may_be_repeated(scan.method)) return;
+    mcp::for_each_member(request[scan.params], [&f](std::string_view key, std::string_view value) {
+      const std::string_view name = key.substr(1, key.size() - 2);
+      const bool is_state = mcp::json::same_text(name, "requestState");
+      if (is_state || mcp::json::same_text(name, "inputResponses")) f(is_state, key, value);
+    });
   }
 };
 
 // The state of a server, as the client returns it in the state of the gateway.
 struct RequestState {
   std::string server;  // that has sent it; no other one receives it
-  std::string token;   // JSON string, as the server wrote it
+  std::string token;   // JSON string, as the server wrote it; empty: the server has sent none
   // A human approver has allowed the request, because of this rule.
   bool approved = false;
   std::string approved_rule;

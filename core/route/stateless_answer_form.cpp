@@ -9,7 +9,6 @@
 #include "route/answer_form.hpp"
 #include "route/protocol.hpp"
 #include "route/removed_members.hpp"
-#include "route/repeated_request.hpp"
 #include "route/request_meta.hpp"
 #include "route/stateless_server_edge.hpp"
 
@@ -24,6 +23,11 @@ std::string_view value_of(std::string_view member) {
   member.remove_prefix(member.find('"', 1) + 1);
   const std::size_t at = member.find_first_not_of(" \t\r\n:");
   return at == std::string_view::npos ? std::string_view{} : member.substr(at);
+}
+
+bool may_ask_for_input(mcp::Method method) {
+  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
+         method == mcp::Method::resources_read;
 }
 
 std::int32_t code_of(std::string_view error) {

@@ -168,7 +168,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
       capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
                              request.start_ns, needs_.profile.limits.idle_view_ms * 1'000'000u);
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
-  s.repeats_requests = may_ask_for_input(scan.method);
+  s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
   // Log messages never arrive on the stream of a listen.
   if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {

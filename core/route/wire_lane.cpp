@@ -152,7 +152,10 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
-  if (!hand.state.empty()) {
+  if (hand.state.empty()) {
+    // Servers with sessions do not know the members of a repeated request.
+    if (!edge_->stateless()) Repetition::remove(&splice, hand.message);
+  } else {
     if (!edge_->stateless()) {
       return host_.fail_call(*e.call, code::invalid_params,
                              about("requestState is from before a change of the server's protocol "

@@ -56,7 +56,8 @@ async function refused(http, name, more, pattern, options) {
 
 const answersIn = (log) => lines(log, '<', undefined).filter((one) => one.result !== undefined).length;
 
-// A server whose tool `ever` asks again after each answer; the tool `once` asks once, and never answers.
+// A server whose tool `ever` asks again after each answer; the tool `once` asks once, and never answers;
+// the tool `visit` requires a URL elicitation the first time, and answers with its params.
 function asker(t, log = t.path('asker')) {
   writeFileSync(log, '');
   const script = t.path('asker.mjs');
@@ -65,7 +66,7 @@ import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
 const open = new Map();
-let next = 0;
+let next = 0, visits = 0;
 const ask = (call) => {
   const id = 'q' + ++next;
   open.set(id, call);
@@ -75,8 +76,14 @@ for await (const line of createInterface({ input: process.stdin })) {
   appendFileSync(process.argv[2], '< ' + line + '\\n');
   const { id, method, params, error } = JSON.parse(line);
   const call = open.get(id);
+  if (method === 'tools/call' && params.name === 'visit') {
+    const elicitations = [{ mode: 'url', elicitationId: 'e', message: 'Sign in', url: 'https://a.example/' }];
+    if (++visits === 1) send({ id, error: { code: -32042, message: 'sign in first', data: { elicitations } } });
+    else send({ id, result: { content: [{ type: 'text', text: JSON.stringify(params) }] } });
+    continue;
+  }
   if (method === 'initialize') send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
-  else if (method === 'tools/list') send({ id, result: { tools: ['ever', 'once'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  else if (method === 'tools/list') send({ id, result: { tools: ['ever', 'once', 'visit'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
   else if (method === 'tools/call') ask({ id, name: params.name, token: params._meta?.progressToken });
   else if (error) send({ id: call.id, result: { content: [{ type: 'text', text: error.message }] } });
   else if (call?.name === 'ever') ask(call);
@@ -213,6 +220,11 @@ for (const [mode, args] of modes) {
     });
     assert.equal(told.params.reason, 'enough');
     await assert.rejects(send(answering(first, ANSWERS.elicit)), { code: -32602 });
+    // Nobody can repeat a request after the end of the input: a parked call does not keep the gateway.
+    assert.equal((await send({})).resultType, 'input_required');
+    pipe.child.stdin.end();
+    await until('the gateway ends', () => pipe.child.exitCode !== null, 5000);
+    assert.equal(pipe.child.exitCode, 0);
   });
 
   test(`the gateway's approvals are forms in results, ${mode}`, async (t) => {
@@ -264,8 +276,9 @@ for (const [mode, args] of modes) {
 
   test(`rules read what clients are asked and what they answer, ${mode}`, async (t) => {
     const log = t.path('log');
+    const stateless = { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION };
     const gateway = await t.gateway({
-      mcpServers: { a: asking(log) },
+      mcpServers: { a: asking(log), p: stateless },
       security: {
         rules: {
           mcp: {
@@ -285,6 +298,10 @@ for (const [mode, args] of modes) {
       const got = await call(http, 'a__elicit', { args: { word } }, answering(interim, { action: 'accept', content: { word } }));
       assert.deepEqual(got.answer.result?.asked, { result: expected }, show(got.answer));
     }
+    // A result that would pass the rules by ends the call.
+    const requests = { one: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
+    const passing = await call(http, 'p__ask', { args: { requests } });
+    assert.match(passing.answer.error?.message ?? show(passing.answer), /server "p" asks for input, which the rules about inputs cannot evaluate/);
   });
 
   test(`the end of a parked call reaches its client after the server or the profile has gone, ${mode}`, async (t) => {
@@ -309,6 +326,16 @@ for (const [mode, args] of modes) {
     assert.match(drained.answer.error.message, /server "a" was removed or changed by a reload/);
   });
 
+  test(`an error that requires URL elicitation asks the client, and the call is sent again, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ mcpServers: { e: asker(t) } }, { args });
+    const http = await httpOf(t, gateway);
+    const interim = await asked(http, 'e__visit');
+    assert.deepEqual(interim.inputRequests, { 'url-1': { method: 'elicitation/create', params: { mode: 'url', message: 'Sign in', url: 'https://a.example/' } } });
+    const { answer } = await call(http, 'e__visit', {}, answering(interim, { action: 'accept' }));
+    assert.deepEqual(JSON.parse(answer.result.content[0].text), { name: 'visit', arguments: { n: 1 }, _meta: {} });
+    await refused(http, 'e__visit', answering(interim, { action: 'accept' }), /other arguments/, { args: {} });
+  });
+
   test(`the SDK's client answers servers of both generations over HTTP and stdio, ${mode}`, async (t) => {
     const log = t.path('log');
     const gateway = await t.gateway({
@@ -319,7 +346,7 @@ for (const [mode, args] of modes) {
     }, { args });
     const [command, words, { env, cwd }] = gateway.stdioCommand();
     const pipe = (...more) => new StdioClientTransport({ command, args: [...words, ...more], env, cwd, stderr: 'pipe' });
-    for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe('--own')]) {
+    for (const transport of [new StreamableHTTPClientTransport(new URL(gateway.url)), pipe(), pipe('--own')]) {
       const client = new Client({ name: 'asked', version: '1' }, {
         versionNegotiation: { mode: { pin: REVISION } }, capabilities: { elicitation: { form: {} }, sampling: {} },
       });
@@ -343,6 +370,8 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   t.defer(() => server.stop());
   const gateway = await t.gateway({
     mcpServers: { s: { url: server.url }, other: fake('--tool', 'ask') },
+    approval: { elicitation: true },
+    security: { rules: { mcp: { guard: { on: 'mcp.request', if: 'mcp.request.tool_name == "ask" && has(mcp.request.arguments.state) && mcp.request.arguments.state == "guarded"', decision: 'ask' } } } },
   }, { args: ['--single-process'] });
   const http = await httpOf(t, gateway);
   const requests = { who: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
@@ -360,6 +389,16 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   await refused(http, 's__ask', good, /other arguments/, { args: { requests } });
   await refused(http, 'other__ask', good, /another method, name or URI/, { args: given });
   assert.equal(server.messages('tools/call').length, 2);
+  // An approval is valid for the whole call.
+  const guarded = { requests, state: 'guarded' };
+  const form = await asked(http, 's__ask', { args: guarded });
+  assert.match(Object.values(form.inputRequests)[0].params.message, /Tool: ask/);
+  assert.equal(server.messages('tools/call').length, 2);
+  const { answer: round } = await call(http, 's__ask', { args: guarded }, answering(form, { action: 'accept', content: { decision: 'allow' } }));
+  assert.deepEqual(round.result.inputRequests, requests, show(round));
+  const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(round.result, ANSWERS.elicit));
+  assert.deepEqual(JSON.parse(last.result.content[0].text), good.inputResponses);
+  assert.equal(server.messages('tools/call').length, 4);
   // A server without a state gets none.
   const plain = await asked(http, 's__ask', { args: { requests } });
   assert.equal(plain.requestState, undefined);
