@@ -18,13 +18,11 @@
 //  suspended         the client, asked by the server    limits.ask_timeout_ms for each request
 //  answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
+//  asking            the client's input (InputRounds)   longer than limits.ask_timeout_ms
 //
 // To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
 // take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
-// handle(). These switches have no default, so the compiler reports missing cases. The next
-// protocol revision has two new stages: a call whose answer asks the client for input, and a
-// cancelled call on which its server is still working. When a client retries, Call::request is
-// replaced and the call continues with the next step.
+// handle(). These switches have no default, so the compiler reports missing cases.
 //
 // Steps do not nest: an event that arrives while a step runs is queued on its call
 // (call_events.hpp) and handled after the step; see CallLoop. CallParking stores waiting calls,
@@ -56,6 +54,7 @@
 #include "route/duplicate_checks.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
+#include "route/input_rounds.hpp"
 #include "route/judge.hpp"
 #include "route/recorder.hpp"
 #include "route/subscriptions.hpp"
@@ -87,6 +86,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     const Draining &draining;
     CallAnswers &call_answers;
     CallEnds &ends;
+    InputRounds &rounds;
     std::function<void(std::int32_t level, std::string_view text)> log;
     // Called when the policy's answer with this number is no longer needed. `late` is true if it
     // has timed out.
@@ -118,6 +118,11 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Called when the client cannot be asked or can no longer answer. Other approvers may still
   // answer.
   void form_lost(std::uint64_t call) override;
+  void input_answered(std::uint64_t call, std::uint32_t number, const Message &answer) override {
+    needs_.rounds.answered(call, number, answer);
+  }
+  // Sends a call again whose client has given its server's input; inside a step.
+  void repeat(Call &call) { resume(call, Step::confirm); }
   // Called when the client has closed its input: calls that wait for approval must not run
   // unobserved.
   void withdraw_questions(const Session &session);
@@ -125,6 +130,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Called when the lane can send the call. Returns false if the rules have changed: the call has
   // left the lane and is submitted again, has ended, or is about to end.
   bool may_be_sent(Call &call);
+  // Evaluates and sends a call again that is parked and that its server has not run.
+  void send_again(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler
   void handle_events(Call &call) override;

@@ -21,7 +21,8 @@ enum class Stage : std::uint8_t {
   at_server,        // the server
   suspended,        // the client's answer to a server-initiated request
   answer_checking,  // the pool
-  answer_deciding   // the policy
+  answer_deciding,  // the policy
+  asking            // the client's input, for a server without sessions; see InputRounds
 };
 
 // Returns true if the policy has been asked about the call or is about to be asked.
@@ -34,6 +35,8 @@ constexpr bool is_before_policy(Stage stage) noexcept {
 // its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
 // starts and after each wait. In `suspended`, that time-out is stopped, and limits.ask_timeout_ms
 // applies to each of the server's requests.
+// In `asking`, each request to the client ends after limits.ask_timeout_ms; the stage is longer, so
+// that it ends only if the policy does not decide about a request.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {
@@ -49,6 +52,8 @@ constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::si
     case Stage::answer_checking:
     case Stage::answer_deciding:
       return limits.policy_timeout_ms + bytes / bytes_per_ms;
+    case Stage::asking:
+      return limits.ask_timeout_ms + 2 * limits.policy_timeout_ms + 5'000;
     case Stage::approving:
       return limits.approval_timeout_ms;
     case Stage::recording:
