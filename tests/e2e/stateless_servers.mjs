@@ -436,6 +436,22 @@ test('a server over HTTP that changes its generation while the gateway runs', as
   for (const { content } of [first, last]) assert.ok(content.calls.filter(({ args }) => args.n !== undefined).length <= 1, 'no call runs twice');
 });
 
+test('status, tools and doctor show the revision of each server', async (t) => {
+  const profile = { mcpServers: { new: overStdio(), old: { ...fake('--tool', 'echo'), protocol: '2025-06-18' } } };
+  const gateway = await t.gateway(profile);
+  const client = await t.http(gateway);
+  await until('both are listed', async () => (await client.toolNames()).filter((name) => name.endsWith('__echo')).length === 2);
+  const command = (...words) => runProgram(t, words, { env: gateway.env() }).stdout;
+  const revisions = { new: '2026-07-28', old: '2025-06-18' };
+  const of = (servers) => Object.fromEntries(servers.map(({ name, protocol }) => [name, protocol]));
+  assert.deepEqual(of(JSON.parse(command('status', '--json')).gateways[0].servers), revisions);
+  assert.deepEqual(of(JSON.parse(command('tools', '--json', '--config', gateway.config)).servers), revisions);
+  for (const [name, revision] of Object.entries(revisions)) {
+    assert.match(command('status'), new RegExp(`^ *${name} +stdio +ready .* ${revision}`, 'm'));
+    assert.match(command('doctor', '--config', gateway.config), new RegExp(`server ${name}: .*, MCP ${revision}$`, 'm'));
+  }
+});
+
 test('protocol pins the revision', async (t) => {
   const log = t.path('log');
   const up = await overHttp(t, { both: true });
