@@ -18,7 +18,7 @@ export const FEATURES = Object.keys(features);
 // its cells pass (--try shows which do).
 const LACKING = {
   client: { '*': 'no client edge of 2026-07-28' },
-  server: { '*': 'no server edge of 2026-07-28' },
+  server: { tasks: 'tasks are not relayed' },
   both: { '*': 'no edges of 2026-07-28' },
   neither: {},
 };
