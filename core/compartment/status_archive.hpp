@@ -11,7 +11,8 @@ template <class Ar>
 void archive(Ar &ar, ServerStatus &v) {
   auto &[name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
          requested_roots] = v;
-  ar(name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight, requested_roots);
+  ar(name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
+     requested_roots);
 }
 
 template <class Ar>

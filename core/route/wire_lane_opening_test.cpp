@@ -1,4 +1,4 @@
-// How a lane opens a connection to a server whose protocol generation may have changed.
+// How a lane opens a connection to a server whose protocol generation is not known.
 #include "bulkhead/cpp/clock.hpp"
 #include "route/lane_world.hpp"
 #include "route/stateless_server_edge.hpp"
@@ -11,12 +11,8 @@ const std::string discovered =
     R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}})";
 const std::string no_method = R"({"code":-32601,"message":"Method not found"})";
 
-// An earlier connection has used the revision without sessions.
 struct Unknown : LaneWorld {
-  Unknown() : LaneWorld(8, ProtocolPin::automatic) {
-    upstream->protocol.decided(stateless_server_edge(), "2026-07-28", bh::unix_s());
-    lane->start();
-  }
+  Unknown() : LaneWorld(8, ProtocolPin::automatic) { lane->start(); }
   void list() { answer("tools/list", R"({"tools":[{"name":"x"}]})"); }
   bool stateless_next() const { return upstream->protocol.first(bh::unix_s()).stateless(); }
 };
@@ -322,16 +318,4 @@ TEST_CASE("the log level of the call's client is in its request, and only there"
   loud.log_level = 0;
   CHECK(level_of(&loud) == R"("debug")");
   CHECK(level_of(&quiet).empty());
-}
-
-TEST_CASE("a new server gets initialize first, and server/discover if it refuses that") {
-  LaneWorld w(8, ProtocolPin::automatic);
-  w.lane->start();
-  CHECK(w.methods() == Texts{R"("initialize")"});
-  w.refuse("initialize", no_method);
-  CHECK(w.methods() == Texts{R"("initialize")", R"("server/discover")"});
-  w.answer("server/discover", discovered);
-  CHECK(w.revision == "2026-07-28");
-  CHECK(w.opened == 1);
-  CHECK(w.upstream->protocol.first(bh::unix_s()).stateless());
 }
