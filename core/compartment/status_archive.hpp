@@ -9,10 +9,10 @@ namespace bulkhead {
 
 template <class Ar>
 void archive(Ar &ar, ServerStatus &v) {
-  auto &[name, type, state, reason, tools, resources, prompts, restarts, in_flight, requested_roots,
-         unapproved_tools, unapproved_hidden] = v;
-  ar(name, type, state, reason, tools, resources, prompts, restarts, in_flight, requested_roots,
-     unapproved_tools, unapproved_hidden);
+  auto &[name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
+         requested_roots, unapproved_tools, unapproved_hidden] = v;
+  ar(name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
+     requested_roots, unapproved_tools, unapproved_hidden);
 }
 
 template <class Ar>

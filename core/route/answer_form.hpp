@@ -31,6 +31,9 @@ class AnswerForm {
 
   // Returns true for an error that a server of another generation may send to any request.
   virtual bool is_foreign(const Message &answer) const = 0;
+  // Returns true for an error about headers that differ from the body, as those of arguments do if
+  // the tool's definition has changed.
+  virtual bool is_header_mismatch(const Message &answer) const = 0;
   // Returns true if the call continues: the result asks the client for input.
   virtual bool is_interim(const Message &answer) const = 0;
 

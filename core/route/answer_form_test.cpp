@@ -96,6 +96,19 @@ TEST_CASE("a result that asks for input is not the last one") {
   CHECK_FALSE(interim("{}"));
 }
 
+TEST_CASE("errors about headers are recognized") {
+  const auto mismatch = [](const std::string &outcome) {
+    const std::string text = R"({"jsonrpc":"2.0","id":1,)" + outcome + "}";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    return form.is_header_mismatch({text, &scan});
+  };
+  CHECK(mismatch(R"("error":{"code":-32020,"message":"x"})"));
+  CHECK_FALSE(mismatch(R"("error":{"code":-32602,"message":"-32020"})"));
+  CHECK_FALSE(mismatch(R"("result":{"code":-32020})"));
+}
+
 TEST_CASE("an unknown result type is an invalid answer") {
   CHECK(problem(R"({"content":[]})").empty());
   CHECK(problem(R"({"resultType":"complete"})").empty());

@@ -46,7 +46,7 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
   if (method == mcp::Method::roots_list && answer_roots(lane, message)) return;
   const ClientCaps needed = capability_for(method);
   if (hint == 0 && needed != 0) lane.upstream().asks = true;
-  if (needed == 0 || (lane.caps() & needed) == 0) {
+  if (needed == 0 || (lane.caps() & needed) == 0 || !lane.takes(method)) {
     return refuse(lane, message.id(), method, Refusal::undeclared);
   }
   const bool judges = needs_.gate.judges_inputs();
@@ -168,21 +168,27 @@ void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
 // to the server, is refused by the policy, or has an invalid progress token.
 void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
   ++needs_.counters.refused_asks;
-  std::string tail;
-  if (why == Refusal::malformed) {
-    tail = std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
-  } else if (why != Refusal::undeclared && method == mcp::Method::elicitation_create) {
-    tail = why == Refusal::by_policy ? R"(,"result":{"action":"decline"}})"
-                                     : R"(,"result":{"action":"cancel"}})";
-  } else if (why == Refusal::by_policy) {
-    tail = R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
-  } else if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
-    tail = R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
-  } else {
-    tail = R"(,"error":{"code":-32601,"message":"Method not found"}})";
-  }
+  const std::string tail = refusal(method, why);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id), bh::str(tail)};
   lane.send(BH_LANE_RESPONSE, parts, 3);
+}
+
+// The end of the answer, after the id.
+std::string Asks::refusal(mcp::Method method, Refusal why) {
+  if (why == Refusal::malformed) {
+    return std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
+  }
+  if (why != Refusal::undeclared && method == mcp::Method::elicitation_create) {
+    return why == Refusal::by_policy ? R"(,"result":{"action":"decline"}})"
+                                     : R"(,"result":{"action":"cancel"}})";
+  }
+  if (why == Refusal::by_policy) {
+    return R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
+  }
+  if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
+    return R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
+  }
+  return R"(,"error":{"code":-32601,"message":"Method not found"}})";
 }
 
 void Asks::cancelled(Lane &lane, const Message &message) {
@@ -207,8 +213,9 @@ void Asks::answered(Session &session, const Message &message) {
     ++needs_.counters.stray_answers;
     return;
   }
-  const bool judged = found->lane != nullptr && message.scan->kind == mcp::Kind::result &&
-                      needs_.gate.judges_inputs();
+  const bool of_server = found->lane != nullptr || found->input != 0;
+  const bool judged =
+      of_server && message.scan->kind == mcp::Kind::result && needs_.gate.judges_inputs();
   if (judged && !judge_answer(session, handle, *found, message)) return;
   pass_answer(handle, message);
 }
@@ -219,8 +226,9 @@ bool Asks::judge_answer(const Session &session, std::uint64_t handle, Ask &ask,
   event.kind = JudgedEvent::Kind::answer;
   event.method = ask.method;
   event.method_text = mcp::to_string(ask.method);
-  event.server = ask.lane->upstream().name();
   const Call *call = ask.others.empty() ? needs_.calls.get(ask.call) : nullptr;
+  if (ask.lane != nullptr) event.server = ask.lane->upstream().name();
+  if (ask.input != 0 && call != nullptr) event.server = call->server;
   if (call != nullptr && call->method == mcp::Method::tools_call) event.tool = call->name;
   event.ask = handle;
   event.message = message.bytes;
@@ -237,6 +245,7 @@ void Asks::answer_refused(std::uint64_t handle) {
   if (found == nullptr) return;
   const Ask ask = *found;
   remove(handle);
+  if (ask.input != 0) return refuse_input(ask.call, ask.input, ask.method, Refusal::by_policy);
   refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
 }
 
@@ -246,6 +255,7 @@ void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   if (found == nullptr) return;
   const Ask ask = *found;  // copied, because sending may add asks and move this one
   remove(handle);
+  if (ask.input != 0) return needs_.forms.input_answered(ask.call, ask.input, message);
   if (ask.lane == nullptr) return needs_.forms.form_answered(ask.call, message);
   Splice splice(message.bytes);
   splice.replace(message.scan->id, ask.upstream_id);
@@ -261,6 +271,86 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
   const Ask *ask = asks_.get(parse_number(message[message.scan->token]));
   if (ask == nullptr || ask->session != session.handle || ask->upstream_token.empty()) return {};
   return {ask->lane, ask->upstream_token};
+}
+
+// ---- input requests --------------------------------------------------------------------------
+
+void Asks::ask_input(Call &call, const Input &input) {
+  const Session *client = call.session;
+  if (client == nullptr || client->input_ended ||
+      (client->caps & capability_for(input.method)) == 0 ||
+      client->open_asks >= needs_.limits.asks_per_session) {
+    return refuse_input(call.id, input.number, input.method, Refusal::no_client);
+  }
+  if (!needs_.gate.judges_inputs()) return put_input(call, input);
+  JudgedEvent event;
+  event.kind = JudgedEvent::Kind::ask;
+  event.method = input.method;
+  event.method_text = mcp::to_string(input.method);
+  event.server = call.server;
+  if (call.method == mcp::Method::tools_call) event.tool = call.name;
+  event.call = call.id;
+  event.hint = input.number;
+  event.message = R"({"jsonrpc":"2.0","id":0,"method":")" + event.method_text + R"(","params":)" +
+                  std::string(input.params) + "}";
+  if (needs_.events.judge(std::move(event), *client, input.params)) put_input(call, input);
+}
+
+void Asks::input_judged(std::uint64_t id, std::uint32_t number, const Message &message) {
+  Call *call = needs_.calls.get(id);
+  if (call == nullptr || call->stage != Stage::asking) return;
+  const mcp::Method method = message.scan->method;
+  const Session *client = call->session;
+  if (client == nullptr || client->input_ended) {
+    return refuse_input(id, number, method, Refusal::no_client);
+  }
+  put_input(*call, {number, method, message[message.scan->params]});
+}
+
+void Asks::input_refused(std::uint64_t call, std::uint32_t number, mcp::Method method) {
+  refuse_input(call, number, method, Refusal::by_policy);
+}
+
+void Asks::put_input(Call &call, const Input &input) {
+  Session &client = *call.session;
+  Ask ask;
+  ask.session = client.handle;
+  ask.call = call.id;
+  ask.input = input.number;
+  ask.method = input.method;
+  ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
+  const std::uint64_t handle = asks_.insert(std::move(ask));
+  start_timer();
+  ++client.open_asks;
+  ++call.open_asks;
+  const std::string number = std::to_string(handle);
+  std::string params(input.params);
+  // The revisions with a session require an id for the notice of completion, which never comes.
+  const bool url = input.method == mcp::Method::elicitation_create &&
+                   mcp::member(params, "mode") == R"("url")" &&
+                   mcp::member(params, "elicitationId").empty();
+  if (url) params.replace(0, 1, R"({"elicitationId":")" + number + "\",");
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
+                          bh::str(number),
+                          bh::str(R"(,"method":")"),
+                          bh::str(mcp::to_string(input.method)),
+                          bh::str(R"(","params":)"),
+                          bh::str(params),
+                          bh::str("}")};
+  needs_.answers.send({client.handle, call.request.reply.stream, 0}, BH_OUT_ASK, parts, 7);
+}
+
+void Asks::refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method method, Refusal why) {
+  ++needs_.counters.refused_asks;
+  constexpr std::string_view unanswered =
+      R"(,"error":{"code":-1,"message":"the client cannot be asked, or did not answer in time"}})";
+  const bool elicits = method == mcp::Method::elicitation_create;
+  const std::string text =
+      R"({"jsonrpc":"2.0","id":0)" +
+      (why == Refusal::no_client && !elicits ? std::string(unanswered) : refusal(method, why));
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (mcp::scan(text, &scan, &error)) needs_.forms.input_answered(call, number, {text, &scan});
 }
 
 // ---- approval forms --------------------------------------------------------------------------
@@ -301,8 +391,9 @@ void Asks::show_form(Call &call, std::uint64_t form, std::string_view params) {
 }
 
 void Asks::close_form(std::uint64_t call) {
-  end_where([call](const Ask &ask) { return ask.lane == nullptr && ask.call == call; },
-            Tell::client);
+  end_where(
+      [call](const Ask &ask) { return ask.lane == nullptr && ask.input == 0 && ask.call == call; },
+      Tell::client);
 }
 
 // ---- deadlines of calls -----------------------------------------------------------------------
@@ -335,6 +426,10 @@ void Asks::remove(std::uint64_t handle) {
   asks_.erase(handle);
   if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
   if (needs_.inputs != nullptr) needs_.inputs->withdrawn(ask.session, handle);
+  if (ask.input != 0) {  // the call has the deadline of its stage
+    Call *call = needs_.calls.get(ask.call);
+    if (call != nullptr && call->open_asks != 0) --call->open_asks;
+  }
   if (ask.lane == nullptr) return;  // the call of a form has the deadline of the question
   resume(ask.call);
   for (const std::uint64_t other : ask.others) resume(other);
@@ -386,7 +481,9 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
                     std::to_string(handle) +
                     R"(,"reason":"the request that caused it is no longer in flight"}})");
   }
-  if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
+  if (!tell_server || ask.lane != nullptr) return;
+  if (ask.input != 0) return refuse_input(ask.call, ask.input, ask.method, Refusal::no_client);
+  needs_.forms.form_lost(ask.call);
 }
 
 // A client that is asked through results gets no notifications about asks.

@@ -35,6 +35,8 @@ class Asks {
     virtual void form_answered(std::uint64_t call, const Message &answer) = 0;
     // Called when the client cannot be asked or can no longer answer.
     virtual void form_lost(std::uint64_t call) = 0;
+    // Receives the answer to an input request (see ask_input), or a refusal in its place.
+    virtual void input_answered(std::uint64_t, std::uint32_t, const Message &) {}
   };
   // Asks clients that are asked through results (Session::repeats_requests).
   struct AskText {
@@ -99,6 +101,20 @@ class Asks {
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
   void answer_refused(std::uint64_t ask);
 
+  // ---- input requests ----
+  // A request of a server without sessions, which waits for the answer in a new call. It is one of
+  // several of the call, numbered from 1.
+  struct Input {
+    std::uint32_t number;
+    mcp::Method method;
+    std::string_view params;  // JSON object
+  };
+  // Asks the call's client. Forms::input_answered() is called later, or inside this function.
+  void ask_input(Call &call, const Input &input);
+  // The policy's delayed decision. `message` is the request to the client.
+  void input_judged(std::uint64_t call, std::uint32_t number, const Message &message);
+  void input_refused(std::uint64_t call, std::uint32_t number, mcp::Method method);
+
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
@@ -121,11 +137,12 @@ class Asks {
  private:
   struct Ask {
     bh_session session = 0;
-    Lane *lane = nullptr;               // null for an approval form
+    Lane *lane = nullptr;               // null for an approval form and an input request
     std::string upstream_id;            // the server's id token
     std::string upstream_token;         // the server's progress token
     std::uint64_t call = 0;             // the call that caused it, or 0 if unknown
     std::vector<std::uint64_t> others;  // other calls that may have caused it
+    std::uint32_t input = 0;            // number of the call's input request, or 0
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
     bool answered = false;  // the client has answered; the policy is evaluating the answer
@@ -139,7 +156,10 @@ class Asks {
                      const Call *call);
   void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client, Call *call);
   void put_as_input(std::uint64_t handle, const Message &message, Call *call);
+  void put_input(Call &call, const Input &input);
   void refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why);
+  void refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method method, Refusal why);
+  static std::string refusal(mcp::Method method, Refusal why);
   bool judge_answer(const Session &session, std::uint64_t handle, Ask &ask, const Message &message);
   void pass_answer(std::uint64_t handle, const Message &message);
   void suspend(std::uint64_t call);

@@ -38,6 +38,7 @@ void Call::clear() {
   approved_rule.clear();
   rules = open_asks = 0;
   parked = nullptr;
+  input = nullptr;
   exchange = nullptr;
   answer_form = nullptr;
   watches = nullptr;
@@ -76,6 +77,23 @@ void take_place_again(Call &call) noexcept {
 
 bool was_sent(const Call &call) noexcept {
   return call.exchange != nullptr && call.exchange->sent;
+}
+
+bool may_have_run(const Call &call) noexcept {
+  return was_sent(call) || (call.input != nullptr && call.input->rounds != 0);
+}
+
+bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared) {
+  const Message &request = hand.message;
+  if (request.scan->unknown_params != 0) {
+    const std::string_view params = request[request.scan->params];
+    if (!mcp::member(params, "inputResponses").empty()) return false;
+    if (!mcp::member(params, "requestState").empty()) return false;
+  }
+  if (call.input == nullptr) call.input = std::make_unique<CallInput>();
+  call.input->request = parked(hand);
+  call.input->declared = declared;
+  return true;
 }
 
 }  // namespace bulkhead

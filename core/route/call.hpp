@@ -9,6 +9,7 @@
 
 #include "mcp/scan.hpp"
 #include "route/call_events.hpp"
+#include "route/call_input.hpp"
 #include "route/numbered_table.hpp"
 #include "route/reply_to.hpp"
 #include "route/stage.hpp"
@@ -79,6 +80,7 @@ struct Call : Numbered<Call> {
   std::uint32_t rules = 0;      // generation of the rules that evaluated it
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
   std::unique_ptr<ParkedCall> parked;
+  std::unique_ptr<CallInput> input;  // null unless its server may ask for input; see InputRounds
 
   Exchange *exchange = nullptr;             // null if the call is not at a server
   const AnswerForm *answer_form = nullptr;  // of the server to which it was sent; may be null
@@ -110,5 +112,11 @@ void give_up_place(Call &call);
 void take_place_again(Call &call) noexcept;
 // Returns true if the call was passed to a connector, so the server may have executed it.
 bool was_sent(const Call &call) noexcept;
+// Like was_sent(), also for a call that waits for input or is sent again.
+bool may_have_run(const Call &call) noexcept;
+// Stores what is needed to send the call again, with the capabilities that the request declares.
+// Returns false if the client's request has members that belong to a repeated one; it must not be
+// sent then.
+bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared);
 
 }  // namespace bulkhead

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/answer_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
@@ -86,6 +87,10 @@ void CallAnswers::take(Call &call, const Message &answer) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
   }
+  // The policy evaluates the requests for input one by one, like those of servers with sessions.
+  const bool interim = answer.scan->kind == mcp::Kind::result && is_bridged(call) &&
+                       call.answer_form->is_interim(answer);
+  if (interim) return needs_.rounds.begin(call, answer);
   if (needs_.gate.observes() && !passes_policy(call, answer)) return;
   pass(call, answer);
 }
@@ -101,13 +106,6 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                             BH_OUTCOME_ERROR);
   }
   if (!ok && (asked_for_urls(call, answer) || replaced_error(call, answer))) return;
-  if (ok && is_bridged(call) && call.answer_form->is_interim(answer)) {
-    return needs_.ends.fail(call, code::internal_error,
-                            "server \"" + call.server +
-                                "\" asks for input, which this gateway does not relay to clients "
-                                "of this revision",
-                            BH_OUTCOME_ERROR);
-  }
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
   std::string meta;
@@ -203,12 +201,25 @@ bool CallAnswers::replaced_error(Call &call, const Message &answer) {
     needs_.ends.fail(call, instead->error_code, "server \"" + call.server + "\": " + instead->text,
                      BH_OUTCOME_ERROR);
   } else {
-    const std::string whole =
-        R"({"jsonrpc":"2.0","id":)" + call.request.id + R"(,"result":)" + instead->text + "}";
-    Splice splice(whole);
-    send(call, {splice, BH_OUTCOME_OK, whole.size(), {}, {}, instead->text});
+    send_result(call, instead->text);
   }
   return true;
+}
+
+void CallAnswers::send_result(Call &call, std::string_view result) {
+  const std::string whole =
+      R"({"jsonrpc":"2.0","id":)" + call.request.id + R"(,"result":)" + std::string(result) + "}";
+  Splice splice(whole);
+  send(call, {splice, BH_OUTCOME_OK, whole.size(), {}, {}, result});
+}
+
+void CallAnswers::fail_as_result(Call &call, std::string_view text) {
+  if (call.method != mcp::Method::tools_call) {
+    return needs_.ends.fail(call, code::internal_error, text, BH_OUTCOME_ERROR);
+  }
+  std::string result = R"({"content":[{"type":"text","text":)";
+  bh::json::append_quoted(&result, text);
+  send_result(call, result + R"(}],"isError":true})");
 }
 
 // Sends the answer before ending the call, because the splice borrows the client's id from the

@@ -20,6 +20,7 @@
 #include "route/counters.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/gate.hpp"
+#include "route/input_rounds.hpp"
 #include "route/judge.hpp"
 #include "route/message.hpp"
 #include "route/protocol.hpp"
@@ -44,6 +45,7 @@ class CallAnswers {
     ClientAnswers &answers;
     Asks &asks;
     CallEnds &ends;
+    InputRounds &rounds;
     // Called when the policy's answer with this number is no longer needed. `late` is true if it
     // has timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
@@ -74,6 +76,9 @@ class CallAnswers {
   void decided(Call &call, const Gate::Decision &decision);
   void refuse(Call &call, const Gate::Decision &decision,
               std::int32_t error_code = code::invalid_request);
+  // Ends a call that its server cannot finish. A tool call gets a result with isError, so that the
+  // client's model sees the text.
+  void fail_as_result(Call &call, std::string_view text);
 
  private:
   struct Passed;
@@ -85,6 +90,7 @@ class CallAnswers {
   void check_later(Call &call, const Message &answer);
   void pass(Call &call, const Message &answer);
   bool replaced_error(Call &call, const Message &answer);
+  void send_result(Call &call, std::string_view result);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
   bool asked_for_urls(Call &call, const Message &answer);
   bool forwards_input(Call &call, const Message &answer, Splice *splice, std::string *room);

@@ -184,9 +184,9 @@ void CallEnds::end_all() {
   for (const std::uint64_t id : ids) {
     Call *call = needs_.calls.get(id);
     if (call == nullptr) continue;
-    const std::string ran = was_sent(*call) ? "server \"" + lane_of(*call)->upstream().name() +
-                                                  "\" may have run the request"
-                                            : "the request has not run";
+    const std::string ran = may_have_run(*call)
+                                ? "server \"" + call->server + "\" may have run the request"
+                                : "the request has not run";
     end(*call, {code::internal_error, BH_OUTCOME_CANCELLED, "the gateway is stopping; " + ran});
   }
 }
@@ -218,8 +218,12 @@ bool CallEnds::busy() const {
 std::vector<std::uint64_t> CallEnds::waiting_for(const Lane &lane) const {
   std::vector<std::uint64_t> ids;
   needs_.calls.for_each([&](const Call &call) {
-    const bool waits = call.exchange == nullptr && call.parked != nullptr;
-    if (waits && call.parked->target.lane == &lane) ids.push_back(call.id);
+    if (call.exchange != nullptr) return;
+    const bool waits = call.parked != nullptr && call.parked->target.lane == &lane;
+    // Its answer, which may ask for input, is queued.
+    const bool answered =
+        call.parked == nullptr && call.input != nullptr && call.input->request.target.lane == &lane;
+    if (waits || answered) ids.push_back(call.id);
   });
   return ids;
 }

@@ -32,6 +32,7 @@ enum class CallEvent : std::uint8_t {
   approved,   // the human approver's answer
   withdrawn,  // the approval question can no longer be answered
   committed,  // the intent record is committed
+  input,      // the client has answered the requests of the call's round
   again,      // the call is at the head of its lane's queue, and the rules have changed
   answered,   // the server's answer
   failed,     // the server or its connection has failed

@@ -11,7 +11,7 @@ void CallParking::wait(Call &call, Stage stage, std::size_t bytes) const {
 
 bool CallParking::park(Call &call, const CallInHand &hand, Stage stage) const {
   const std::size_t bytes = hand.message.size() + hand.arguments.size();
-  const bool counted = stage != Stage::approving;
+  const bool counted = stage != Stage::approving && stage != Stage::asking;
   if (counted && !waiting_.take(bytes)) return false;
   call.parked = std::make_unique<ParkedCall>(parked(hand));
   call.parked->bytes = counted ? bytes : 0;

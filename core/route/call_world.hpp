@@ -58,11 +58,33 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   CallParking parking{profile.limits, deadlines, waiting};
   CallEnds ends{{*loop, table, loop_of_calls, exchange_table, parking, desk, recorder, answers,
                  asks, attribution, subscriptions, draining_servers, on_unanswered}};
+  InputRounds rounds{
+      {table, loop_of_calls, parking, deadlines, asks, ends,
+       [this](Call &call) { calls.repeat(call); },
+       [this](Call &call, std::string_view text) { call_answers.fail_as_result(call, text); },
+       [](std::string_view) { return nullptr; }}};
   CallAnswers call_answers{{*loop, counters, loop_of_calls, gate, judge, checks, parking, recorder,
-                            answers, asks, ends, on_unanswered, [] {}}};
-  Calls calls{{profile.limits, counters, table, loop_of_calls, exchange_table, deadlines, gate,
-               judge, checks, parking, desk, recorder, answers, subscriptions, draining_servers,
-               call_answers, ends, [](std::int32_t, std::string_view) {}, on_unanswered}};
+                            answers, asks, ends, rounds, on_unanswered, [] {}}};
+  Calls calls{{profile.limits,
+               counters,
+               table,
+               loop_of_calls,
+               exchange_table,
+               deadlines,
+               gate,
+               judge,
+               checks,
+               parking,
+               desk,
+               recorder,
+               answers,
+               subscriptions,
+               draining_servers,
+               call_answers,
+               ends,
+               rounds,
+               [](std::int32_t, std::string_view) {},
+               on_unanswered}};
   RequestStates states{{}, 1};
   ClientInputs inputs{{},
                       1,
@@ -107,6 +129,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     call_answers.fail_by_server(call, error_code, text, outcome);
   }
   bool may_be_sent(Call &call) override { return calls.may_be_sent(call); }
+  void send_again(Call &call) override { calls.send_again(call); }
   void tools_refused(bh_call, const Error &) override {}
   void expect_completed(bh_call) override {}
   void lane_changed(Lane &) override {}
@@ -124,6 +147,9 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     calls.form_answered(call, m);
   }
   void form_lost(std::uint64_t call) override { calls.form_lost(call); }
+  void input_answered(std::uint64_t call, std::uint32_t number, const Message &m) override {
+    calls.input_answered(call, number, m);
+  }
   std::vector<std::uint64_t> waiting_for(const Lane &l) const override {
     return ends.waiting_for(l);
   }
@@ -155,6 +181,16 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     Call &call = *table.get(id);
     const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
                              R"(,"result":{"y":")" + std::string(bytes, 'y') + R"("}})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    call_answers.answered(call, {text, &scan});
+  }
+  // The server's result asks for input; `rest` are the other members.
+  void server_asks_for_input(const std::string &rest) {
+    Call &call = *table.get(id);
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
+                             R"(,"result":{"resultType":"input_required",)" + rest + "}}";
     mcp::Scan scan;
     mcp::ScanError error;
     REQUIRE(mcp::scan(text, &scan, &error));
@@ -236,7 +272,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
       static constexpr const char *names_of[] = {
           "open",      "awaiting list",   "checking",        "deciding",
           "approving", "recording",       "queued",          "at server",
-          "suspended", "awaiting repeat", "answer checking", "answer deciding"};
+          "suspended", "awaiting repeat", "answer checking", "answer deciding",
+          "asking"};
       return names_of[static_cast<std::size_t>(call->stage)];
     }
     CHECK(table.size() == 0);
@@ -338,6 +375,14 @@ inline const std::map<std::string, std::function<void(World &)>> stages = {
        w.begin(1);
        w.server_answers(1);
        w.policy.observes = BH_OK;
+     }},
+    {"asking",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.lane.stateless = true;
+       w.session.caps = cap::roots;
+       w.begin(1);
+       w.server_asks_for_input(R"("inputRequests":{"r":{"method":"roots/list"}})");
      }},
 };
 
@@ -463,6 +508,7 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
         {"server fails", crashed},
         {"repeated", "at server"},
         {"cancelled", "the call of this requestState has ended"}}},
+      {"asking", {{"ask answered", "at server"}, {"time", "the input that server \\"}}},
       {"answer checking",
        {{"no duplicates", "result"},
         {"duplicates",

@@ -326,6 +326,8 @@ void Calls::handle(Call &call, CallEvent event) {
     case CallEvent::committed:
       if (call.stage == Stage::recording) resume(call, Step::confirm);
       return;
+    case CallEvent::input:
+      return needs_.rounds.proceed(call);
     case CallEvent::again:
       return resume(call, Step::pins);
     case CallEvent::timed_out:
@@ -415,11 +417,15 @@ void Calls::call_decided(Call &call, const Gate::Decision &decision) {
 bool Calls::may_be_sent(Call &call) {
   if (call.events.ends_call()) return false;
   if (call.rules == rules_) return true;
+  send_again(call);
+  return false;
+}
+
+void Calls::send_again(Call &call) {
   const CallLoop::Run run(loop());
   needs_.ends.detach(call);
   call.account.dispatched = false;
   loop().post(call, CallEvent::again);
-  return false;
 }
 
 void Calls::refuse(Call &call, const Gate::Decision &decision) {
@@ -559,6 +565,8 @@ void Calls::take_time_out(Call &call) {
     case Stage::suspended:
     case Stage::awaiting_repeat:
       return server_timed_out(call);
+    case Stage::asking:
+      return needs_.rounds.timed_out(call);
     case Stage::awaiting_list:
       return;  // there is no call yet
   }

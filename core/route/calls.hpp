@@ -19,6 +19,7 @@
 //  awaiting_repeat   the client, to repeat its request  limits.ask_timeout_ms
 //  answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
+//  asking            the client's input (InputRounds)   longer than limits.ask_timeout_ms
 //
 // To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
 // take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
@@ -55,6 +56,7 @@
 #include "route/duplicate_checks.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
+#include "route/input_rounds.hpp"
 #include "route/judge.hpp"
 #include "route/recorder.hpp"
 #include "route/subscriptions.hpp"
@@ -86,6 +88,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     const Draining &draining;
     CallAnswers &call_answers;
     CallEnds &ends;
+    InputRounds &rounds;
     std::function<void(std::int32_t level, std::string_view text)> log;
     // Called when the policy's answer with this number is no longer needed. `late` is true if it
     // has timed out.
@@ -117,6 +120,11 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Called when the client cannot be asked or can no longer answer. Other approvers may still
   // answer.
   void form_lost(std::uint64_t call) override;
+  void input_answered(std::uint64_t call, std::uint32_t number, const Message &answer) override {
+    needs_.rounds.answered(call, number, answer);
+  }
+  // Sends a call again whose client has given its server's input; inside a step.
+  void repeat(Call &call) { resume(call, Step::confirm); }
   // Called when the client has closed its input: calls that wait for approval must not run
   // unobserved.
   void withdraw_questions(const Session &session);
@@ -124,6 +132,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Called when the lane can send the call. Returns false if the rules have changed: the call has
   // left the lane and is submitted again, has ended, or is about to end.
   bool may_be_sent(Call &call);
+  // Evaluates and sends a call again that is parked and that its server has not run.
+  void send_again(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler
   void handle_events(Call &call) override;

@@ -17,6 +17,7 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
+#include "route/answer_form.hpp"
 #include "route/client_fakes.hpp"
 #include "route/kept_list.hpp"
 #include "route/lane.hpp"
@@ -167,6 +168,11 @@ struct FakeLaneHost : LaneHost {
     if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
   }
   bool may_be_sent(Call &) override { return may_send; }
+  std::vector<std::uint64_t> again{};  // calls
+  void send_again(Call &call) override {
+    again.push_back(call.id);
+    if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
+  }
   void tools_refused(bh_call call, const Error &error) override {
     refusals.push_back(error);
     if (Exchange *e = table.get(call)) drop(*e);
@@ -188,6 +194,8 @@ struct FakeLaneHost : LaneHost {
 struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
+  bool stateless = false;              // its server may ask for input
+  std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
   std::vector<std::string> messages{};  // notifications and responses to the server
@@ -197,6 +205,11 @@ struct FakeLane final : Lane {
   void start() override {}
   void close() override {}
   void submit(Exchange &e, const CallInHand &hand) override {
+    if (stateless) {
+      e.call->answer_form = &stateless_answer_form();
+      REQUIRE(keep_for_input(*e.call, hand, caps_));
+      members.push_back(e.call->input->members);
+    }
     if (queues) {
       queue_in_lane(*e.call, hand);
       queue.push_back(e.id);

@@ -17,13 +17,20 @@ constexpr InputKind input_kinds[] = {
     {R"("sampling/createMessage")", mcp::Method::sampling_create_message},
     {R"("roots/list")", mcp::Method::roots_list}};
 
-// The capability that a client must have declared for this request; 0 if the mode is unknown.
-ClientCaps needed_for(mcp::Method method, std::string_view params) {
-  if (method == mcp::Method::roots_list) return cap::roots;
-  if (method == mcp::Method::sampling_create_message) return cap::sampling;
+// Returns true if a client with these capabilities can be asked for this. An elicitation capability
+// without modes stands for forms.
+bool admits(ClientCaps caps, mcp::Method method, std::string_view params) {
+  const auto has = [caps](ClientCaps all) { return (caps & all) == all; };
+  if (method == mcp::Method::roots_list) return has(cap::roots);
+  if (method == mcp::Method::sampling_create_message) {
+    const bool tools =
+        !mcp::member(params, "tools").empty() || !mcp::member(params, "toolChoice").empty();
+    return has(tools ? cap::sampling | cap::sampling_tools : cap::sampling);
+  }
   const std::string_view mode = mcp::member(params, "mode");
-  if (mode.empty() || mode == R"("form")") return cap::elicitation;
-  return mode == R"("url")" ? cap::elicitation_url : ClientCaps{0};
+  if (mode == R"("url")") return has(cap::elicitation | cap::elicitation_url);
+  if (!mode.empty() && mode != R"("form")") return false;
+  return has(cap::elicitation) && (has(cap::elicitation_form) || !has(cap::elicitation_url));
 }
 
 }  // namespace
@@ -48,6 +55,9 @@ Result<InputRound> InputRound::read(std::string_view result, ClientCaps caps) {
   round.state_ = state;
   round.bytes_ = state.size();
   if (requests.empty()) return round;
+  if (requests.size() > max_bytes) {
+    return fail(BH_E_LIMIT, "asks for input of more than " + std::to_string(max_bytes) + " bytes");
+  }
   if (mcp::has_duplicate_members(requests)) {
     return fail(BH_E_PROTOCOL, "sent input requests with duplicate members");
   }
@@ -80,8 +90,7 @@ Result<void> InputRound::add(std::string_view key, std::string_view request, Cli
   if (!params.starts_with('{')) {
     return fail(BH_E_PROTOCOL, "sent an input request without params");
   }
-  const ClientCaps needed = needed_for(kind->known, params);
-  if ((caps & needed) == 0) {
+  if (!admits(caps, kind->known, params)) {
     return fail(BH_E_DENIED, "asks for " + std::string(mcp::to_string(kind->known)) +
                                  ", which the client has not declared");
   }

@@ -40,6 +40,8 @@ class InputRound {
   // Stores the client's answer to this request (the index in requests()), a validated JSON object.
   // Returns false if it is not an object, the request was answered, or the answers are too large.
   bool answer(std::size_t request, std::string_view result);
+  // Of the requests and the state.
+  std::size_t bytes() const noexcept { return bytes_; }
   bool complete() const noexcept { return answered_ == requests_.size(); }
 
   // The members of the repeated request's params, without braces; ends with a comma unless empty.

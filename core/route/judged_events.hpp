@@ -41,9 +41,10 @@ struct JudgedEvent {
   std::string tool;         // the tool of the call that the message belongs to, if known
   ReplyTo to;               // the client and, for to_client, the stream
   bh_lane lane = 0;         // the server's connection; 0 for a tools plugin
-  std::uint64_t hint = 0;   // for ask: the exchange of its stream
+  std::uint64_t hint = 0;   // for ask: the exchange of its stream; with a call: see below
   std::uint64_t ask = 0;    // for answer: the number of the ask
-  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0: never dropped
+  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0: never dropped.
+                            // For ask: hint is the number of an input request of this call
   std::string id;           // for ask: the server's id token; for subscription: its URI token
   std::string message;      // as it will be sent; for ask and answer: as received
 };

@@ -18,6 +18,13 @@ void JudgedMessages::pass(const JudgedEvent &event) {
   Lane *lane = event.lane == 0 ? nullptr : needs_.find_lane(event.lane);
   switch (event.kind) {
     case JudgedEvent::Kind::ask:
+      if (event.call != 0) {
+        if (mcp::scan(event.message, &scan, &error)) {
+          const auto number = static_cast<std::uint32_t>(event.hint);
+          needs_.asks.input_judged(event.call, number, message);
+        }
+        return;
+      }
       if (lane != nullptr && mcp::scan(event.message, &scan, &error)) {
         needs_.asks.ask_judged(*lane, event.hint, message);
       }
@@ -40,6 +47,10 @@ void JudgedMessages::refused(const JudgedEvent &event) {
   if (event.kind == JudgedEvent::Kind::subscription) return needs_.subscriptions.refused(event);
   if (event.kind == JudgedEvent::Kind::answer) return needs_.asks.answer_refused(event.ask);
   if (event.kind != JudgedEvent::Kind::ask) return;
+  if (event.call != 0) {
+    const auto number = static_cast<std::uint32_t>(event.hint);
+    return needs_.asks.input_refused(event.call, number, event.method);
+  }
   if (Lane *lane = needs_.find_lane(event.lane)) {
     needs_.asks.ask_refused(*lane, event.id, event.method);
   }

@@ -82,6 +82,8 @@ class Lane {
   // Returns true if the server has received the client's `initialized`, so notifications can be
   // sent.
   virtual bool opened() const { return state_ == LaneState::ready; }
+  // Returns the MCP revision of the current connection, or an empty text.
+  virtual std::string_view revision() const noexcept { return {}; }
   // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
   // Returns true if the server is lazy and not running, and its lists will be unknown until it

@@ -58,6 +58,9 @@ class LaneHost {
   // Called when a queued call can be sent. Returns false if the rules have changed since the call
   // was evaluated. In that case, the call has left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;
+  // Evaluates and sends a call again that is parked in the lane's queue and that the server has not
+  // run. When this function returns, the call has left the lane.
+  virtual void send_again(Call &call) = 0;
   // Called when a tools plugin's call was refused or the plugin has ended. No result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
   // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has

@@ -29,6 +29,10 @@ void LaneLinks::timed_out(Exchange &e) {
   static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
 }
 
+void LaneLinks::send_again(Call &call) {
+  needs_.calls.send_again(call);
+}
+
 bool LaneLinks::may_be_sent(Call &call) {
   return needs_.calls.may_be_sent(call);
 }

@@ -77,6 +77,7 @@ class LaneLinks final : public LaneHost {
     needs_.answers.answered(call, answer);
   }
   bool may_be_sent(Call &call) override;
+  void send_again(Call &call) override;
   void tools_refused(bh_call call, const Error &error) override {
     needs_.tools.refused(call, error);
   }

@@ -30,7 +30,7 @@ std::string_view inside(std::string_view text, std::initializer_list<std::string
   return text;
 }
 
-struct Listening : Alone {
+struct ListenWorld : Alone {
   void begin() {
     tools.features = BH_TOOLS_SUBSCRIBE;
     start();
@@ -58,7 +58,7 @@ const std::string note = "bulkhead://t/note:///1";
 }  // namespace
 
 TEST_CASE("a listen request is acknowledged first, and its notifications contain its id") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   w.ask(listen("\"l\"", R"({"toolsListChanged":true,"promptsListChanged":false})"));
   w.ask(listen("7", R"({"promptsListChanged":true})"));
@@ -84,7 +84,7 @@ TEST_CASE("a listen request is acknowledged first, and its notifications contain
 }
 
 TEST_CASE("a listen request without a session receives its notifications on its own stream") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   REQUIRE(w.ask_alone(3, listen("1", R"({"toolsListChanged":true})")) == BH_OK);
   REQUIRE(w.ask_alone(4, listen("1", R"({"toolsListChanged":true})")) == BH_OK);
@@ -97,7 +97,7 @@ TEST_CASE("a listen request without a session receives its notifications on its 
 }
 
 TEST_CASE("resources are acknowledged when their server has accepted them") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"(",")" + note +
                         R"(","bulkhead://none/x"],"toolsListChanged":true})"));
@@ -127,7 +127,7 @@ TEST_CASE("resources are acknowledged when their server has accepted them") {
 }
 
 TEST_CASE("a resource that its server refuses is omitted") {
-  Listening w;
+  ListenWorld w;
   w.tools.subscribe_status = BH_E_LIMIT;
   w.begin();
   w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"("]})"));
@@ -137,7 +137,7 @@ TEST_CASE("a resource that its server refuses is omitted") {
 }
 
 TEST_CASE("a server that does not respond delays the acknowledgement by a limited time") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   w.ask(listen("1", R"({"resourceSubscriptions":[")" + note + R"("]})"));
   const std::uint64_t start = w.reactor->now_ns();
@@ -153,7 +153,7 @@ TEST_CASE("a server that does not respond delays the acknowledgement by a limite
 }
 
 TEST_CASE("listen requests are limited per connection and are not counted as requests") {
-  Listening w;
+  ListenWorld w;
   w.profile.limits.listens_per_client = 2;
   w.profile.limits.in_flight_per_session = 1;
   w.begin();
@@ -176,7 +176,7 @@ TEST_CASE("listen requests are limited per connection and are not counted as req
 }
 
 TEST_CASE("an invalid filter is an error, and unknown members of a filter are ignored") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   for (const char *bad : {"7", "[]", R"({"toolsListChanged":1})", R"({"resourceSubscriptions":{}})",
                           R"({"resourceSubscriptions":["a",1]})"}) {
@@ -192,7 +192,7 @@ TEST_CASE("an invalid filter is an error, and unknown members of a filter are ig
 }
 
 TEST_CASE("the profile decides what can be listened to") {
-  Listening w;
+  ListenWorld w;
   w.profile.expose.prompts = false;
   w.profile.expose.subscribe = false;
   w.begin();
@@ -205,7 +205,7 @@ TEST_CASE("the profile decides what can be listened to") {
 }
 
 TEST_CASE("a client that accepts only responses cannot listen") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   bh_peer peer{};
   peer.size = sizeof peer;
@@ -218,7 +218,7 @@ TEST_CASE("a client that accepts only responses cannot listen") {
 }
 
 TEST_CASE("when the gateway shuts down, a listen request receives its result") {
-  Listening w;
+  ListenWorld w;
   w.begin();
   w.ask(listen("\"l\"", R"({"toolsListChanged":true})"));
   w.sent.clear();

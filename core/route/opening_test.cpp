@@ -92,23 +92,23 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "without a verdict, the session-based generation is tried first; otherwise, the generation of "
-    "the verdict") {
+    "without a verdict, the stateless generation is tried first; otherwise, the generation of the "
+    "verdict") {
   ProtocolChoice choice{ServerDef{}};
-  CHECK(&choice.first(now) == &session);
-  CHECK(choice.second(now) == &stateless);
-  choice.decided(stateless, "2026-07-28", now);
   CHECK(&choice.first(now) == &stateless);
   CHECK(choice.second(now) == &session);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &stateless);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
-  CHECK(&choice.first(now - 1) == &session);  // the clock was set back
+  choice.decided(session, "2025-06-18", now);
+  CHECK(&choice.first(now) == &session);
+  CHECK(choice.second(now) == &stateless);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &session);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
+  CHECK(&choice.first(now - 1) == &stateless);  // the clock was set back
   // Using a verdict does not extend its lifetime.
-  choice.decided(stateless, "2026-07-28", now + 1000);
-  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &session);
   choice.decided(session, "2025-06-18", now + 1000);
-  CHECK(&choice.first(now + 1000) == &session);
-  CHECK(choice.stamped("{}").find("2025-06-18") != std::string::npos);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
+  choice.decided(stateless, "2026-07-28", now + 1000);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
+  CHECK(choice.stamped("{}").find("2026-07-28") != std::string::npos);
 }
 
 TEST_CASE("if a server exits on server/discover, all later connections start with initialize") {
@@ -118,6 +118,7 @@ TEST_CASE("if a server exits on server/discover, all later connections start wit
   CHECK_FALSE(choice.ended_on_probe());
   choice.decided(session, "2025-11-25", now);
   CHECK(&choice.first(now) == &session);
+  CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
 }
 
 TEST_CASE("a verdict is stored with a list and read back, and the list is unchanged") {
@@ -143,16 +144,16 @@ TEST_CASE("a verdict is stored with a list and read back, and the list is unchan
 }
 
 TEST_CASE("a stored text that is not a verdict is ignored") {
-  const std::string good = R"({"protocol":"2026-07-28","decided":1790000000,"capabilities":{}})";
-  CHECK(&ProtocolChoice(with_list(good)).first(now) == &stateless);
+  const std::string good = R"({"protocol":"2025-06-18","decided":1790000000,"capabilities":{}})";
+  CHECK(&ProtocolChoice(with_list(good)).first(now) == &session);
   for (const std::string text :
-       {R"({"protocol":"2026-07-29","decided":1790000000,"x":1})",
-        R"({"protocol":"2026-07-28","decided":"1790000000","x":1})",
-        R"({"protocol":"2026-07-28","decided":1790000000)", R"({"protocol":"2026-07-28")",
-        R"({"protocol":")", R"({"protocol":"2026-07-28","decided":99999999999999999999999,"x":1})",
-        R"({"x":1,"protocol":"2026-07-28","decided":1790000000})", ""}) {
+       {R"({"protocol":"2025-06-19","decided":1790000000,"x":1})",
+        R"({"protocol":"2025-06-18","decided":"1790000000","x":1})",
+        R"({"protocol":"2025-06-18","decided":1790000000)", R"({"protocol":"2025-06-18")",
+        R"({"protocol":")", R"({"protocol":"2025-06-18","decided":99999999999999999999999,"x":1})",
+        R"({"x":1,"protocol":"2025-06-18","decided":1790000000})", ""}) {
     INFO(text);
-    CHECK(&ProtocolChoice(with_list(text)).first(now) == &session);
+    CHECK(&ProtocolChoice(with_list(text)).first(now) == &stateless);
   }
 }
 

@@ -49,10 +49,8 @@ bool ProtocolChoice::valid(std::uint64_t now_s) const noexcept {
 
 const ServerEdge &ProtocolChoice::first(std::uint64_t now_s) const noexcept {
   if (pinned_ != nullptr) return *pinned_;
-  // If a server supports both generations, the session-based generation is preferred, because
-  // input_required results are not yet translated into server-initiated requests.
-  if (valid(now_s) && revision_ == StatelessServerEdge::revision) return stateless_server_edge();
-  return session_server_edge();
+  const bool session = valid(now_s) ? revision_ != StatelessServerEdge::revision : ends_on_probe_;
+  return session ? session_server_edge() : stateless_server_edge();
 }
 
 const ServerEdge *ProtocolChoice::second(std::uint64_t now_s) const noexcept {

@@ -124,7 +124,9 @@ void Reload::lane_goes(Lane &lane) {
     needs_.answers.fail_by_server(
         *call, code::internal_error,
         "server \"" + lane.upstream().name() +
-            "\" was removed before a policy decided on the call; the call has not run",
+            (may_have_run(*call)
+                 ? "\" was removed before the call was sent to it again; the call may have run"
+                 : "\" was removed before a policy decided on the call; the call has not run"),
         BH_OUTCOME_ERROR);
   }
 }
@@ -133,7 +135,7 @@ void Reload::end_drained(Call &call, Lane &lane) {
   needs_.ends.end_drained(
       call, "server \"" + lane.upstream().name() +
                 "\" was removed or changed by a reload while this request was in flight" +
-                (was_sent(call) ? "; the request may have run" : "; the request has not run"));
+                (may_have_run(call) ? "; the request may have run" : "; the request has not run"));
 }
 
 void Reload::drained() {

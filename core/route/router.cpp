@@ -26,6 +26,13 @@ auto on_lost(LaneLinks &lanes) {
   return [&lanes](const Lane &lane, mcp::Method method) { lanes.message_lost(lane, method); };
 }
 
+const std::vector<std::string> *static_roots(const Upstreams &upstreams, std::string_view server) {
+  const Upstream *upstream = upstreams.find(server);
+  const bool declared =
+      upstream != nullptr && upstream->def().roots_mode() == RootsMode::static_list;
+  return declared ? &upstream->def().root_folders : nullptr;
+}
+
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
@@ -75,12 +82,34 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       parking_(profile.limits, deadlines_, waiting_bytes_),
       ends_({reactor, call_table_, loop_, exchanges_, parking_, desk_, recorder_, answers_, asks_,
              attribution_, subscriptions_, draining_, hooks_.on_unanswered}),
+      rounds_(
+          {call_table_, loop_, parking_, deadlines_, asks_, ends_,
+           [this](Call &call) { calls_.repeat(call); },
+           [this](Call &call, std::string_view text) { call_answers_.fail_as_result(call, text); },
+           [this](std::string_view server) { return static_roots(upstreams_, server); }}),
       call_answers_({reactor, counters_, loop_, gate_, judge_, duplicate_checks_, parking_,
-                     recorder_, answers_, asks_, ends_, hooks_.on_unanswered, hooks_.on_idle,
-                     &states_, profile.limits.ask_timeout_ms}),
-      calls_({profile.limits, counters_, call_table_, loop_, exchanges_, deadlines_, gate_, judge_,
-              duplicate_checks_, parking_, desk_, recorder_, answers_, subscriptions_, draining_,
-              call_answers_, ends_, hooks_.log, hooks_.on_unanswered}),
+                     recorder_, answers_, asks_, ends_, rounds_, hooks_.on_unanswered,
+                     hooks_.on_idle, &states_, profile.limits.ask_timeout_ms}),
+      calls_({profile.limits,
+              counters_,
+              call_table_,
+              loop_,
+              exchanges_,
+              deadlines_,
+              gate_,
+              judge_,
+              duplicate_checks_,
+              parking_,
+              desk_,
+              recorder_,
+              answers_,
+              subscriptions_,
+              draining_,
+              call_answers_,
+              ends_,
+              rounds_,
+              hooks_.log,
+              hooks_.on_unanswered}),
       inputs_({}, random_generation(seed_ >> 1),
               {reactor, sessions_, call_table_, answers_, asks_, ends_, states_,
                [this](Session &s, ClientEnd &end) { return clients_.hand_over(s, end); },

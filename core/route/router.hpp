@@ -141,6 +141,7 @@ class Router final {
   ApprovalDesk desk_;
   CallParking parking_;
   CallEnds ends_;
+  InputRounds rounds_;
   CallAnswers call_answers_;
   Calls calls_;
   ClientInputs inputs_;

@@ -13,6 +13,7 @@ std::string_view to_string(ServerState state) noexcept;
 
 struct ServerStatus {
   std::string name, type;
+  std::string protocol;  // the MCP revision of its connection; empty if there is none
   ServerState state = ServerState::connecting;
   // The reason for `failed` or `idle`. For `connecting`, the reason why the last connection ended.
   // For `disabled`, set only if the server was not disabled by the profile.

@@ -22,7 +22,8 @@ enum class Stage : std::uint8_t {
   suspended,        // the client's answer to a server-initiated request
   awaiting_repeat,  // the client, which answers such requests by repeating its own request
   answer_checking,  // the pool
-  answer_deciding   // the policy
+  answer_deciding,  // the policy
+  asking            // the client's input, for a server without sessions; see InputRounds
 };
 
 // Returns true if the policy has been asked about the call or is about to be asked.
@@ -34,7 +35,9 @@ constexpr bool is_before_policy(Stage stage) noexcept {
 // Returns the time-out of a stage for a message of this size, or 0 if the stage has no time-out of
 // its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
 // starts and after each wait. In `suspended` and `awaiting_repeat`, that time-out is stopped, and
-// limits.ask_timeout_ms applies to each of the server's requests.
+// limits.ask_timeout_ms applies to each of the server's requests. In `asking`, each request to the
+// client expires after limits.ask_timeout_ms. The stage is longer, so it ends only if the policy
+// does not decide about a request.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {
@@ -51,6 +54,8 @@ constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::si
     case Stage::answer_checking:
     case Stage::answer_deciding:
       return limits.policy_timeout_ms + bytes / bytes_per_ms;
+    case Stage::asking:
+      return limits.ask_timeout_ms + 2 * limits.policy_timeout_ms + 5'000;
     case Stage::approving:
       return limits.approval_timeout_ms;
     case Stage::recording:

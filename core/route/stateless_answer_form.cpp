@@ -7,6 +7,7 @@
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
 #include "route/answer_form.hpp"
+#include "route/call_input.hpp"
 #include "route/protocol.hpp"
 #include "route/removed_members.hpp"
 #include "route/request_meta.hpp"
@@ -15,7 +16,8 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::int32_t missing_capability = -32021, unsupported_revision = -32022;
+constexpr std::int32_t header_mismatch = -32020, missing_capability = -32021,
+                       unsupported_revision = -32022;
 
 // The value of a member that the scanner has found, so its name has no escapes.
 std::string_view value_of(std::string_view member) {
@@ -23,11 +25,6 @@ std::string_view value_of(std::string_view member) {
   member.remove_prefix(member.find('"', 1) + 1);
   const std::size_t at = member.find_first_not_of(" \t\r\n:");
   return at == std::string_view::npos ? std::string_view{} : member.substr(at);
-}
-
-bool may_ask_for_input(mcp::Method method) {
-  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
-         method == mcp::Method::resources_read;
 }
 
 std::int32_t code_of(std::string_view error) {
@@ -108,6 +105,11 @@ class StatelessAnswerForm final : public AnswerForm {
     const std::int32_t error_code = code_of(answer[answer.scan->error]);
     return error_code == code::method_not_found || error_code == code::invalid_request ||
            error_code == unsupported_revision;
+  }
+
+  bool is_header_mismatch(const Message &answer) const override {
+    return answer.scan->kind == mcp::Kind::error &&
+           code_of(answer[answer.scan->error]) == header_mismatch;
   }
 
   bool is_interim(const Message &answer) const override {

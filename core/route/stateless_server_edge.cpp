@@ -5,7 +5,7 @@
 
 namespace bulkhead {
 
-// Methods and notifications that only the revisions with a session have.
+// Methods and notifications that only the revisions with a session have, in either direction.
 bool StatelessServerEdge::has(mcp::Method method) const noexcept {
   switch (method) {
     case mcp::Method::initialize:
@@ -16,6 +16,9 @@ bool StatelessServerEdge::has(mcp::Method method) const noexcept {
     case mcp::Method::notifications_initialized:
     case mcp::Method::notifications_progress:
     case mcp::Method::notifications_roots_list_changed:
+    case mcp::Method::roots_list:
+    case mcp::Method::sampling_create_message:
+    case mcp::Method::elicitation_create:
       return false;
     default:
       return true;
@@ -50,8 +53,11 @@ Result<ServerEdge::Opened> StatelessServerEdge::opened(std::string_view result) 
   return describe(std::string(revision), result);
 }
 
-// Roots have no listChanged in this revision.
+// Roots have no listChanged in this revision. Elicitation without modes means forms.
 std::string StatelessServerEdge::request_meta(ClientCaps caps, int log_level) const {
+  const bool elicits = (caps & cap::elicitation) != 0;
+  const bool modes = (caps & (cap::elicitation_form | cap::elicitation_url)) != 0;
+  if (elicits && !modes) caps |= cap::elicitation_form;
   std::string text = R"("io.modelcontextprotocol/protocolVersion":")";
   text.append(revision)
       .append(R"(","io.modelcontextprotocol/clientCapabilities":)")

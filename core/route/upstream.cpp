@@ -215,6 +215,7 @@ ServerStatus Upstream::status() const {
   status.state = lane.state() == LaneState::ready     ? ServerState::ready
                  : lane.state() == LaneState::waiting ? ServerState::failed
                                                       : ServerState::connecting;
+  status.protocol = lane.revision();
   add_counts(lane, &status);
   return status;
 }

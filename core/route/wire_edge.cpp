@@ -112,6 +112,17 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     }
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
+  if (lane.denies_sessions(message)) {
+    const bh_lane handle = lane.handle();
+    exchange_failed(
+        handle, e->id,
+        {BH_E_PROTOCOL, "the server no longer supports the revision of its connection"});
+    if (WireLane *still = find(handle)) still->reopen();
+    return;
+  }
+  const bool mismatch =
+      lane.answer_form() != nullptr && lane.answer_form()->is_header_mismatch(message);
+  if (mismatch && lane.renew_headers(*e)) return;
   const bh_lane handle = lane.handle();
   const bool doubtful = lane.answer_form() != nullptr && lane.answer_form()->is_foreign(message);
   needs_.answers.answered(*e->call, message);

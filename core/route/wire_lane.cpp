@@ -166,7 +166,16 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   }
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
-  if (edge_->stateless()) meta_for(e.call).add_to(&splice, hand.message, has_meta);
+  if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
+  // A client of the same revision repeats its request itself.
+  const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
+  if (bridged && may_ask_for_input(e.method) && !keep_for_input(*e.call, hand, caps_)) {
+    return host_.fail_call(*e.call, code::invalid_params,
+                           "params.inputResponses and params.requestState are members of MCP " +
+                               std::string(StatelessServerEdge::revision),
+                           BH_OUTCOME_ERROR);
+  }
+  if (e.call->input != nullptr) splice.insert(scan.params.begin + 1, e.call->input->members);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
@@ -39,6 +40,9 @@ class WireLane final : public Lane, private Listening::Wire {
   void pump() override;
   void recall() override;
   bool opened() const override { return edge_ != nullptr && handle_ != 0; }
+  std::string_view revision() const noexcept override {
+    return handle_ == 0 || edge_ == nullptr ? std::string_view{} : revision_;
+  }
   bool lazy() const override;
   bool unknown() const override;
 
@@ -55,6 +59,13 @@ class WireLane final : public Lane, private Listening::Wire {
   // replaced by one without the lane's notice: it is asked with server/discover, and if it refuses
   // that, the lane opens a new connection.
   void recheck();
+  // The server has refused the call because of its headers. Reads the list of tools again and, once
+  // for each call, sends the call again after that. Returns false if the call must be answered.
+  bool renew_headers(Exchange &exchange);
+  // Returns true if the error shows that a server over HTTP was replaced by one without sessions.
+  bool denies_sessions(const Message &answer) const;
+  // Opens a new connection, because the server was replaced.
+  void reopen();
   // The server has acknowledged subscriptions/listen.
   void listen_acknowledged(const Message &message);
   // The server reports that a list has changed.
@@ -89,13 +100,14 @@ class WireLane final : public Lane, private Listening::Wire {
   std::uint64_t connect_timeout_ms() const;
   void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);
   std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
-  const RequestMeta &meta_for(const Call *call);
+  const RequestMeta &meta_for(const Session *client);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
                      const Error *error);
   void retry_list(const std::string &reason);
   void listing_done(ItemKind kind, bool ok);
+  void release_held();
   void report_left_out(ItemKind kind, const ItemList &list) const;
   void keep_list();
   void become_ready();
@@ -131,12 +143,12 @@ class WireLane final : public Lane, private Listening::Wire {
 
   Opening opening_;
   const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
+  std::string revision_;              // if edge_ is known
   Listening listening_;
-  RequestHeaders headers_;  // of its requests
-  // The members of this connection's requests, by the client's log level and its generation.
-  std::map<std::pair<int, bool>, RequestMeta> metas_;
-  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
-  void *wire_ = nullptr;  // the connector's pointer
+  RequestHeaders headers_;            // of its requests
+  std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
+  bh_lane handle_ = 0;                // of the current connection; 0 if there is none
+  void *wire_ = nullptr;              // the connector's pointer
   bool pumping_ = false;
   bool rechecking_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
@@ -151,6 +163,7 @@ class WireLane final : public Lane, private Listening::Wire {
   std::uint64_t silence_timer_ = 0;
   std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
+  std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
   std::array<Listing, item_kinds> listings_;
 };
 

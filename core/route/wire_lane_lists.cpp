@@ -133,7 +133,31 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   }
   listing.incoming = {};
   if (first && first_lists_ != 0 && --first_lists_ == 0) become_ready();
-  if (listing.again && handle_ != 0) start_listing(kind);
+  const bool again = listing.again && handle_ != 0;
+  if (again) start_listing(kind);
+  if (kind == ItemKind::tool && !again) release_held();
+}
+
+bool WireLane::renew_headers(Exchange &e) {
+  if (e.method != mcp::Method::tools_call || state_ != LaneState::ready) return false;
+  Call &call = *e.call;
+  const bool renews = call.input != nullptr && !std::exchange(call.input->headers_renewed, true);
+  if (renews) {
+    queue_in_lane(call, call.input->request.in_hand());
+    if (std::exchange(e.sent, false) && e.takes_place) --in_flight;
+    held_.push_back(e.id);
+  }
+  list_changed(ItemKind::tool);
+  if (renews) pump();
+  return renews;
+}
+
+// The list is new, or cannot be read. A call that has ended since has no exchange.
+void WireLane::release_held() {
+  for (const std::uint64_t id : std::exchange(held_, {})) {
+    const Exchange *e = host_.exchanges().get(id);
+    if (e != nullptr && e->lane == this && e->call != nullptr) host_.send_again(*e->call);
+  }
 }
 
 // The status contains all of them ("not offered").

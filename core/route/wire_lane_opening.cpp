@@ -90,10 +90,25 @@ void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const 
                        : scan->kind == mcp::Kind::error
                            ? true
                            : !edge_->opened(scan->result.in(message)).has_value();
-  if (!refused) return;
+  if (refused) reopen();
+}
+
+bool WireLane::denies_sessions(const Message &answer) const {
+  const bool session = edge_ != nullptr && !edge_->stateless();
+  if (!session || !may_take_headers(upstream_.def())) return false;
+  if (answer.scan->kind != mcp::Kind::error) return false;
+  const std::string_view error = answer[answer.scan->error];
+  const std::string_view data = mcp::member(error, "data");
+  if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
+  const std::string_view supported =
+      data.starts_with('{') ? mcp::member(data, "supported") : std::string_view{};
+  return supported.find(StatelessServerEdge::revision) != std::string_view::npos;
+}
+
+void WireLane::reopen() {
+  if (state_ != LaneState::ready) return;
   attempt_failed(
-      {BH_E_PROTOCOL, "the server no longer supports MCP " +
-                          std::string(StatelessServerEdge::revision) + "; it is opened again"},
+      {BH_E_PROTOCOL, "the server no longer supports MCP " + revision_ + "; it is opened again"},
       0);
 }
 
@@ -161,6 +176,7 @@ Error WireLane::rejection(std::uint64_t exchange, const mcp::Scan &scan,
 
 void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   edge_ = &edge;
+  revision_ = opened.revision;
   host_.reactor().timer_cancel(silence_timer_);
   silence_timer_ = 0;
   metas_.clear();
@@ -214,14 +230,11 @@ bool WireLane::ended_on_probe(const Error &error) {
   return true;
 }
 
-// The members of params._meta of this call's request; null: of the lane's own requests. Requests
-// for input are not relayed to clients with a session, so their capabilities are not declared.
-const RequestMeta &WireLane::meta_for(const Call *call) {
-  const bool level = call != nullptr && call->session != nullptr && server_caps_.logging;
-  const bool declares = call == nullptr || call->request.reply.form != nullptr;
-  const std::pair key{level ? call->session->log_level : -1, declares};
-  const auto [at, fresh] = metas_.try_emplace(key);
-  if (fresh) at->second.set(edge_->request_meta(declares ? caps_ : 0, key.first));
+// The members of params._meta of a request for this client; null: for several clients.
+const RequestMeta &WireLane::meta_for(const Session *client) {
+  const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
+  const auto [at, fresh] = metas_.try_emplace(level);
+  if (fresh) at->second.set(edge_->request_meta(caps_, level));
   return at->second;
 }
 

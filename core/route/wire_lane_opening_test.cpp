@@ -1,4 +1,4 @@
-// How a lane opens a connection to a server whose protocol generation may have changed.
+// How a lane opens a connection to a server whose protocol generation is not known.
 #include "bulkhead/cpp/clock.hpp"
 #include "route/lane_world.hpp"
 #include "route/stateless_server_edge.hpp"
@@ -11,12 +11,8 @@ const std::string discovered =
     R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}})";
 const std::string no_method = R"({"code":-32601,"message":"Method not found"})";
 
-// An earlier connection has used the revision without sessions.
 struct Unknown : LaneWorld {
-  Unknown() : LaneWorld(8, ProtocolPin::automatic) {
-    upstream->protocol.decided(stateless_server_edge(), "2026-07-28", bh::unix_s());
-    lane->start();
-  }
+  Unknown() : LaneWorld(8, ProtocolPin::automatic) { lane->start(); }
   void list() { answer("tools/list", R"({"tools":[{"name":"x"}]})"); }
   bool stateless_next() const { return upstream->protocol.first(bh::unix_s()).stateless(); }
 };
@@ -208,6 +204,7 @@ TEST_CASE("a server over HTTP that was replaced by one of sessions is opened aga
   Upstream upstream(w, def);
   upstream.connector = &LaneWorld::connector;
   upstream.self = &w;
+  upstream.protocol.decided(stateless_server_edge(), "2026-07-28", bh::unix_s());
   w.sent.clear();
   w.opened = 0;
   w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
@@ -243,6 +240,63 @@ TEST_CASE("a server over HTTP that was replaced by one of sessions is opened aga
   w.lane = nullptr;
 }
 
+TEST_CASE("a server over HTTP that was replaced by one without sessions is opened again") {
+  const auto denies = [](const std::string &type, const std::string &error) {
+    LaneWorld w;
+    ServerDef def = w.def;
+    def.type = type;
+    Upstream upstream(w, def);
+    upstream.connector = &LaneWorld::connector;
+    upstream.self = &w;
+    w.upstream->remove(w.lane);
+    w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
+    w.get_ready();
+    const Scanned m(R"({"jsonrpc":"2.0","id":1,"error":)" + error + "}");
+    const bool out = w.lane->denies_sessions(m.get());
+    if (out) w.lane->reopen();
+    CHECK(w.opened == (out ? 2 : 1));
+    while (!upstream.lanes().empty()) upstream.remove(upstream.lanes().back().get());
+    w.lane = nullptr;
+    return out;
+  };
+  const std::string error =
+      R"({"code":-32022,"message":"no","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}})";
+  CHECK(denies("http", error));
+  CHECK_FALSE(denies("stdio", error));
+  CHECK_FALSE(denies("http", R"({"code":-32022,"message":"no"})"));
+  CHECK_FALSE(
+      denies("http", R"({"code":-32000,"message":"no","data":{"supported":["2026-07-28"]}})"));
+}
+
+TEST_CASE("a call with outdated headers is sent again once, after the list of tools") {
+  Unknown w;
+  w.answer("server/discover", discovered);
+  w.list();
+  w.sent.clear();
+  w.call();
+  Exchange *e = w.last->exchange;
+  CHECK(w.lane->in_flight == 1);
+  REQUIRE(w.lane->renew_headers(*e));
+  CHECK(w.lane->in_flight == 1);  // the list
+  CHECK(w.methods() == Texts{R"("tools/call")", R"("tools/list")"});
+  CHECK(w.again.empty());
+  CHECK(w.last->stage == Stage::queued);
+  REQUIRE(w.last->parked != nullptr);
+  CHECK(w.last->parked->message.get().bytes.find("\"name\":\"s__x\"") != std::string::npos);
+  w.list();
+  CHECK(w.again == std::vector<std::uint64_t>{w.last->id});
+  CHECK(w.lane->exchanges.size == 0);
+  // The second time, the list is read, and the call gets its error.
+  Exchange &second = *w.table.open();
+  second.call = w.last;
+  second.method = mcp::Method::tools_call;
+  w.lane->attach(second);
+  CHECK_FALSE(w.lane->renew_headers(second));
+  w.list();
+  CHECK(w.again.size() == 1);
+  w.drop(second);
+}
+
 TEST_CASE("the log level of the call's client is in its request, and only there") {
   Unknown w;
   w.answer("server/discover",
@@ -264,16 +318,4 @@ TEST_CASE("the log level of the call's client is in its request, and only there"
   loud.log_level = 0;
   CHECK(level_of(&loud) == R"("debug")");
   CHECK(level_of(&quiet).empty());
-}
-
-TEST_CASE("a new server gets initialize first, and server/discover if it refuses that") {
-  LaneWorld w(8, ProtocolPin::automatic);
-  w.lane->start();
-  CHECK(w.methods() == Texts{R"("initialize")"});
-  w.refuse("initialize", no_method);
-  CHECK(w.methods() == Texts{R"("initialize")", R"("server/discover")"});
-  w.answer("server/discover", discovered);
-  CHECK(w.revision == "2026-07-28");
-  CHECK(w.opened == 1);
-  CHECK(w.upstream->protocol.first(bh::unix_s()).stateless());
 }

@@ -343,7 +343,8 @@ class Doctor {
 
   void state(const ServerStatus &server) {
     if (server.state == ServerState::ready) {
-      return good("server " + server.name + ": " + counted(server.tools, "tool"));
+      return good("server " + server.name + ": " + counted(server.tools, "tool") +
+                  (server.protocol.empty() ? "" : ", MCP " + printable(server.protocol)));
     }
     if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
     if (server.state == ServerState::disabled) return;  // reported by disabled_servers()

@@ -30,7 +30,8 @@ struct Listed {
   std::vector<std::string> items;
 };
 
-std::string as_json(const std::vector<Listed> &lists) {
+// The servers' protocol revisions follow the items, under "servers".
+std::string as_json(const std::vector<Listed> &lists, const HostStatus &status) {
   std::string out = "{";
   for (const auto &list : lists) {
     if (out.size() > 1) out += ",";
@@ -39,7 +40,14 @@ std::string as_json(const std::vector<Listed> &lists) {
     for (std::size_t i = 0; i < list.items.size(); ++i) out += (i == 0 ? "" : ",") + list.items[i];
     out += "]";
   }
-  return out + "}\n";
+  out += R"(,"servers":[)";
+  for (const ServerStatus &server : status.servers) {
+    out += out.ends_with('[') ? "{" : ",{";
+    bh::json::append_member(&out, "name", server.name);
+    bh::json::append_member(&out, "protocol", server.protocol);
+    out += '}';
+  }
+  return out + "]}\n";
 }
 
 std::string as_table(const std::vector<Listed> &lists) {
@@ -104,8 +112,8 @@ std::optional<std::vector<Listed>> all_lists(LocalSession &session,
   return lists;
 }
 
-bool print(const std::vector<Listed> &lists, bool json) {
-  return write_stdout(json ? as_json(lists) : as_table(lists));
+bool print(const std::vector<Listed> &lists, const HostStatus &status, bool json) {
+  return write_stdout(json ? as_json(lists, status) : as_table(lists));
 }
 
 int list_of_gateway(const RunningGateway &gateway, const Arguments &arguments, const Limits &limits,
@@ -114,8 +122,9 @@ int list_of_gateway(const RunningGateway &gateway, const Arguments &arguments, c
   const auto lists = all_lists(session, asked);
   if (!lists) return exit_failed;
   const auto status = ask_gateway(gateway.socket, "GET", "/status", status_wait_ms);
-  const bool failed = status && report_unready(servers_in_snapshot(status->answer)).all;
-  return print(*lists, arguments.json) && !failed ? exit_ok : exit_failed;
+  const HostStatus servers = status ? servers_in_snapshot(status->answer) : HostStatus{};
+  const bool failed = status && report_unready(servers).all;
+  return print(*lists, servers, arguments.json) && !failed ? exit_ok : exit_failed;
 }
 
 int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<ListKind> asked,
@@ -129,7 +138,7 @@ int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<Li
   if (run.host().status().servers.empty()) {
     for (const std::string &note : notes) complain(note);
   }
-  return print(*lists, arguments.json) && !failed ? exit_ok : exit_failed;
+  return print(*lists, run.host().status(), arguments.json) && !failed ? exit_ok : exit_failed;
 }
 
 int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) {

@@ -16,6 +16,7 @@ void add_servers(Writer &out, const std::vector<ServerStatus> &servers) {
   out.begin_array();
   for (const auto &server : servers) {
     out.begin_object().member("name", server.name).member("type", server.type);
+    out.member("protocol", server.protocol);
     out.member("state", to_string(server.state)).member("reason", server.reason);
     out.member("tools", server.tools).member("resources", server.resources);
     out.member("prompts", server.prompts).member("restarts", server.restarts);
@@ -91,6 +92,7 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
     ServerStatus server;
     server.name = member_shown(item, "name");
     server.type = member_shown(item, "type");
+    server.protocol = member_shown(item, "protocol");
     server.state = state_of(member_shown(item, "state"));
     server.reason = member_shown(item, "reason", true);
     server.tools = static_cast<std::uint32_t>(member_number(item, "tools"));
@@ -161,15 +163,15 @@ std::string with_notes(const ServerStatus &server, std::string out) {
 }  // namespace
 
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent) {
-  Table table(
-      {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
+  Table table({"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS",
+               "PROTOCOL", "REASON"});
   for (const auto &server : servers) {
     const bool ready = server.state == ServerState::ready;
     // For an idle server, the number of tools from its last run is shown if it is known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
-               count(server.prompts), count(server.restarts),
+               count(server.prompts), count(server.restarts), printable(server.protocol),
                with_notes(server, ready ? "" : first_line(printable(server.reason, true), 160))});
   }
   return table.empty() ? "" : table.str(indent);

@@ -135,7 +135,7 @@ test('doctor reports each fault and its remedy', async (t) => {
   const profile = { mcpServers: { good: fake('--tool', 'a'), bad: { command: 'no-such-command' } } };
   const sick = runProgram(t, ['doctor', '--config', '{config}'], { profile });
   assert.equal(sick.code, 1);
-  assert.match(sick.stdout, /^ok    server good: 1 tool$/m);
+  assert.match(sick.stdout, /^ok    server good: 1 tool, MCP 2025-11-25$/m);
   assert.match(sick.stdout, /^FAIL  server bad: command "no-such-command".*was not found on PATH\n {6}\S/m);
   assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written this log
   const broken = { mcpServers: { x: { comand: 'y' } } };

@@ -2,7 +2,7 @@
 // revisions with a session; and how the gateway finds out which generation a server is of.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { assert, fake, filesBelow, node, run, sleep, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, node, run, runProgram, sleep, test, until } from './lib.mjs';
 import { startStateless } from '../fixtures/stateless_server.mjs';
 
 const script = fileURLToPath(new URL('../fixtures/stateless_server.mjs', import.meta.url));
@@ -86,7 +86,7 @@ for (const [transport, start] of Object.entries(transports)) {
     await sleep(300);
     await client.notify('notifications/cancelled', { requestId: id });
     if (up) await until('the server sees the cancellation', () => up.content.cancelled.length === 1);
-    assert.equal(said(await client.tool('up__echo', 5)), 5, 'the server still works');
+    assert.deepEqual(said(await client.tool('up__echo', { n: 5 })), { n: 5 }, 'the server still works');
     if (up) assert.equal(up.messages('notifications/cancelled').length, 0, 'closing the response is the cancellation');
     await Promise.race([running, sleep(200)]);
   });
@@ -139,7 +139,7 @@ test('requests to a stateless server over HTTP have their headers, and no sessio
   const names = await client.toolNames();
   assert.ok(names.includes('up__region'));
   assert.ok(!names.includes('up__invalid'), 'an invalid x-mcp-header is not offered over HTTP');
-  assert.match(gateway.stderr(), /"invalid" is not offered/);
+  await until('the log names it', () => filesBelow(gateway.dir).some(({ path, text }) => path.endsWith('bulkhead.log') && /"invalid" is not offered/.test(text)));
   await client.tool('up__region', { region: 'süd' });
   await client.tool('up__region', {});
   const { resources } = await client.call('resources/list');
@@ -162,6 +162,23 @@ test('requests to a stateless server over HTTP have their headers, and no sessio
   assert.ok(up.requests.every(({ method }) => method === 'POST'));
 });
 
+test('a call whose headers are out of date is sent once more, with those of the new list', async (t) => {
+  const { up, definition } = await transports.http(t);
+  const gateway = await t.gateway({ mcpServers: { up: definition } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const calls = () => up.messages('tools/call').map(({ headers }) => [headers['mcp-param-region'], headers['mcp-param-zone']]);
+  up.content.header = 'Zone';  // while nothing is announced
+  assert.deepEqual(said(await client.tool('up__region', { region: 'eu' })), { region: 'eu' });
+  assert.deepEqual(calls(), [['eu', undefined], [undefined, 'eu']]);
+  up.refusals = 9;  // whatever the headers are
+  const error = await client.tool('up__region', { region: 'eu' }).then(() => assert.fail('it was accepted'), (e) => e);
+  assert.equal(error.code, -32603);
+  assert.equal(calls().length, 4, 'it is sent twice, never more');
+  up.refusals = 0;
+  assert.deepEqual(said(await client.tool('up__region', { region: 'us' })), { region: 'us' });
+});
+
 test('servers of both generations behind one gateway, and on stdio an invalid x-mcp-header is ignored', async (t) => {
   const up = await overHttp(t);
   const old = await t.fakeHttp();
@@ -172,6 +189,168 @@ test('servers of both generations behind one gateway, and on stdio an invalid x-
   const results = await Promise.all(['a', 'b', 'c', 'd'].map((name) => client.tool(`${name}__echo`, { name })));
   for (const result of results) assert.ok(JSON.stringify(result).includes('name'));
   for (const result of results) assert.equal(result.resultType, undefined);
+});
+
+// ---- input that a server asks for ---------------------------------------------------------------
+
+const FORM = { method: 'elicitation/create', params: { mode: 'form', message: 'Which one?', requestedSchema: { type: 'object', properties: { n: { type: 'integer' } } } } };
+const SAMPLE = { method: 'sampling/createMessage', params: { messages: [{ role: 'user', content: { type: 'text', text: '2+2' } }], maxTokens: 10 } };
+const ROOTS = { method: 'roots/list' };
+const LINK = { method: 'elicitation/create', params: { mode: 'url', message: 'Sign in', url: 'https://example.com/x' } };
+const ANSWERS = {
+  'elicitation/create': { action: 'accept', content: { n: 4 } },
+  'sampling/createMessage': { role: 'assistant', content: { type: 'text', text: '4' }, model: 'm' },
+  'roots/list': { roots: [{ uri: 'file:///work', name: 'work' }] },
+};
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } };
+// The recorded calls.
+function callsOf(t, gateway) {
+  const { stdout } = runProgram(t, ['calls', '--json', '--config', gateway.config], { env: gateway.env() });
+  return stdout.trim().split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+}
+const refuse = () => {
+  throw new Error('User rejected');
+};
+const TELEMETRY = { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } };
+async function asking(t, start, { answers = {}, capabilities = CAPABILITIES, profile = {} } = {}) {
+  const { definition, up } = await start(t);
+  const gateway = await t.gateway({ telemetry: TELEMETRY, ...profile, mcpServers: { up: { ...definition, roots: 'per-client' } } });
+  const all = { ...ANSWERS, ...answers };
+  const onAsk = (method, params, client) => (typeof all[method] === 'function' ? all[method](params, client) : all[method]);
+  const client = await t.http(gateway, { capabilities, onAsk });
+  return { up, gateway, client };
+}
+
+for (const [transport, start] of Object.entries(transports)) {
+  test(`a stateless server over ${transport} asks a client with a session for input`, async (t) => {
+    const { client, up, gateway } = await asking(t, start);
+    const { meta } = said(await client.tool('up__seen'));
+    assert.deepEqual(meta[`${PREFIX}clientCapabilities`], { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } });
+    const requests = { form: FORM, 'a "sample"': SAMPLE, roots: ROOTS, link: LINK };
+    const state = 'G1.\u0041/ü';
+    const { result, notes } = await client.request('tools/call', { name: 'up__ask', arguments: { requests, state }, _meta: { progressToken: 5 } });
+    assert.deepEqual(said(result), {
+      responses: { form: ANSWERS['elicitation/create'], 'a "sample"': ANSWERS['sampling/createMessage'], roots: ANSWERS['roots/list'], link: ANSWERS['elicitation/create'] },
+      state,
+    });
+    assert.equal(result.resultType, undefined);
+    assert.deepEqual(notes, []);
+    assert.deepEqual(client.asks.map(({ method, via }) => [method, via]).sort(), Object.values(requests).map(({ method }) => [method, 'post']).sort());
+    const asked = (mode) => client.asks.find(({ params }) => params?.mode === mode).params;
+    assert.deepEqual(asked('form'), FORM.params);
+    const { elicitationId, ...link } = asked('url');
+    assert.deepEqual(link, LINK.params);
+    assert.match(elicitationId, /^[0-9]+$/, 'the session revisions require it');
+    if (up) {
+      const [first, second] = up.messages('tools/call').slice(-2);
+      assert.notEqual(first.id, second.id);
+      const { inputResponses, requestState, ...params } = second.params;
+      assert.equal(requestState, state);
+      assert.deepEqual(Object.keys(inputResponses), Object.keys(requests));
+      assert.deepEqual({ ...params, _meta: { ...params._meta, progressToken: 0 } }, { ...first.params, _meta: { ...first.params._meta, progressToken: 0 } });
+      assert.equal(second.headers['mcp-name'], 'ask');
+    }
+    const records = await until('the record', () => {
+      const found = callsOf(t, gateway).filter((record) => JSON.stringify(record).includes('"ask"'));
+      return found.length > 0 && found;
+    });
+    assert.equal(records.length, 1, 'one call, one record');
+  });
+
+  test(`a stateless server over ${transport} asks for input in prompts/get and resources/read`, async (t) => {
+    const { client } = await asking(t, start, { answers: { 'elicitation/create': { action: 'accept', content: { name: 'Ada' } } } });
+    const { messages } = await client.call('prompts/get', { name: 'up__asks' });
+    assert.equal(messages[0].content.text, 'hello Ada');
+    const { resources } = await client.call('resources/list');
+    const uri = resources[0].uri.replace('note', 'asks');
+    const { contents } = await client.call('resources/read', { uri });
+    assert.equal(contents[0].text, 'text of Ada');
+    assert.equal(client.asks.length, 2);
+  });
+
+  test(`a stateless server over ${transport} learns that a client declines or cancels, and a refusal ends the call`, async (t) => {
+    const answers = {};
+    const { client } = await asking(t, start, { answers: { 'elicitation/create': () => answers.form(), 'sampling/createMessage': refuse, 'roots/list': refuse } });
+    for (const action of ['decline', 'cancel']) {
+      answers.form = () => ({ action });
+      assert.deepEqual(said(await client.tool('up__ask', { requests: { form: FORM } })), { responses: { form: { action } } });
+    }
+    answers.form = refuse;
+    assert.deepEqual(said(await client.tool('up__ask', { requests: { form: FORM } })).responses, { form: { action: 'cancel' } }, 'an error of the client');
+    answers.form = () => null; // not answered yet
+    for (const [key, request] of Object.entries({ sample: SAMPLE, roots: ROOTS })) {
+      const result = await client.tool('up__ask', { requests: { form: FORM, [key]: request } });
+      assert.equal(result.isError, true);
+      assert.match(result.content[0].text, new RegExp(`${request.method} was refused: User rejected`));
+      await client.note('notifications/cancelled'); // the form is withdrawn
+    }
+    assert.deepEqual(said(await client.tool('up__echo', { n: 1 })), { n: 1 });
+  });
+
+  test(`a stateless server over ${transport} is called again when it asks for nothing`, async (t) => {
+    const { client } = await asking(t, start, { capabilities: {} });
+    assert.equal(said(await client.tool('up__later', { times: 3 })), 3);
+    const error = await client.call('prompts/get', { name: 'up__asks' }).then(() => assert.fail('it was answered'), (e) => e);
+    assert.equal(error.code, -32603);
+    assert.match(error.message, /client with elicitation|elicitation\/create, which the client has not declared/);
+  });
+}
+
+test('what a client has not declared is not declared to a stateless server, and a call that needs it is refused', async (t) => {
+  const { client, up } = await asking(t, transports.http, { capabilities: { elicitation: {} } });
+  const { meta } = said(await client.tool('up__seen'));
+  assert.deepEqual(meta[`${PREFIX}clientCapabilities`], { elicitation: { form: {} } });
+  for (const request of [SAMPLE, ROOTS, LINK]) {
+    const result = await client.tool('up__ask', { requests: { a: request } });
+    assert.equal(result.isError, true, JSON.stringify(result));
+    assert.match(result.content[0].text, /which (the|this) client has not declared/);
+  }
+  assert.deepEqual(client.asks, []);
+  const calls = up.content.calls.length;
+  const forged = await client.call('tools/call', { name: 'up__ask', arguments: {}, inputResponses: { a: {} } }).then(() => assert.fail('it was sent'), (e) => e);
+  assert.equal(forged.code, -32602);
+  assert.equal(up.content.calls.length, calls);
+});
+
+test('a call that waits for input ends when its client cancels it, leaves, or its server is removed', async (t) => {
+  const { client, up, gateway } = await asking(t, transports.http, { answers: { 'elicitation/create': null } });
+  await client.listen();
+  const ask = async (who) => {
+    const before = who.asks.length;
+    const id = who.nextId;
+    const call = who.tool('up__ask', { requests: { form: FORM } }).then((result) => ({ result }), (error) => ({ error }));
+    await until('the client is asked', () => who.asks.length > before);
+    return { id, call };
+  };
+  const cancelled = await ask(client);
+  await client.notify('notifications/cancelled', { requestId: cancelled.id });
+  await client.note('notifications/cancelled');
+  const other = await t.http(gateway, { capabilities: CAPABILITIES, onAsk: () => null });
+  await ask(other);
+  await other.close();
+  const calls = up.messages('tools/call').length;
+  const last = await ask(client);
+  writeFileSync(gateway.config, JSON.stringify({ ...JSON.parse(readFileSync(gateway.config, 'utf8')), limits: { drain_ms: 200 }, mcpServers: {} }));
+  assert.equal(runProgram(t, ['reload'], { env: gateway.env() }).code, 0);
+  const { error } = await last.call;
+  assert.match(error.message, /removed.*may have run/);
+  assert.equal(up.messages('tools/call').length, calls + 1, 'no call is sent again');
+});
+
+test('rules judge what a stateless server asks for and what the client answers', async (t) => {
+  const block = (on, condition) => ({ on, if: condition, decision: 'block' });
+  const { client } = await asking(t, transports.http, { profile: { security: { rules: { mcp: {
+    asked: block('mcp.input_request', "mcp.input.text.contains('password') || mcp.request.method == 'sampling/createMessage'"),
+    answered: block('mcp.input_response', "mcp.input.action == 'accept' && mcp.input.result.content.n == 4"),
+  } } } } });
+  const form = (message) => ({ ...FORM, params: { ...FORM.params, message } });
+  const { responses } = said(await client.tool('up__ask', { requests: { one: form('Your password?'), two: form('Which one?') } }));
+  assert.deepEqual(responses, { one: { action: 'decline' }, two: { action: 'decline' } });
+  assert.deepEqual(client.asks.map(({ params }) => params.message), ['Which one?']);
+  const result = await client.tool('up__ask', { requests: { sample: SAMPLE } });
+  assert.equal(result.isError, true);
+  assert.match(result.content[0].text, /sampling\/createMessage was refused: The request was blocked by policy/);
+  assert.equal(client.asks.length, 1);
 });
 
 // ---- which generation a server is of ------------------------------------------------------------
@@ -185,34 +364,27 @@ for (const [kind, options] of Object.entries({
   'is silent': ['--hang', 'server/discover'],
   exits: ['--exit-on', 'server/discover'],
 })) {
-  test(`a server with sessions that ${kind} on server/discover never gets it`, async (t) => {
+  test(`a server with sessions that ${kind} on server/discover works, and is remembered`, async (t) => {
     const log = t.path('log');
     const profile = { mcpServers: { up: { ...fake('--tool', 'echo', '--log', log, ...options), sandbox: 'off' } } };
-    const gateway = await t.gateway(profile);
-    const client = await t.http(gateway);
+    const first = await t.gateway(profile);
+    const client = await t.http(first);
+    const began = Date.now();
     await client.tool('up__echo');
-    await until('the list is stored', () => filesBelow(gateway.dir).some(({ path, text }) => path.endsWith('/lists/up') && text?.includes('"protocol":"2025-11-25"')));
-    await gateway.stop();
-    await gateway.again();
-    const second = await t.http(gateway);
+    const took = Date.now() - began;
+    assert.ok(took < 3000, `the first call took ${took} ms`);
+    assert.deepEqual(received(log).slice(0, 2), ['server/discover', 'initialize']);
+    assert.equal(starts(log), kind === 'exits' ? 2 : 1, 'only an exit starts it again');
+    await until('the list is stored', () => filesBelow(first.dir).some(({ path, text }) => path.endsWith('/lists/up') && text?.includes('"protocol":"2025-11-25"')));
+    await first.stop();
+    const before = received(log).length;
+    await first.again();
+    const second = await t.http(first);
     await second.tool('up__echo');
-    assert.equal(received(log).filter((method) => method === 'initialize').length, 2);
-    assert.ok(!received(log).includes('server/discover'));
-    assert.equal(starts(log), 2);
+    assert.equal(received(log)[before], 'initialize', 'the verdict is used');
+    assert.ok(!received(log).slice(before).includes('server/discover'));
   });
 }
-
-test('a stateless server gets initialize once, and the verdict is used by the next gateway', async (t) => {
-  const { definition, up } = await transports.http(t);
-  const gateway = await t.gateway({ mcpServers: { up: definition } });
-  await (await t.http(gateway)).tool('up__echo');
-  assert.equal(up.messages('initialize').length, 1);
-  await until('the list is stored', () => filesBelow(gateway.dir).some(({ path, text }) => path.endsWith('/lists/up') && text?.includes('"protocol":"2026-07-28"')));
-  await gateway.stop();
-  await gateway.again();
-  await (await t.http(gateway)).tool('up__echo');
-  assert.equal(up.messages('initialize').length, 1);
-});
 
 test('a server that is upgraded, downgraded and upgraded again between starts', async (t) => {
   const log = t.path('log');
@@ -255,6 +427,22 @@ test('a server over HTTP that changes its generation while the gateway runs', as
   for (const { content } of [first, last]) assert.ok(content.calls.filter(({ args }) => args.n !== undefined).length <= 1, 'no call runs twice');
 });
 
+test('status, tools and doctor show the revision of each server', async (t) => {
+  const profile = { mcpServers: { new: overStdio(), old: { ...fake('--tool', 'echo'), protocol: '2025-06-18' } } };
+  const gateway = await t.gateway(profile);
+  const client = await t.http(gateway);
+  await until('both are listed', async () => (await client.toolNames()).filter((name) => name.endsWith('__echo')).length === 2);
+  const command = (...words) => runProgram(t, words, { env: gateway.env() }).stdout;
+  const revisions = { new: '2026-07-28', old: '2025-06-18' };
+  const of = (servers) => Object.fromEntries(servers.map(({ name, protocol }) => [name, protocol]));
+  assert.deepEqual(of(JSON.parse(command('status', '--json')).gateways[0].servers), revisions);
+  assert.deepEqual(of(JSON.parse(command('tools', '--json', '--config', gateway.config)).servers), revisions);
+  for (const [name, revision] of Object.entries(revisions)) {
+    assert.match(command('status'), new RegExp(`^ *${name} +stdio +ready .* ${revision}`, 'm'));
+    assert.match(command('doctor', '--config', gateway.config), new RegExp(`server ${name}: .*, MCP ${revision}$`, 'm'));
+  }
+});
+
 test('protocol pins the revision', async (t) => {
   const log = t.path('log');
   const up = await overHttp(t, { both: true });
@@ -274,7 +462,7 @@ test('protocol pins the revision', async (t) => {
   assert.equal(up.messages('initialize')[0].params.protocolVersion, '2025-06-18');
   const names = await client.toolNames();
   assert.ok(!names.some((name) => name.startsWith('wrong__')));
-  assert.match(gateway.stderr(), /"wrong": rejected server\/discover/);
+  assert.match(gateway.stderr(), /^wrong .* rejected server\/discover/m);
 });
 
 await run();

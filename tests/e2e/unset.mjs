@@ -81,7 +81,7 @@ both('serve disables each server that lacks a variable, with the reason, and run
   for (const name of ['unset-env', 'unset-url', 'unset-named']) {
     assert.equal(doctor.stdout.split('\n').filter((line) => line.includes(name) && line.includes('is disabled')).length, 1, show(doctor));
   }
-  assert.match(doctor.stdout, /^ok +server good: 1 tool$/m);
+  assert.match(doctor.stdout, /^ok +server good: 1 tool, MCP 2025-11-25$/m);
   // If the variable is set for this command, it uses the server.
   const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
   assert.match(set.stdout, /unset-env__x/);

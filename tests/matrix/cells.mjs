@@ -18,7 +18,7 @@ export const FEATURES = Object.keys(features);
 // uses 2026-07-28. Remove an entry when its cells pass (--try shows them).
 const LACKING = {
   client: {},
-  server: { '*': 'no server edge of 2026-07-28' },
+  server: { tasks: 'tasks are not relayed' },
   both: { '*': 'no edges of 2026-07-28' },
   neither: {},
 };

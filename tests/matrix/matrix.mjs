@@ -98,12 +98,12 @@ class Stand {
     return new (revision === '2024-11-05' ? OldHttp : Streamable)(this.url ?? this.gateway.url);
   }
   // Returns the errors in messages that the gateway has sent to the server. The gateway may send
-  // server/discover of 2026-07-28 to determine the server's generation.
+  // server/discover of 2026-07-28, and initialize, to determine the server's generation.
   async errors() {
-    const probe = await checkOf('2026-07-28');
+    const probes = { 'server/discover': await checkOf('2026-07-28'), initialize: await checkOf('2025-11-25') };
     const isProbe = (text) => {
       const message = JSON.parse(text);
-      return message.method === 'server/discover' && probe.errors(message).length === 0;
+      return probes[message.method]?.errors(message).length === 0;
     };
     const wire = new CheckedWire(await checkOf(this.revision));
     let log = '';

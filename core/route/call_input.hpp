@@ -1,0 +1,34 @@
+// What is needed to continue a call whose server, of revision 2026-07-28, asks for input.
+//
+// Owner: the call. Used on the reactor thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "route/input_round.hpp"
+#include "route/protocol.hpp"
+#include "route/target.hpp"
+
+namespace bulkhead {
+
+// Returns true if the result of this method may ask for input.
+constexpr bool may_ask_for_input(mcp::Method method) noexcept {
+  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
+         method == mcp::Method::resources_read;
+}
+
+struct CallInput {
+  ParkedCall request;       // as it was sent
+  ClientCaps declared = 0;  // by the gateway, in this request
+  std::uint32_t rounds = 0;
+  bool headers_renewed = false;  // it was sent again because its headers were out of date
+  InputRound round;
+  std::string members;  // that the repeated request's params have in addition; ends with a comma
+  std::string failure;  // why the call cannot continue; empty if it can
+
+  // The client has answered each request, or the call cannot continue.
+  bool settled() const noexcept { return !failure.empty() || round.complete(); }
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,136 @@
+#include "route/input_rounds.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace bulkhead {
+namespace {
+
+std::string server_of(const Call &call) {
+  return "server \"" + call.server + "\" ";
+}
+
+// Why the client's error ends the call. The text of the error is the client's.
+std::string refusal_text(mcp::Method method, const Message &answer) {
+  constexpr std::size_t most = 200;
+  std::string scratch;
+  const std::string_view message = mcp::member(answer[answer.scan->error], "message");
+  std::string text = std::string(mcp::to_string(method)) + " was refused";
+  if (message.starts_with('"')) {
+    std::string_view shown = mcp::unquote(message, &scratch);
+    if (shown.size() > most) shown = shown.substr(0, most);
+    text.append(": ").append(shown);
+  }
+  return text;
+}
+
+}  // namespace
+
+void InputRounds::begin(Call &call, const Message &answer) {
+  needs_.ends.leave_lane(call);
+  const auto fail = [&](std::int32_t error_code, std::string_view text) {
+    needs_.ends.fail(call, error_code, text, BH_OUTCOME_ERROR);
+  };
+  if (call.input == nullptr) return fail(code::internal_error, server_of(call) + "asks for input");
+  CallInput &input = *call.input;
+  if (++input.rounds > max_rounds) {
+    return fail(code::internal_error, server_of(call) + "asks for input more than " +
+                                          std::to_string(max_rounds) + " times");
+  }
+  auto round = InputRound::read(answer[answer.scan->result], input.declared);
+  if (!round) {
+    const std::string text = server_of(call) + round.error().text;
+    if (round.error().code == BH_E_DENIED) return needs_.fail(call, text);
+    return fail(code::internal_error, text);
+  }
+  input.round = *std::move(round);
+  input.members.clear();
+  const CallInHand hand = input.request.in_hand();
+  if (waiting_bytes() + hand.message.size() + input.round.bytes() > max_waiting_bytes) {
+    return fail(code::timeout, "too many calls wait for the input of their clients; try again");
+  }
+  if (!needs_.parking.park(call, hand, Stage::asking)) return;
+  if (!input.round.requests().empty()) return ask(call);
+  needs_.deadlines.arm(call,
+                       std::min(first_pause_ms << std::min(input.rounds - 1, 16u), max_pause_ms));
+}
+
+// The answers may arrive inside this function.
+void InputRounds::ask(Call &call) {
+  CallInput &input = *call.input;
+  const auto &requests = input.round.requests();
+  for (std::size_t i = 0; i < requests.size() && input.failure.empty(); ++i) {
+    const std::vector<std::string> *roots =
+        requests[i].method == mcp::Method::roots_list ? needs_.static_roots(call.server) : nullptr;
+    if (roots != nullptr) {
+      input.round.answer(i, compose_roots(*roots));
+    } else {
+      needs_.asks.ask_input(
+          call, {static_cast<std::uint32_t>(i + 1), requests[i].method, requests[i].params});
+    }
+  }
+  if (input.settled()) needs_.loop.post(call, CallEvent::input);
+}
+
+void InputRounds::answered(std::uint64_t id, std::uint32_t number, const Message &answer) {
+  Call *call = needs_.calls.get(id);
+  if (call == nullptr || call->stage != Stage::asking || call->input->settled()) return;
+  if (call->session != nullptr && call->session->closing) return;  // the call ends with it
+  store(call->input.get(), number - 1, answer);
+  if (!call->input->settled()) return;
+  if (needs_.loop.running()) return needs_.loop.post(*call, CallEvent::input);
+  const CallLoop::Run run(needs_.loop);
+  proceed(*call);
+}
+
+void InputRounds::store(CallInput *input, std::size_t index, const Message &answer) {
+  if (index >= input->round.requests().size()) return;
+  const mcp::Method method = input->round.requests()[index].method;
+  const bool ok = answer.scan->kind == mcp::Kind::result;
+  if (!ok && method != mcp::Method::elicitation_create) {
+    input->failure = refusal_text(method, answer);
+    return;
+  }
+  // An elicitation that the client cannot show is cancelled.
+  const std::string_view result = ok ? answer[answer.scan->result] : R"({"action":"cancel"})";
+  if (input->round.answer(index, result)) return;
+  input->failure = "the client's answer to " + std::string(mcp::to_string(method)) +
+                   " is not an object, or the answers exceed " +
+                   std::to_string(InputRound::max_bytes) + " bytes";
+}
+
+void InputRounds::proceed(Call &call) {
+  if (call.stage != Stage::asking || !call.input->settled()) return;
+  CallInput &input = *call.input;
+  if (!input.failure.empty()) {
+    withdraw(call);
+    return needs_.fail(call, std::exchange(input.failure, {}));
+  }
+  input.members = input.round.members();
+  input.round = {};
+  needs_.repeat(call);
+}
+
+// Cancels the requests that the client has not answered, while the call's stream is open.
+void InputRounds::withdraw(Call &call) {
+  if (call.open_asks != 0) needs_.asks.call_ended(call.id, false);
+}
+
+void InputRounds::timed_out(Call &call) {
+  if (call.input->settled()) return proceed(call);  // the pause is over
+  withdraw(call);
+  needs_.ends.fail(call, code::timeout,
+                   "the input that " + server_of(call) + "asks for was not given in time",
+                   BH_OUTCOME_TIMEOUT);
+}
+
+std::size_t InputRounds::waiting_bytes() const {
+  std::size_t bytes = 0;
+  needs_.calls.for_each([&](const Call &call) {
+    if (call.stage != Stage::asking) return;
+    bytes += call.input->request.message.size() + call.input->round.bytes();
+  });
+  return bytes;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,77 @@
+// Rounds of calls whose server, of revision 2026-07-28, asks for input, for clients with a session.
+// Each request of an input_required result becomes a request to the client of the call (see Asks),
+// on the call's stream. When all of them have answers, the same call is sent again with the answers
+// and the server's state. The call is decided, counted, approved and recorded once; the rules are
+// evaluated again if they have changed.
+//
+// A round without requests is repeated after a pause. If the client refuses sampling or roots, for
+// which the revision has no answer, the call ends.
+//
+// Owner: the Router. Runs on the reactor thread. Limits: max_rounds for each call, those of
+// InputRound for each round, max_waiting_bytes for all calls, limits.asks_per_session and
+// limits.ask_timeout_ms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profile/profile.hpp"
+#include "route/asks.hpp"
+#include "route/call.hpp"
+#include "route/call_ends.hpp"
+#include "route/call_loop.hpp"
+#include "route/call_parking.hpp"
+#include "route/deadlines.hpp"
+
+namespace bulkhead {
+
+class InputRounds {
+ public:
+  static constexpr std::uint32_t max_rounds = 32;
+  static constexpr std::uint64_t first_pause_ms = 100, max_pause_ms = 5'000;
+  static constexpr std::size_t max_waiting_bytes = 64u << 20;
+
+  struct Needs {
+    CallTable &calls;
+    CallLoop &loop;
+    const CallParking &parking;
+    Deadlines &deadlines;
+    Asks &asks;
+    CallEnds &ends;
+    // Sends the call again. It is parked.
+    std::function<void(Call &)> repeat;
+    // Ends the call because its client cannot give what the server asks for.
+    std::function<void(Call &, std::string_view text)> fail;
+    // The folders that the profile declares as roots of this server; null if it declares none.
+    std::function<const std::vector<std::string> *(std::string_view server)> static_roots;
+  };
+  explicit InputRounds(Needs needs) : needs_(std::move(needs)) {}
+
+  // ---- inside steps ----
+  // Handles a result that asks for input. The call has left its lane when this returns, and may
+  // have ended.
+  void begin(Call &call, const Message &answer);
+  // Continues or ends a call if its round is settled.
+  void proceed(Call &call);
+  void timed_out(Call &call);
+
+  // ---- events ----
+  // The client's answer to request `number` (from 1) of the call's round, or an answer in its
+  // place.
+  void answered(std::uint64_t call, std::uint32_t number, const Message &answer);
+
+ private:
+  void ask(Call &call);
+  void withdraw(Call &call);
+  static void store(CallInput *input, std::size_t index, const Message &answer);
+  std::size_t waiting_bytes() const;
+
+  const Needs needs_;
+};
+
+}  // namespace bulkhead
