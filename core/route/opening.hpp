@@ -29,6 +29,7 @@ class Opening {
     attempts_[1].edge = second;
     sent_ = 0;
     certain_ = true;
+    repeated_ = false;
   }
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
   // The request of edge() is about to be sent as this exchange.
@@ -39,6 +40,15 @@ class Opening {
   // Returns true if silence_ms of silence must be followed by silent().
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }
   Step silent() noexcept { return watches_silence() ? Step::send : Step::wait; }
+
+  // The server has refused the first request although it supports the request's revision. Returns
+  // true, once, if the request is sent again.
+  bool repeat(std::uint64_t exchange) noexcept {
+    if (repeated_ || sent_ != 1 || attempts_[0].exchange != exchange) return false;
+    attempts_[0].exchange = 0;
+    sent_ = 0;
+    return repeated_ = true;
+  }
 
   // How much a failed request says about the server's generation.
   enum class Refusal : std::uint8_t {
@@ -70,6 +80,7 @@ class Opening {
   std::array<Attempt, 2> attempts_;
   std::size_t sent_ = 0;
   bool certain_ = true;
+  bool repeated_ = false;
 };
 
 }  // namespace bulkhead
