@@ -29,6 +29,7 @@ class Opening {
     attempts_[1].edge = second;
     sent_ = 0;
     certain_ = true;
+    repeated_ = false;
   }
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
   // Called before the request of edge() is sent. `exchange` is the number of that request.
@@ -40,6 +41,15 @@ class Opening {
   // Returns true if the lane must call silent() after silence_ms without a response.
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }
   Step silent() noexcept { return watches_silence() ? Step::send : Step::wait; }
+
+  // Called if the server rejects the first request although it supports the request's revision.
+  // Returns true if the request must be sent again, which happens only once.
+  bool repeat(std::uint64_t exchange) noexcept {
+    if (repeated_ || sent_ != 1 || attempts_[0].exchange != exchange) return false;
+    attempts_[0].exchange = 0;
+    sent_ = 0;
+    return repeated_ = true;
+  }
 
   // What a failed request shows about the server's generation.
   enum class Refusal : std::uint8_t {
@@ -72,6 +82,7 @@ class Opening {
   std::array<Attempt, 2> attempts_;
   std::size_t sent_ = 0;
   bool certain_ = true;
+  bool repeated_ = false;
 };
 
 }  // namespace bulkhead

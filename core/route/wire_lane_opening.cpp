@@ -31,6 +31,16 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
+// Returns true for the error "unsupported revision" of a server that names the revision without
+// sessions among those that it supports.
+bool supports_stateless(std::string_view error) {
+  if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
+  const std::string_view data = mcp::member(error, "data");
+  const std::string_view supported =
+      data.starts_with('{') ? mcp::member(data, "supported") : std::string_view{};
+  return supported.find(StatelessServerEdge::revision) != std::string_view::npos;
+}
+
 }  // namespace
 
 std::uint64_t WireLane::connect_timeout_ms() const {
@@ -96,13 +106,7 @@ void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const 
 bool WireLane::denies_sessions(const Message &answer) const {
   const bool session = edge_ != nullptr && !edge_->stateless();
   if (!session || !may_take_headers(upstream_.def())) return false;
-  if (answer.scan->kind != mcp::Kind::error) return false;
-  const std::string_view error = answer[answer.scan->error];
-  const std::string_view data = mcp::member(error, "data");
-  if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
-  const std::string_view supported =
-      data.starts_with('{') ? mcp::member(data, "supported") : std::string_view{};
-  return supported.find(StatelessServerEdge::revision) != std::string_view::npos;
+  return answer.scan->kind == mcp::Kind::error && supports_stateless(answer[answer.scan->error]);
 }
 
 void WireLane::reopen() {
@@ -142,6 +146,9 @@ void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
     return continue_opening(opening_.refused(exchange, *error, meaning_of(error->code)));
   }
   if (scan->kind == mcp::Kind::error) {
+    const bool supports =
+        opening_.edge_of(exchange).stateless() && supports_stateless(scan->error.in(message));
+    if (supports && opening_.repeat(exchange)) return send_opening();
     return continue_opening(opening_.refused(exchange, rejection(exchange, *scan, message),
                                              Opening::Refusal::no_generation));
   }

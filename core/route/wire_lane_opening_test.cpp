@@ -78,6 +78,26 @@ TEST_CASE("a refused server/discover costs one round trip, and the verdict is re
   CHECK(w.methods() == Texts{R"("initialize")"});
 }
 
+TEST_CASE("server/discover is sent again, once, if the server supports its revision after all") {
+  const std::string error =
+      R"({"code":-32022,"message":"no","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}})";
+  Unknown w;
+  w.refuse("server/discover", error);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("server/discover")"});
+  SECTION("it answers") {
+    w.answer("server/discover", discovered);
+    CHECK(w.revision == "2026-07-28");
+  }
+  SECTION("it refuses again") {
+    w.refuse("server/discover", error);
+    CHECK(w.methods().back() == R"("initialize")");
+    CHECK(w.methods().size() == 3);
+    w.initialize();
+    CHECK(w.revision == "2025-06-18");
+  }
+  CHECK(w.opened == 1);
+}
+
 TEST_CASE("a result without the known revision is a refusal as well") {
   Unknown w;
   w.answer("server/discover", R"({"supportedVersions":["2030-01-01"],"capabilities":{}})");
